@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from typing import Any, get_args
+
 import typer
 
-from behavesim.task import TaskReference, installed_tasks
+from behavesim.task import Task, TaskKind, TaskReference, installed_tasks
 
 from .options import AsJson
-from .output import print_json
+from .output import hanging, print_json
 
 
 def tasks(as_json: AsJson = False) -> None:
-    """List the installed tasks, each with its direction, entry point and description."""
+    """List the installed tasks by kind: what is designed, on which instances, and the best score known with its source.
+
+    The kind says what a program does: constructive, it chooses each next step; priority, it ranks the choices;
+    improvement, it changes a whole solution; black-box, it minimises a function; packing, it returns the whole
+    solution; evaluator, code of yours runs it.
+    """
     rows = [(name, TaskReference(name).load()) for name in installed_tasks()]
     if as_json:
-        print_json(
-            [
-                {
-                    "task": name,
-                    "direction": task.objective.direction,
-                    "best_known": task.objective.best_known,
-                    "budget": task.budget,
-                    "entry_point": task.entry_point,
-                }
-                for name, task in rows
-            ]
-        )
+        print_json([_as_json(name, task) for name, task in rows])
         return
-    for name, task in rows:
-        typer.echo(f"{name:14} {task.objective.direction}, {task.entry_point}(): {task.description.splitlines()[0]}")
+    kinds = get_args(TaskKind)
+    for kind, of_kind in groupby(sorted(rows, key=lambda row: kinds.index(row[1].kind)), lambda row: row[1].kind):
+        typer.echo(typer.style(kind, bold=True))
+        for name, task in of_kind:
+            typer.echo(hanging(f"  {name:16}", _in_words(task)))
+
+
+def _in_words(task: Task) -> str:
+    """Return what a person chooses a task by, in sentences."""
+    known, source = task.objective.best_known, task.objective.source
+    said = [f"{task.description.splitlines()[0]} {task.entry_point}(), {task.objective.direction}."]
+    if task.size:
+        said.append(f"{task.size}.")
+    if known is not None:
+        said.append(f"Best known: {known:.6g}{source and f' ({source})'}.")
+    if task.used_by:
+        said.append(f"Used by {task.used_by}.")
+    if task.online:
+        said.append("Online: a portfolio of programs does not apply.")
+    return " ".join(said)
+
+
+def _as_json(name: str, task: Task) -> dict[str, Any]:
+    return {
+        "task": name,
+        "kind": task.kind,
+        "direction": task.objective.direction,
+        "best_known": task.objective.best_known,
+        "source": task.objective.source,
+        "size": task.size,
+        "used_by": task.used_by,
+        "online": task.online,
+        "budget": task.budget,
+        "entry_point": task.entry_point,
+    }

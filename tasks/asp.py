@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from behavesim.task import InvalidSolution, Objective, Solution, Split, Task
+from behavesim.task import InvalidSolution, Objective, Solution, Split, Task, as_integers, as_number
 from behavesim.trajectory import Trajectory
 
 TEMPLATE = '''\
@@ -78,6 +78,8 @@ SIZES: dict[Split, tuple[tuple[int, int], ...]] = {
     "held-out": ((12, 8), (15, 9), (18, 13)),
 }
 """The (n, w) of each instance, by split: length of the vectors and number of their non-zero values."""
+REACHED = "optimal: one vector for each support, as FunSearch found"
+"""How the best known sizes are known."""
 Row = tuple[int, ...]
 """A vector that a program ranks, as the index into SYMBOLS of each of its groups of three coordinates."""
 Values = tuple[int, ...]
@@ -204,6 +206,9 @@ class AdmissibleSet(Task):
     admissible. The score is the number of vectors in the set: the more the better.
     """
 
+    kind = "priority"
+    size = "1 instance: n = {}, w = {}".format(*SIZES["search"][0])
+    used_by = "FunSearch, BehaveSim (the paper)"
     template = TEMPLATE
     rules = f"""\
 - There is one instance: n = {SIZES["search"][0][0]}, w = {SIZES["search"][0][1]}.
@@ -216,7 +221,7 @@ class AdmissibleSet(Task):
 - The priority must be a finite number: inf and NaN are refused. Among equal priorities the first in lexicographic order
   goes first."""
     grammar = GRAMMAR
-    objective = Objective("maximise", best_known=3003.0)
+    objective = Objective("maximise", 3003.0, REACHED)
     normaliser = 101
     score_scale = 100.0
     budget = 10_000
@@ -236,14 +241,16 @@ class AdmissibleSet(Task):
         No set can be larger than that number, and on the other two splits sets of that size are known.
         """
         reached = {"search": math.comb(15, 10), "validation": math.comb(12, 7)}
-        return Objective("maximise", best_known=reached.get(split))
+        return Objective("maximise", reached.get(split), REACHED)
 
     def solve(self, function: Callable[..., Any], instance: AdmissibleSets) -> Solution:
         """Return the rows picked greedily by priority, (picks,) int64 indices in order of picking.
 
         Raises InvalidSolution if a priority is not a finite number.
         """
-        priorities = [_priority(function(vector, instance.n, instance.w)) for vector in instance.vectors]
+        priorities = [
+            as_number(function(vector, instance.n, instance.w), "a number as priority") for vector in instance.vectors
+        ]
         blocking = Blocking(instance)
         picks = []
         for index in sorted(range(len(priorities)), key=priorities.__getitem__, reverse=True):  # sorted is stable
@@ -272,28 +279,10 @@ def _instances(split: Split) -> tuple[AdmissibleSets, ...]:
     return tuple(AdmissibleSets(n, w) for n, w in SIZES[split])
 
 
-def _priority(answer: Any) -> float:
-    try:  # a text such as "1.0" would be taken by `float`
-        if isinstance(answer, str | bytes):
-            raise TypeError
-        priority = float(answer)
-    except (TypeError, ValueError) as error:
-        raise InvalidSolution(f"expected a number as priority, got {type(answer).__name__}") from error
-    except OverflowError:
-        priority = math.inf
-    if not math.isfinite(priority):
-        raise InvalidSolution(f"expected a finite priority, got the non-finite {priority}")
-    return priority
-
-
 def _checked(instance: AdmissibleSets, solution: Solution) -> list[int]:
-    if not isinstance(solution, np.ndarray) or solution.ndim != 1 or len(solution) == 0:
-        raise InvalidSolution("expected the picks as one row of integers")
-    if not np.issubdtype(solution.dtype, np.integer):
-        raise InvalidSolution(f"expected picks as integers, got {solution.dtype}")
-    picks: list[int] = solution.tolist()
-    if min(picks) < 0 or max(picks) >= len(instance.rows):
-        raise InvalidSolution(f"expected picks in 0…{len(instance.rows) - 1}, got {min(picks)}…{max(picks)}")
+    picks: list[int] = as_integers(solution, len(instance.rows), "picks").tolist()
+    if not picks:
+        raise InvalidSolution("expected at least one pick")
     return picks
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.task import Bins, InvalidSolution, Objective, Solution, Split, Task
+from behavesim.task import Bins, InvalidSolution, Objective, Solution, Split, Task, as_integers, first_greatest
 from behavesim.trajectory import Trajectory
 
 TEMPLATE = '''\
@@ -52,6 +52,8 @@ return score
 
 CAPACITY = 100
 """Capacity of a bin, in the unit of the items' sizes."""
+BOUNDS = "lower bounds: the sum of the sizes divided by the capacity"
+"""What stands for the best known score."""
 COMPARED = 100
 """Number of items, the first ones, whose bins are the trajectory: comparing all 5000 would take too long."""
 
@@ -86,6 +88,9 @@ class OnlineBinPacking(Task):
     the better.
     """
 
+    kind = "priority"
+    size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} items"
+    used_by = "FunSearch, EoH, ReEvo, LLM4AD: other instances of this distribution"
     template = TEMPLATE
     rules = f"""\
 - There are {len(SIZES["search"])} instances of {SIZES["search"][0]} items each. Sizes are whole numbers from 1 to
@@ -95,7 +100,7 @@ class OnlineBinPacking(Task):
 - The answer must have the shape of `bins`. The greatest priority must be finite; -inf leaves a bin out, NaN is refused.
   Among equal priorities the first bin is taken."""
     grammar = GRAMMAR
-    objective = Objective("minimise", best_known=2011.4)  # the mean of the lower bounds
+    objective = Objective("minimise", 2011.4, BOUNDS)
     normaliser = COMPARED
     score_scale = 10.0
     online = True
@@ -115,7 +120,7 @@ class OnlineBinPacking(Task):
     def objective_on(self, split: Split) -> Objective:
         """Return the objective of a split; its best known score is the mean of the lower bounds."""
         bounds = [items.lower_bound for items in self.instances(split)]
-        return Objective("minimise", best_known=math.fsum(bounds) / len(bounds))
+        return Objective("minimise", math.fsum(bounds) / len(bounds), BOUNDS)
 
     def solve(self, function: Callable[..., Any], instance: Items) -> Solution:
         """Return the bin of each item in order, (items,) int64; bins are numbered from 0 as they are opened.
@@ -128,7 +133,7 @@ class OnlineBinPacking(Task):
         chosen = np.empty(len(instance.sizes), dtype=np.int64)
         for place, size in enumerate(instance.sizes.tolist()):
             fitting = np.flatnonzero(room[: opened + 1] >= size)
-            bin_ = fitting[_first_greatest(function(float(size), room[fitting]), len(fitting))]
+            bin_ = fitting[first_greatest(function(float(size), room[fitting]), len(fitting))]
             room[bin_] -= size
             opened = max(opened, int(bin_) + 1)
             chosen[place] = bin_
@@ -158,30 +163,10 @@ def _weibull_sizes(random: np.random.RandomState, count: int) -> NDArray[np.int6
     return sizes
 
 
-def _first_greatest(answer: Any, bins: int) -> int:
-    """Return the index of the greatest priority, the first of equal ones.
-
-    Raises InvalidSolution unless there is one number for each of so many bins and the greatest is finite.
-    """
-    priorities = np.asarray(answer)
-    if priorities.shape != (bins,) or priorities.dtype.kind not in "fiub":
-        raise InvalidSolution(f"expected {bins} priorities, got {priorities.dtype} of shape {priorities.shape}")
-    best = int(priorities.argmax())
-    if not np.isfinite(priorities[best]):  # argmax prefers NaN; -inf is a way to leave a bin out
-        raise InvalidSolution(f"expected a finite greatest priority, got the non-finite {priorities[best]}")
-    return best
-
-
 def _checked(instance: Items, solution: Solution) -> NDArray[np.int64]:
     """Return the bin of each item as int64; raises InvalidSolution if the solution is not a valid packing."""
     count = len(instance.sizes)
-    if not isinstance(solution, np.ndarray) or solution.shape != (count,):
-        raise InvalidSolution(f"expected the bins of {count} items as one row, got {solution!r:.80}")
-    if not np.issubdtype(solution.dtype, np.integer):
-        raise InvalidSolution(f"expected bins as integers, got {solution.dtype}")
-    if solution.min() < 0 or solution.max() >= count:
-        raise InvalidSolution(f"expected bins in 0…{count - 1}, got {solution.min()}…{solution.max()}")
-    bins = solution.astype(np.int64)
+    bins = as_integers(solution, count, f"the bins of {count} items", count)
     opened = np.maximum.accumulate(bins)
     if bins[0] != 0 or np.diff(opened).max(initial=0) > 1:
         raise InvalidSolution("expected bins numbered in the order in which they are opened")

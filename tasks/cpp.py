@@ -163,6 +163,9 @@ class CirclePacking(Task):
     must lie inside the square, and no two may overlap; a radius may be zero. The score is the sum of the radii.
     """
 
+    kind = "packing"
+    size = f"1 instance of {SIZES['search'][0]} circles"
+    used_by = "AlphaEvolve, OpenEvolve, ShinkaEvolve, BehaveSim (the paper)"
     template = TEMPLATE
     rules = f"""\
 - The function is called once, with n = {SIZES["search"][0]}; it must work for other numbers of circles too.
@@ -171,7 +174,7 @@ class CirclePacking(Task):
   should be shrunk by a little more than its own tolerance, such as 1e-7, before it is returned.
 - A good answer moves all circles and radii together, for instance by scipy.optimize, from more than one start."""
     grammar = GRAMMAR
-    objective = Objective("maximise", best_known=2.635983)
+    objective = Objective("maximise", 2.635983, "found by searches since AlphaEvolve, not proved")
     normaliser = greatest_distance(26)
     score_scale = 0.1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task
+from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, as_permutation
 from behavesim.trajectory import Trajectory
 
 TEMPLATE = '''\
@@ -98,6 +97,8 @@ SIZES: dict[Split, tuple[int, ...]] = {
 """Number of cities of each randomly drawn instance, by split; the held-out split also has the two of TSPLIB."""
 OPTIMA: dict[Split, float] = {"search": 5.623624, "validation": 5.730953, "held-out": 6.820688}
 """Mean length of the shortest tours of a split's instances, proved optimal by branch and cut."""
+PROVED = "optimal, by branch and cut"
+"""How OPTIMA are known."""
 SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
 """Seed of numpy's legacy generator, which draws the cities of a split: its numbers never change."""
 
@@ -130,6 +131,9 @@ class TravellingSalesman(Task):
     the city to visit next. The score is the mean length of the tours: the shorter the better.
     """
 
+    kind = "constructive"
+    size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} cities"
+    used_by = "BehaveSim (the paper), LLM4AD, EoH, ReEvo, MCTS-AHD: other instances"
     template = TEMPLATE
     rules = f"""\
 - There are {len(SIZES["search"])} instances of {SIZES["search"][0]} cities each, drawn uniformly from the unit square.
@@ -139,7 +143,7 @@ class TravellingSalesman(Task):
   are its indices.
 - The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
     grammar = GRAMMAR
-    objective = Objective("minimise", best_known=OPTIMA["search"])
+    objective = Objective("minimise", OPTIMA["search"], PROVED)
     normaliser: float = 50
     score_scale = 1.0
 
@@ -160,7 +164,7 @@ class TravellingSalesman(Task):
 
     def objective_on(self, split: Split) -> Objective:
         """Return the objective of a split; its best known score is the optimum."""
-        return Objective("minimise", best_known=OPTIMA[split])
+        return Objective("minimise", OPTIMA[split], PROVED)
 
     def solve(self, function: Callable[..., Any], instance: Cities) -> Solution:
         """Return the tour that the function builds from city 0, (n,) int64; the last city is added without a call.
@@ -174,7 +178,7 @@ class TravellingSalesman(Task):
         while len(unvisited) > 1:
             current = tour[-1]
             unvisited = unvisited[np.argsort(distances[current, unvisited], kind="stable")]
-            city = _city(function(current, 0, unvisited.copy(), offered))
+            city = as_integer(function(current, 0, unvisited.copy(), offered), "the ID of a node, an integer")
             remaining = unvisited[unvisited != city]
             if len(remaining) == len(unvisited):
                 raise InvalidSolution(f"step {len(tour)}: expected one of the unvisited nodes, got {city}")
@@ -211,26 +215,13 @@ def _published(name: str) -> Cities:
     return Cities.at(name, (coordinates - corner) / (coordinates.max(axis=0) - corner).max())
 
 
-def _city(answer: Any) -> int:
-    """Return an answer as an int; raises InvalidSolution if it is of no integer type, such as 3.0."""
-    try:
-        return operator.index(answer)
-    except TypeError as error:
-        raise InvalidSolution(f"expected the ID of a node, an integer, got {type(answer).__name__}") from error
-
-
 def _checked(instance: Cities, solution: Solution) -> NDArray[np.int64]:
     """Return the tour as int64; raises InvalidSolution if it does not visit every city once from city 0."""
     cities = len(instance.distances)
-    if not isinstance(solution, np.ndarray) or solution.shape != (cities,):
-        raise InvalidSolution(f"expected a tour of {cities} cities as one row, got {solution!r:.80}")
-    if not np.issubdtype(solution.dtype, np.integer):
-        raise InvalidSolution(f"expected a tour of integers, got {solution.dtype}")
-    if solution[0] != 0:
-        raise InvalidSolution(f"expected a tour from city 0, got one from city {solution[0]}")
-    if not np.array_equal(np.sort(solution), np.arange(cities)):
-        raise InvalidSolution(f"expected every city of 0…{cities - 1} once")
-    return solution.astype(np.int64)
+    tour = as_permutation(solution, cities, f"a tour of {cities} cities")
+    if tour[0] != 0:
+        raise InvalidSolution(f"expected a tour from city 0, got one from city {tour[0]}")
+    return tour
 
 
 task = TravellingSalesman()

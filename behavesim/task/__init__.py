@@ -1,11 +1,12 @@
 """Tasks: the problems that programs solve, and the trusted code that scores solutions."""
 
+from behavesim.task.answers import as_integer, as_integers, as_number, as_numbers, as_permutation, first_greatest
 from behavesim.task.calls import instances_made_anew, instances_of, number_from, picture_of, raised
 from behavesim.task.objective import Direction, Objective
 from behavesim.task.pictures import Bins, Disks, Picture, Route
 from behavesim.task.reference import TASKS, TaskReference, installed_tasks, task_from
 from behavesim.task.score import Metrics, Score
-from behavesim.task.task import SPLITS, InvalidSolution, Solution, Split, Task, as_arrays
+from behavesim.task.task import SPLITS, InvalidSolution, Solution, Split, Task, TaskKind, as_arrays
 
 __all__ = [
     "SPLITS",
@@ -22,8 +23,15 @@ __all__ = [
     "Solution",
     "Split",
     "Task",
+    "TaskKind",
     "TaskReference",
     "as_arrays",
+    "as_integer",
+    "as_integers",
+    "as_number",
+    "as_numbers",
+    "as_permutation",
+    "first_greatest",
     "installed_tasks",
     "instances_made_anew",
     "instances_of",

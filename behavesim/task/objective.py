@@ -22,6 +22,8 @@ class Objective:
     direction: Direction
     best_known: float | None = None
     """The best score known, from which gaps are measured; None if none is known."""
+    source: str = ""
+    """Where `best_known` is from, such as "optimal, by branch and cut"; empty if that is not said."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "direction", _AMERICAN.get(self.direction, self.direction))

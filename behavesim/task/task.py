@@ -32,6 +32,14 @@ SPLITS: tuple[Split, ...] = ("search", "validation", "held-out")
 Solution = NDArray[Any] | Mapping[str, NDArray[Any]]
 """What `Task.solve` returns for one instance: an array, or several arrays by name."""
 
+TaskKind = Literal["constructive", "priority", "improvement", "black-box", "packing", "evaluator", "other"]
+"""What a program does in a task.
+
+It chooses each next step ("constructive"), ranks the choices ("priority"), changes a whole solution ("improvement"),
+minimises a function that it can only evaluate ("black-box"), or returns the whole solution ("packing"). In an
+"evaluator" task code of the user's runs it; "other" is anything else.
+"""
+
 
 class InvalidSolution(ValueError):
     """A solution that breaks a rule of the task; the message says which rule."""
@@ -50,6 +58,12 @@ class Task(ABC):
     """The problem, in the words of every prompt; if empty, loading fills in the docstring of the class."""
     rules: str = ""
     """More for prompts, in lines that begin with "- ": how often the function is called, on what, what is refused."""
+    kind: TaskKind = "other"
+    """What a program does in the task; `behavesim tasks` sorts by it."""
+    size: str = ""
+    """The search instances in a few words, such as "5 instances of 50 cities", for people who choose a task."""
+    used_by: str = ""
+    """Papers and tools that publish results on such instances, for people who choose a task."""
     template: str
     """The text of the Python program that every search starts from; its last function is the entry point."""
     suffix: str = ".py"

@@ -204,6 +204,15 @@ def test_the_package_runs_as_the_command() -> None:
     assert '"tsp"' in done.stdout
 
 
+def test_tasks_are_listed_by_kind_with_what_a_person_chooses_by(behavesim: Command) -> None:
+    listed = {each["task"]: each for each in behavesim("tasks", "--json").document}
+    assert listed["tsp"]["kind"] == "constructive"
+    assert all(each["size"] and (each["source"] or each["best_known"] is None) for each in listed.values())
+    words = behavesim("tasks").out
+    assert words.splitlines()[0] == "constructive"
+    assert all(f"  {name} " in words for name in listed)
+
+
 def test_the_command_alone_says_where_to_begin_with_commands_that_there_are(behavesim: Command) -> None:
     ended = behavesim()
     assert (ended.code, ended.err) == (0, "")
