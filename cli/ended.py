@@ -12,10 +12,10 @@ from behavesim.application.session import Ended
 from behavesim.engine.build import Launch
 from behavesim.reports.ending import ending
 from behavesim.reports.summary_tables import summary_table
-from behavesim.reports.terminal import drawn, put, screen
+from behavesim.reports.terminal import show
 from behavesim.reports.words import named
 
-from .output import print_json, tell
+from .output import print_json, say, tell
 from .streams import take_loss
 
 
@@ -45,7 +45,6 @@ def _print(run: Run, said: Sequence[str]) -> None:
         lines.append(f"best program: {folder.best}{which}")
     if folder.recommended.exists():
         lines.append(f"recommended program: {folder.recommended}")
-    console = screen()
-    put(drawn(summary_table(kept_summary(run))), console)
+    show([summary_table(kept_summary(run))])
     for line in (*lines, *said):
-        console.print(line, soft_wrap=True)
+        say(line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -12,12 +11,10 @@ from typing import TypeVar
 
 import typer
 
-from behavesim.base.text import printable
+from behavesim.base.text import printable, wrapped
 
 Result = TypeVar("Result")
 
-_KEPT = "\0"
-"""Stands for a space at which a line is not wrapped; printable text never has it."""
 REJECTED = 3
 """The exit code if a program that a person gave is rejected."""
 
@@ -25,14 +22,17 @@ REJECTED = 3
 def tell(text: str) -> None:
     """Print "behavesim: " and a text on stderr, above the live view if there is one; control characters are escaped."""
     said = f"behavesim: {printable(text)}"
-    print(_wrapped(said) if sys.stderr.isatty() else said, file=sys.stderr)  # noqa: T201 - typer.echo would write into the live view
+    said = wrapped(said, shutil.get_terminal_size().columns) if sys.stderr.isatty() else said
+    print(said, file=sys.stderr)  # noqa: T201 - typer.echo would write into the live view
 
 
-def _wrapped(text: str) -> str:
-    """Return a text wrapped between words to the terminal's width; a command in it, "behavesim …", is not broken."""
-    whole = re.sub(r"behavesim [^;,`\n]+", lambda command: command[0].replace(" ", _KEPT), text)
-    wrapper = TextWrapper(shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(map(wrapper.fill, whole.split("\n"))).replace(_KEPT, " ")
+def say(text: str) -> None:
+    """Print a text on stdout; control characters are escaped, and lines wrapped to the terminal's width, if it is one.
+
+    Neither a path nor a command in it, "behavesim …", is broken.
+    """
+    said = printable(text)
+    typer.echo(wrapped(said, shutil.get_terminal_size().columns) if sys.stdout.isatty() else said)
 
 
 def busy(text: str) -> None:

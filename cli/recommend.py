@@ -22,7 +22,7 @@ from behavesim.store.folder import RunFolder
 from behavesim.task import Task, instances_of
 
 from .options import RUNS, AsJson, Runs, RunsDir, Workers, run_folders
-from .output import busy, print_json, tell
+from .output import busy, print_json, say, tell
 
 
 def recommend(
@@ -65,10 +65,10 @@ def recommend(
         return
     if is_one:
         show([shortlist_table(run)])
-        typer.echo(_said(run.folder, chosen))
+        say(_said(run.folder, chosen))
     if found is not None:
         show(found.tables())
-        typer.echo(_where(run.folder, task))
+        say(_where(run.folder, task))
 
 
 def _document(chosen: RecommendedProgram | None, found: Portfolio | None) -> dict[str, Any] | None:

@@ -11,11 +11,11 @@ from behavesim.analysis.standing import in_force, state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
 from behavesim.base.errors import INTERRUPTED
-from behavesim.base.text import printable
 from behavesim.reports.ending import ending
 from behavesim.reports.panels import line as plain
 
 from .options import RUNS, OneRun, RunsDir, run_folder
+from .output import say
 
 
 def watch(
@@ -31,4 +31,4 @@ def watch(
     typer.echo(plain(moment_of(followed)), err=True)  # what the live view showed may have been older
     typer.echo(f"run {followed.folder.run}: {state_of(followed)}")
     for line in ending(followed, in_force(followed), followed.state.stopped):
-        typer.echo(printable(line))
+        say(line)

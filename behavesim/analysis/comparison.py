@@ -117,6 +117,11 @@ class TaskComparison:
     tests: tuple[GroupTest, ...]
     choice: tuple[ChoiceTest, ...]
 
+    @property
+    def family(self) -> Family:
+        """The task, the hash of its instances and the source of its scores, as those of its groups of runs."""
+        return self.task, self.instances, self.score_source
+
 
 @dataclass(frozen=True)
 class RunComparison:

@@ -165,7 +165,7 @@ class Portfolio:
         rows: list[tuple[Cell, ...]] = [
             (self._named(each), ", ".join(map(str, each.wins)), *each.scores) for each in self.members
         ]
-        return Table("portfolio_wins", "their scores on the search's instances", columns, tuple(rows))
+        return Table("portfolio_scores", "their scores on the search's instances", columns, tuple(rows))
 
     def _named(self, member: PortfolioProgram) -> str:
         is_one = len({each.run for each in self.members}) == 1

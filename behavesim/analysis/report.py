@@ -16,7 +16,7 @@ from behavesim.analysis.held_out import HeldOut, held_out_table
 from behavesim.analysis.islands import IslandSummary, islands, islands_table
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import TOP, TopProgram, top, top_table
+from behavesim.analysis.scored import MEANINGS, TOP, TopProgram, top, top_table
 from behavesim.analysis.splits import SplitScores, split_scores, splits_table
 from behavesim.analysis.standing import summary
 from behavesim.analysis.summary import Summary
@@ -85,9 +85,10 @@ class RunReport:
     def tables(self) -> tuple[Table, ...]:
         """Return the tables for a terminal, without those that have no rows."""
         recommended = None if self.summary.recommended is None else self.summary.recommended.candidate
+        caption = f"{self.distinct.sentence}; {MEANINGS}"
         tables = (
             splits_table(self.splits),
-            top_table(self.top, [each.members for each in self.clusters], self.distinct.sentence),
+            top_table(self.top, [each.members for each in self.clusters], caption),
             metrics_table(self.top),
             islands_table(self.islands, self.diversity),
             clusters_table(self.clusters),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # a list of runs needs Scored, and neither of these slow impo
 
 TOP = 10
 """Number of best distinct programs that reports show and average."""
+MEANINGS = "programs: how many have this behaviour; operator: the kind of request, template: it showed no other program"
+"""What the words of `top_table` mean."""
 COLUMNS = (Column("score", SCORE), Column("gap", FRACTION))
 """The two columns for a program's score and gap; `cells` fills them."""
 
@@ -87,7 +89,7 @@ def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[in
     """Return a table with a row per program, in the given order, with the behavioural cluster that it is in.
 
     `clusters` has the members of each cluster, which are numbered from 1; the cell of a program in no cluster is None.
-    `caption` stands below the table.
+    `caption` stands below the table, with the meanings of words if that is not empty.
     """
     number = {candidate: number for number, members in enumerate(clusters, 1) for candidate in members}
     columns = (

@@ -85,5 +85,5 @@ def splits_table(found: tuple[SplitScores, ...]) -> Table:
         for each in found
     )
     has_gain = any(each.gain is not None for each in found)
-    caption = "gain on both: on the template, on search and validation instances together; the greatest is recommended"
+    caption = "gain on both: on the template, search and validation together; recommended by it"
     return Table("splits", "scores on each set of instances", columns, rows, caption if has_gain else "", keys=2)

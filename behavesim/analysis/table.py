@@ -72,7 +72,7 @@ class Column:
     def text(self, cell: Cell) -> str:
         """Return a cell of this column as text for people; "" for None.
 
-        An estimate with a standard deviation has its interval on a second line.
+        An estimate with a standard deviation has its interval, if it is known, on a second line.
         """
         if not isinstance(cell, Estimate):
             return self.unit.text(cell)
@@ -80,7 +80,7 @@ class Column:
         mean = unit.text(cell.mean) if cell.known is None else f"of {cell.known}: {unit.text(cell.mean)}"
         spread = "" if cell.sd is None else f" ± {unit.text(cell.sd)}"
         interval = "" if cell.low is None else f"[{unit.text(cell.low)}, {unit.text(cell.high)}]"
-        return f"{mean}{spread}\n{interval}" if spread else f"{mean} {interval}".rstrip()
+        return f"{mean}{spread}\n{interval}" if spread and interval else f"{mean}{spread} {interval}".rstrip()
 
 
 @dataclass(frozen=True)

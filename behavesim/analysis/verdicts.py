@@ -69,17 +69,13 @@ def verdicts(found: RunComparison) -> tuple[Verdict, ...]:
         spoken = next((name for name in SPOKEN if any(test.metric == name for test in task.tests)), "")
         tests = [test for test in task.tests if test.metric == spoken]
         sizes = _sizes(found, task, spoken) if tests else {}
-        said += [_verdict(test, _family(task), sizes, metrics[spoken], max(1, counted[spoken])) for test in tests]
+        said += [_verdict(test, task.family, sizes, metrics[spoken], max(1, counted[spoken])) for test in tests]
     return tuple(said)
-
-
-def _family(task: TaskComparison) -> Family:
-    return task.task, task.instances, task.score_source
 
 
 def _sizes(found: RunComparison, task: TaskComparison, metric: str) -> dict[str, int]:
     """Return how many values of the metric each group of a task was tested with, by its label."""
-    groups: list[RunGroup] = [group for group in found.groups if group.family == _family(task)]
+    groups: list[RunGroup] = [group for group in found.groups if group.family == task.family]
     return {
         group.label: sum(
             run.metrics[metric] is not None and run.summary.run not in found.untested for run in group.runs

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from textwrap import TextWrapper
 
 _UNITS = {"d": 86400, "h": 3600, "min": 60}
 """Seconds of each unit of time above the second, largest first."""
+_KEPT = "\0"
+"""Stands for a space at which a line is not wrapped; printable text never has it."""
 
 
 def storable(text: str) -> str:
@@ -26,6 +30,16 @@ def printable(text: str) -> str:
         return text
     lines = text.expandtabs(4).split("\n")
     return "\n".join("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line) for line in lines)
+
+
+def wrapped(text: str, columns: int) -> str:
+    """Return printable text wrapped between words to lines of at most `columns` characters; line feeds stay.
+
+    A path and a command, "behavesim …", are never broken: where they are longer, so is their line.
+    """
+    whole = re.sub(r"(?<![\w+-])behavesim [^;,`\n]+", lambda command: command[0].replace(" ", _KEPT), text)
+    wrapper = TextWrapper(columns, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(wrapper.fill, whole.split("\n"))).replace(_KEPT, " ")
 
 
 def one_line(text: str, limit: int = 500) -> str:

@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 from behavesim.analysis.comparison import RunComparison
-from behavesim.reports.comparison_tables import comparison_tables
-from behavesim.reports.next_steps import next_steps_of_several
+from behavesim.analysis.verdicts import verdicts
+from behavesim.base.text import wrapped
+from behavesim.reports.comparison_tables import comparison_tables, family_names
+from behavesim.reports.next_steps import command_lines, next_steps_of_several
 from behavesim.reports.sections import Section, named_sections, of_tables
 from behavesim.reports.summary_tables import DISPENSABLE, runs_table
-from behavesim.reports.terminal import show_lines, show_rows
+from behavesim.reports.terminal import show_lines, show_rows, width
 from behavesim.store.folder import RunFolder
 
 COMPARISON_SECTIONS = (
-    *("groups_search", "groups_held-out", "groups_behaviour", "tests", "over_time", "choice", "ranks"),
+    *("verdicts", "groups_search", "groups_held-out", "groups_behaviour", "tests", "over_time", "choice", "ranks"),
     *("runs", "next"),
 )
 """The names of all sections of a comparison; those without rows are left out."""
-FIRST = frozenset({"groups_search", "groups_held-out", "tests", "ranks", "runs", "next"})
+FIRST = frozenset({"groups_search", "groups_held-out", "verdicts", "tests", "ranks", "runs", "next"})
 """The names of the sections that a report of several runs has unless others are asked for."""
 
 
 def first_screen(found: RunComparison) -> list[Section]:
-    """Return what the report of several runs says first: the groups' results, the tests, and a row for each run."""
+    """Return what the report of several runs says first: the tests in words, the groups' results, a row a run."""
     return named_sections(full_report(found), FIRST)
 
 
 def full_report(found: RunComparison) -> list[Section]:
-    """Return all sections of the report of several runs: the comparison first, then a row for each run."""
+    """Return all sections of the report of several runs: what the tests say, the comparison, and a row for each run."""
     names = [RunFolder(run.origin.folder).argument for run in found.runs]
     rows = runs_table([run.summary for run in found.runs])
     return [
+        *_verdicts(found),
         *of_tables(comparison_tables(found)),
-        Section("runs", lambda: show_rows(rows, DISPENSABLE), rows),
-        Section("next", lambda: show_lines("", next_steps_of_several(names))),
+        Section("runs", "", lambda: show_rows(rows, DISPENSABLE), rows),
+        Section("next", "", lambda: show_lines("", command_lines(next_steps_of_several(names), width()))),
     ]
+
+
+def _verdicts(found: RunComparison) -> list[Section]:
+    """Return the section of what the tests say, with the task's name if there are several; none without any test."""
+    names = family_names(found.tasks)
+    on = {} if len(names) < 2 else {task.family: f"{name}: " for task, name in zip(found.tasks, names, strict=True)}
+    said = [f"{on.get(each.family, '')}{each.sentence}" for each in verdicts(found)]
+
+    def show() -> None:
+        show_lines("", (wrapped(line, width()) for line in said))
+
+    return [Section("verdicts", "what the tests say", show)] if said else []

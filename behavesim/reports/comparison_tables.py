@@ -11,6 +11,8 @@ from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table
 from behavesim.reports.words import task_name
 
+FEWEST = 5
+"""Least number of runs for which an interval is shown: a bootstrap of fewer says little more than their range."""
 SELF_REPORTED = " (scores self-reported)"
 """Follows a task's name where an evaluator in the sandbox computed its scores."""
 TITLES: Mapping[About, str] = {
@@ -100,8 +102,9 @@ def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: 
     # The metrics' columns come after three others.
     best = frozenset((row, place) for place, metric in enumerate(shown, 3) for row in _best(entry.groups, metric))
     title = f"comparison on {on}: {TITLES[about]}"
-    has_spread = any(len(group.runs) > 1 for group in entry.groups)
-    caption = "mean ± standard deviation [95 % bootstrap interval of the mean]" if has_spread else ""
+    most = max(len(group.runs) for group in entry.groups)
+    interval = f"[95 % bootstrap interval of the mean, from {FEWEST} runs on]"
+    caption = "" if most < 2 else f"mean ± standard deviation{f' {interval}' if most >= FEWEST else ''}"
     return Table(f"groups_{about}", title, columns, rows, caption, best=best)
 
 
@@ -132,8 +135,9 @@ def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
     sample = group.metrics.get(metric.name)
     if sample is None:
         return None
-    known = None if len(sample.values) == len(group.runs) else len(sample.values)
-    return Estimate(sample.mean, sample.sd, sample.low, sample.high, known)
+    count = len(sample.values)
+    interval = (sample.low, sample.high) if count >= FEWEST else (None, None)
+    return Estimate(sample.mean, sample.sd, *interval, None if count == len(group.runs) else count)
 
 
 def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Sequence[str]) -> Table:
@@ -150,12 +154,16 @@ def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untest
     left_out = [name for group in entry.groups for name in group.unfinished if name in untested]
     caption = f"Left out, as unfinished: {', '.join(left_out)}." if left_out else ""
     marked = frozenset(place for place, test in enumerate(tests) if test.stands_out)
-    return Table("tests", title, columns, tuple(_test(test, metrics) for test in tests), caption, marked=marked)
+    sizes = {group.label: len(group.runs) for group in entry.groups}
+    rows = tuple(_test(test, metrics, min(sizes[test.a], sizes[test.b])) for test in tests)
+    return Table("tests", title, columns, rows, caption, marked=marked)
 
 
-def _test(test: GroupTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
+def _test(test: GroupTest, metrics: Mapping[str, Metric], runs: int) -> tuple[Cell, ...]:
+    """Return the cells of a test between groups, the smaller of which has so many runs."""
     column = metrics[test.metric].column
-    difference = Estimate(test.difference, None, test.low, test.high, unit=column.unit)
+    interval = (test.low, test.high) if runs >= FEWEST else (None, None)
+    difference = Estimate(test.difference, None, *interval, unit=column.unit)
     return column.heading, test.a, test.b, difference, test.superiority, test.p, test.p_holm
 
 
@@ -196,6 +204,6 @@ def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> T
 
 
 def _choice(choice: ChoiceTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
-    mean = Estimate(choice.mean, None, choice.low, choice.high)
+    mean = Estimate(choice.mean, None, *((choice.low, choice.high) if choice.seeds >= FEWEST else (None, None)))
     counts = choice.runs, choice.better, choice.equal, choice.worse, choice.unknown, choice.seeds
     return (metrics[choice.metric].title, *counts, mean, choice.p, choice.p_holm)

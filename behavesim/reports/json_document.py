@@ -6,19 +6,24 @@ from dataclasses import asdict
 from typing import Any
 
 from behavesim.analysis.comparison import RunComparison
+from behavesim.analysis.groups import Family
 from behavesim.analysis.report import RunReport
+from behavesim.analysis.verdicts import verdicts
 
 
 def json_document(comparison: RunComparison) -> dict[str, Any]:
     """Return `{runs: […], comparison: […], repeats: […], untested: […], ranks}`, of plain JSON values.
 
     `runs` has for each run the values of its summary and the parts of its report; `held_out` only if it was tried.
-    `comparison` has an entry per task; `repeats` and `untested` are names of runs. Scores are in the task's unit, gaps
-    are fractions. An unknown value is None; `ranks` is None if there are none.
+    `comparison` has an entry per task, with what its tests say as `verdicts`. `repeats` and `untested` are names of
+    runs. Scores are in the task's unit, gaps are fractions. An unknown value is None, and so is `ranks` without any.
     """
+    said: dict[Family, list[dict[str, Any]]] = {task.family: [] for task in comparison.tasks}
+    for verdict in verdicts(comparison):
+        said[verdict.family].append({name: value for name, value in vars(verdict).items() if name != "family"})
     return {
         "runs": [_run(run) for run in comparison.runs],
-        "comparison": [asdict(each) for each in comparison.tasks],
+        "comparison": [{**asdict(task), "verdicts": said[task.family]} for task in comparison.tasks],
         "repeats": comparison.repeats,
         "untested": comparison.untested,
         "ranks": None if comparison.ranks is None else asdict(comparison.ranks),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
 
-from behavesim.analysis.clusters import clusters_table
 from behavesim.analysis.failures import failures_table
 from behavesim.analysis.metric import Metric
 from behavesim.analysis.report import RunReport
@@ -14,10 +16,10 @@ from behavesim.analysis.table import SCORE, Table
 from behavesim.base.text import counted
 from behavesim.reports.curve import convergence
 from behavesim.reports.dendrogram import dendrogram
-from behavesim.reports.next_steps import next_steps
+from behavesim.reports.next_steps import command_lines, next_steps
 from behavesim.reports.sections import Section, of_tables
 from behavesim.reports.summary_tables import headline_table, summary_table
-from behavesim.reports.terminal import show_code, show_lines, width
+from behavesim.reports.terminal import lines_taken, show_lines, show_text, width
 from behavesim.reports.words import named
 from behavesim.store.folder import RunFolder
 
@@ -25,11 +27,13 @@ WIDEST = 100
 """Largest width of a drawing, in characters: wider ones are hard to follow by eye."""
 HEIGHT = 8
 """Height of the convergence curve, in lines."""
-LONGEST = 30
-"""Largest number of lines of a program on the first screen; the rest is cut off, and `show` has all of it."""
+LONGEST = 12
+"""Most lines of the terminal for a program on the first screen; the rest is cut off, and `show` has all of it."""
+FIRST = 5
+"""Most behaviours on the first screen: with them, results, code and commands have room on 45 lines of 80 columns."""
 RUN_SECTIONS = (
     *("summary", "splits", "code", "convergence", "top", "metrics", "islands", "clusters", "dendrogram"),
-    *("portfolio", "portfolio_wins", "failures", "held_out", "next"),
+    *("portfolio", "portfolio_scores", "failures", "held_out", "next"),
 )
 """The names of all sections of one run, in their order; a report leaves out those that have nothing to say."""
 
@@ -38,16 +42,19 @@ Chosen = Mapping[Metric, float | None]
 
 
 def first_screen(run: RunReport, metrics: Chosen) -> list[Section]:
-    """Return what the report of a run says first: results, the best program, the ten best behaviours, the clusters.
+    """Return what the report of a run says first: results, the best program, the best behaviours, the next commands.
 
     Without a feasible program it says why candidates fail.
     """
-    top = top_table(run.top, [each.members for each in run.clusters], run.distinct.sentence)
+    clusters = [each.members for each in run.clusters]
+    sizes = ", ".join(str(len(members)) for members in clusters)
+    caption = f"clusters: {len(clusters)} groups that behave alike, of {sizes} programs" if len(clusters) > 1 else ""
+    top = replace(top_table(run.top[:FIRST], clusters, caption), title="the best behaviours")
     return [
         *of_tables([headline_table(run.summary, run.distinct, metrics)]),
         *of_tables([] if run.top else [failures_table(run.failures)]),  # what else could be said of such a run
         *_code(run, LONGEST),
-        *of_tables([splits_table(run.splits), top.without("island", "model", "parents"), clusters_table(run.clusters)]),
+        *of_tables([splits_table(run.splits), top.without("programs", "island", "operator", "model", "parents")]),
         *_next(run),
     ]
 
@@ -65,19 +72,29 @@ def full_report(run: RunReport, metrics: Chosen) -> list[Section]:
 
 
 def _code(run: RunReport, most: int | None = None) -> list[Section]:
-    """Return the section of the best program, cut after `most` lines; none without a feasible program."""
+    """Return the section of the best program, cut after `most` lines of the terminal; none without a feasible program.
+
+    The program is shown whole if `most` is None, or if little of it would be cut.
+    """
     if not run.top:
         return []
     best = run.top[0]
     lines = best.source.strip("\n").splitlines()
-    rest = len(lines) - len(lines[:most])
-    more = f"… {counted(rest, 'more line')}: behavesim show {_name(run)} {best.candidate}" if rest else ""
+    ends = list(accumulate(map(lines_taken, lines)))
+    count = len(lines) if most is None or ends[-1] <= most + 1 else bisect_right(ends, most)
+    rest = len(lines) - count
+    more = f"… {counted(rest, 'more line')}: behavesim show {_name(run)} {best.candidate}"
     folder = RunFolder(run.origin.folder)
     where = f" ({folder.best})" if folder.best.exists() else ""
     title = f"the best program: {named(best.candidate)}{where}"
     if not run.summary.beats_template:  # then best.py holds the template
         title = f"the best program: the template{where}; the best candidate: {named(best.candidate)}"
-    return [Section("code", lambda: show_code(title, "\n".join(lines[:most]), more))]
+
+    def show() -> None:
+        show_text("\n".join(lines[:count]), "python")
+        show_lines("", [more] if rest else ())
+
+    return [Section("code", title, show)]
 
 
 def _convergence(run: RunReport) -> list[Section]:
@@ -94,20 +111,20 @@ def _dendrogram(run: RunReport) -> list[Section]:
     if not run.joins:
         return []
     labels = [
-        f"{number}: {each.size} like {named(each.medoid)}, best {SCORE.text(each.best.score)}"
+        f"cluster {number}: {counted(each.size, 'program')}, best {SCORE.text(each.best.score)}"
         for number, each in enumerate(run.clusters, 1)
     ]
-    title = "how the clusters join (average linkage)"
+    title = "how the clusters join, and at which distance (average linkage)"
     return [_drawing("dendrogram", title, lambda across: dendrogram(labels, run.joins, across))]
 
 
 def _drawing(name: str, title: str, lines: Callable[[int], Sequence[str]]) -> Section:
     """Return the section of a drawing; `lines` returns its lines for a width in characters."""
-    return Section(name, lambda: show_lines(title, lines(min(WIDEST, width()))))
+    return Section(name, title, lambda: show_lines("", lines(min(WIDEST, width()))))
 
 
 def _next(run: RunReport) -> list[Section]:
-    return [Section("next", lambda: show_lines("", next_steps(run, _name(run))))]
+    return [Section("next", "", lambda: show_lines("", command_lines(next_steps(run, _name(run)), width())))]
 
 
 def _name(run: RunReport) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.measure import Measurement, measure_renderables
-from rich.rule import Rule
 from rich.table import Table as Drawing
 from rich.text import Text
 
@@ -21,17 +23,30 @@ Item = TypeVar("Item")
 
 UNBOUNDED = 10_000
 """A width above that of any table, in characters: rich's measurements never exceed the given width."""
+PLAIN = 80
+"""Width of a heading where stdout is no terminal, in characters."""
 
 
 def screen(stderr: bool = False) -> Console:
     """Return a console that prints text as it is: rich would read brackets and colons in names as markup."""
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    if console.is_dumb_terminal:  # for which rich takes 80 columns, however many it has
+        console.size = ConsoleDimensions(*shutil.get_terminal_size())
+    return console
 
 
 def show(tables: Iterable[Table]) -> None:
-    """Print tables on stdout, one below the other; a table that is too wide is transposed or split by columns."""
+    """Print tables on stdout, an empty line between two.
+
+    On a terminal, or where the variable COLUMNS is set, a table that is too wide is transposed or split by columns.
+    Elsewhere a row is a line, as wide as its content.
+    """
     console = screen()
-    for table in tables:
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = UNBOUNDED
+    for place, table in enumerate(tables):
+        if place:
+            console.print()
         for drawing in fitting(table, console):
             put(drawing, console)
 
@@ -81,16 +96,12 @@ def show_lines(title: str, lines: Iterable[str]) -> None:
 
 
 def show_heading(text: str) -> None:
-    """Print a heading on stdout: a line across the terminal that holds a text."""
-    console = screen()
-    console.print(Rule(Text(text, style="bold"), align="left", style=""))
-
-
-def show_code(title: str, source: str, more: str = "") -> None:
-    """Print a title and a Python program on stdout, and below it a line `more` unless that is empty."""
-    show_lines(title, ())
-    show_text(source, "python")
-    show_lines("", [more] if more else ())
+    """Print a heading on stdout: a line across the terminal that holds a text, or the text alone if it is as long."""
+    across = width() if screen().is_terminal else max(PLAIN, len(text) + 4)
+    if len(text) + 3 > across:
+        show_lines(text, ())
+    else:
+        show_lines(f"{text} {'─' * (across - len(text) - 1)}", ())
 
 
 def width() -> int:
@@ -99,6 +110,11 @@ def width() -> int:
     It is the variable COLUMNS if that is set, else that of the terminal at stdin, stdout or stderr, else 80.
     """
     return screen().width
+
+
+def lines_taken(line: str) -> int:
+    """Return how many lines of the terminal a line of text takes; 1 where stdout is no terminal."""
+    return max(1, math.ceil(len(line) / width())) if screen().is_terminal else 1
 
 
 def show_text(text: str, language: str) -> None:
@@ -158,7 +174,10 @@ def _give_room(drawing: Drawing, console: Console) -> None:
     """
     anyhow = console.options.update(width=UNBOUNDED)
     left = max(0, console.width - _least_width(drawing, console))
-    needs = [measure_renderables(console, anyhow, (column.header, *column.cells)) for column in drawing.columns]
+    needs = [
+        measure_renderables(console, anyhow, (column.header, *column.cells)).clamp(min_width=column.min_width)
+        for column in drawing.columns
+    ]
     for column, need in sorted(zip(drawing.columns, needs, strict=True), key=lambda pair: pair[1].span):
         more = min(left, need.span)
         column.width = need.minimum + more
@@ -166,14 +185,14 @@ def _give_room(drawing: Drawing, console: Console) -> None:
 
 
 def drawn(table: Table, is_whole: bool = False) -> Drawing:
-    """Return a table as rich's renderable; columns whose cells are all None are left out.
+    """Return a table as rich's renderable; columns whose cells are all None are left out. No number is broken.
 
     Only a table with cells of two lines has a box, which keeps its rows apart. If `is_whole`, no cell is wrapped to a
     second line.
     """
     table = table.known
     is_headed = any(column.heading for column in table.columns)
-    is_boxed = any(isinstance(cell, Estimate) and cell.sd is not None for row in table.rows for cell in row)
+    is_boxed = any(isinstance(cell, Estimate) and None not in (cell.sd, cell.low) for row in table.rows for cell in row)
     drawing = Drawing(
         title=printable(table.title) or None,
         caption=printable(table.caption) or None,
@@ -191,12 +210,18 @@ def drawn(table: Table, is_whole: bool = False) -> Drawing:
             justify="left" if column.is_left_aligned else "right",
             overflow="fold",
             no_wrap=is_whole or column.is_whole,
+            min_width=None if column.is_left_aligned else max((len(line) for line in _lines(table, place)), default=0),
             style="bold" if not is_headed and place == 0 else "",
         )
     for number, row in enumerate(table.texts):
         styles = ("bold" if table.is_bold(number, place) else "" for place in range(len(row)))
         drawing.add_row(*map(Text, map(printable, row), styles))
     return drawing
+
+
+def _lines(table: Table, place: int) -> Iterator[str]:
+    """Yield the lines of all cells of a column, given by its index."""
+    return (line for row in table.texts for line in row[place].split("\n"))
 
 
 def counted(items: Iterable[Item], total: int, doing: str) -> Iterator[Item]:

@@ -15,7 +15,7 @@ REJECTED: Mapping[str, str] = {
     "empty": "without text",
     "edit": "with edits that do not apply",
     "evaluator": "refused by the evaluator",
-    "exception": "crashed",
+    "exception": "raised an exception",
     "exit": "ended their process",
     "forbidden": "stopped by the sandbox",
     "given-up": "given up by the endpoint",

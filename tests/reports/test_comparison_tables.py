@@ -24,10 +24,15 @@ def test_a_value_that_some_runs_lack_says_of_how_many_it_is() -> None:
 
 
 def test_where_no_best_is_known_scores_are_shown_and_tested() -> None:
-    shown = text(*(unknown_gaps(made(method, seed, seed / 10)) for method in ("eoh", "niche") for seed in range(3)))
+    shown = text(*(unknown_gaps(made(method, seed, seed / 10)) for method in ("eoh", "niche") for seed in range(5)))
     rows = [line for line in shown.splitlines() if "best score" in line]
-    assert "1.1 ± 0.1" in shown
-    assert "[-0.133333, 0.133333]" in rows[-1]
+    assert "1.2 ± 0.158114" in shown and "[1.08, 1.32]" in shown
+    assert "[-0.18, 0.18]" in rows[-1]
+
+
+def test_an_interval_of_few_runs_is_not_shown() -> None:
+    shown = text(*(made(method, seed, seed / 10) for method in ("eoh", "niche") for seed in range(4)))
+    assert "15.00 ± 12.91" in shown and "[" not in shown and "interval" not in shown
 
 
 def test_a_task_of_ones_own_is_called_by_its_files_name() -> None:

@@ -105,7 +105,7 @@ def test_the_dashboard_says_what_was_found() -> None:
     assert row(seen, "feasible") == "20 of 21"
     assert row(seen, "behaviours") == "20 different; 0 % repeat; 0 % copies"
     assert row(seen, "in flight") == "0 prompts, 0 programs"
-    assert row(seen, "crashed") == "1  5 %"
+    assert row(seen, "raised an exception") == "1  5 %"
     assert "tokens" not in seen and "cost" not in seen
 
 

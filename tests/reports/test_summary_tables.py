@@ -25,7 +25,7 @@ def test_a_summary_says_what_a_run_was_and_found() -> None:
     assert found["state"] == "finished"
     assert found["method"] == "eoh on tsp, seed 3"
     assert found["candidates"] == "104 asked, 100 feasible, 4 rejected"
-    assert found["rejected"] == "3 timed out, 1 crashed"
+    assert found["rejected"] == "3 timed out, 1 raised an exception"
     assert found["best"] == "1.125, gap 12.50 % (candidate 1)"
     assert found["top-10 gap"] == "12.50 %, the mean of the ten best programs"
     assert found["tokens"] == "prompt 5, completion 1"

@@ -121,8 +121,7 @@ def comparison_document(found: RunComparison, runs: Sequence[Run], home: str | N
 def _task(
     found: RunComparison, task: TaskComparison, name: str, runs: Mapping[Path, Run]
 ) -> tuple[TaskShown, tuple[str, ...]]:
-    family = task.task, task.instances, task.score_source
-    groups = [group for group in found.groups if group.family == family]
+    groups = [group for group in found.groups if group.family == task.family]
     by_gap = all(each.gap is not None for group in groups for run in group.runs for each in run.improvements)
     metric = _spoken(found, groups)
     loaded = [[runs[run.origin.folder] for run in group.runs] for group in groups]
@@ -135,7 +134,7 @@ def _task(
         by_gap=by_gap,
         template=_worth(template, by_gap),
         dots=None if metric is None else Measured(metric.column.heading, metric.unit.symbol == "%"),
-        verdicts=tuple(each.sentence for each in verdicts(found) if each.family == family),
+        verdicts=tuple(each.sentence for each in verdicts(found) if each.family == task.family),
         map=places,
     )
     return shown, why
