@@ -58,7 +58,10 @@ def test_all_of_a_run_is_shown_section_by_section_each_below_its_name(finished: 
 
 
 def test_sections_can_be_named_also_of_several_runs(study: Command) -> None:
-    assert headings(study("report", "first", "--only", "islands, top").out) == ["top: the ten best behaviours", "islands"]
+    assert headings(study("report", "first", "--only", "islands, top").out) == [
+        "top: the ten best behaviours",
+        "islands",
+    ]
     shown = study("report", "first", "study/seed0", "--only", "runs,islands").out
     assert headings(shown) == ["runs", "first: islands", "seed0: islands"]
     assert study("report", "first", "--only", "top", "--markdown").out.startswith("### the ten best behaviours")

@@ -13,14 +13,16 @@ from behavesim.analysis.difference import ProgramDifference
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.summary import RecommendedProgram, Summary
+from behavesim.analysis.verdicts import Verdict
 from tests.reference.tables import table
 
-LEFT_OUT = {"origin", "summary"}
-"""Fields of a report that its document does not have as keys: the keys of the summary stand beside the others."""
+LEFT_OUT = {"origin", "summary", "family"}
+"""Fields that documents do not have as keys: those of the summary stand beside the others, a family around them."""
 TITLES: dict[type[Any], str] = {
     Summary: "`run`, `resume`, and each entry of `list`",
     RunReport: "Each of `runs` in `report`: the keys above, and",
     TaskComparison: "Each of `comparison` in `report`",
+    Verdict: "Each of `verdicts` in an entry of `comparison`",
     Ranks: "`ranks` in `report`",
     RecommendedProgram: "`recommend`, without `portfolio`",
     ProgramDifference: "`diff`",

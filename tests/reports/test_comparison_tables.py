@@ -128,7 +128,7 @@ def test_runs_of_different_budgets_stand_side_by_side_at_equal_shares_of_them() 
 
 
 def test_what_the_choice_was_worth_is_shown_in_points() -> None:
-    runs = [tried(made("eoh", seed, 0.1), HeldOutMean(0.5, 0.3), HeldOutMean(0.75, 0.2)) for seed in range(3)]
+    runs = [tried(made("eoh", seed, 0.1), HeldOutMean(0.5, 0.3), HeldOutMean(0.75, 0.2)) for seed in range(5)]
     (table,) = [each for each in comparison_tables(comparison(runs)) if each.name == "choice"]
     assert [row[0] for row in table.rows] == ["gap", "gain on the template"]
     shown = seen([table], width=160)
