@@ -45,20 +45,20 @@ def rehearse(template: str, work: Work, timeout_s: float) -> None:
     What Python and numpy compute at first use is then done once, and not again in each child. The template's result is
     ignored: if it fails or takes too long, its own evaluation reports that later.
     """
-    # the alarm mostly comes inside `frame_of`, which takes it for the template's failure
+    # the alarm mostly comes inside `run_program`, which takes it for the template's failure
     with contextlib.suppress(TakesTooLong), cpu_limited(timeout_s):
-        frame_of(template, replace(work, instances=deepcopy(work.instances[:1])))  # `solve` may change its instance
+        run_program(template, replace(work, instances=deepcopy(work.instances[:1])))  # `solve` may change its instance
 
 
 def perform(work: Work, source: str, fd: int, link: int | None = None) -> None:
-    """Run a program on every instance and write the result of `frame_of` to the socket `fd`.
+    """Run a program on every instance and write the result of `run_program` to the socket `fd`.
 
     Raises OSError if the other end is closed.
     """
-    send(fd, frame_of(source, work, link))
+    send(fd, run_program(source, work, link))
 
 
-def frame_of(source: str, work: Work, link: int | None = None) -> bytes:
+def run_program(source: str, work: Work, link: int | None = None) -> bytes:
     """Run a program on every instance; return the frame of its solutions, one for each, or of its failure.
 
     With a `link`, a socket, the program is not loaded here: the process at its other end answers the calls. Whatever

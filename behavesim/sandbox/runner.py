@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self
 
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import ProcessOutput, ZygoteDied, connected
 from behavesim.sandbox.isolation import LEVELS
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Assignment, Ending, Ready
 from behavesim.sandbox.supervisor import ZygoteSupervisor
 
 NOT_ENTERED = "a Pool must be entered (`async with Pool(…) as pool`) before it is used"
 """The message of the SandboxError for a pool that was not entered."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Runner(Protocol):
         ...
 
     async def run(self, source: str, question: bytes = b"") -> Ran:
-        """Run a program on every instance, or let it answer one encoded call (see `apart.encode_question`).
+        """Run a program on every instance, or let it answer one encoded call (see `wire.encode_question`).
 
         Waits until a place is free. Cancelling kills the program. Raises SandboxError if the sandbox itself fails.
         """
@@ -55,8 +55,47 @@ class Runner(Protocol):
     async def __aexit__(self, *_: object) -> None: ...
 
 
-_Zygotes = tuple[ZygoteSupervisor, ZygoteSupervisor]
-"""A zygote without scipy, and one with it."""
+class RunnerPool:
+    """Base class of sandboxes that let a runner run programs, and read here what their processes sent.
+
+    An async context manager, which enters and leaves the runner. `limits` are those that programs run under.
+    """
+
+    def __init__(self, runner: Runner, limits: Limits) -> None:
+        self._runner = runner
+        self._limits = limits
+
+    async def __aenter__(self) -> Self:
+        await self._runner.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._runner.__aexit__(*raised)
+
+    @property
+    def isolation(self) -> str:
+        """The isolation level: "strong+", "strong", "partial" or "process", from the strongest to the weakest.
+
+        Raises SandboxError if the pool was not entered: the level is found then.
+        """
+        return self._runner.ready.isolation
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What keeps the isolation from "strong+", a line each; raises SandboxError if the pool was not entered."""
+        return self._runner.ready.notes
+
+
+class _Zygotes(NamedTuple):
+    """Two zygotes that differ in their libraries alone; each starts when it is first needed."""
+
+    plain: ZygoteSupervisor
+    scientific: ZygoteSupervisor
+    """Has scipy imported, too."""
+
+    def serving(self, source: str) -> ZygoteSupervisor:
+        """Return the zygote in which this program runs."""
+        return self.scientific if "scipy" in source else self.plain
 
 
 class ZygoteRunner:
@@ -83,32 +122,32 @@ class ZygoteRunner:
         self._assignment = assignment
         self._scientific_modules = scientific
         self._with_task = self._zygotes(assignment, self._accept)
-        self._apart: _Zygotes | None = None
+        self._without_task: _Zygotes | None = None
         self._allow_weak_isolation = allow_weak_isolation
         self._free = asyncio.Semaphore(workers)
         self._ready: Ready | None = None
 
     async def __aenter__(self) -> Self:
         try:
-            await self._with_task[False].connection()
+            await self._with_task.plain.connection()
         except BaseException:
             await self._close()
             raise
         ready = self.ready
         without = replace(self._assignment, task="", entry_point=ready.entry_point, hidden=ready.hidden)
-        self._apart = self._zygotes(without, self._compare)
+        self._without_task = self._zygotes(without, self._refuse_weaker)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._close()
 
     async def _close(self) -> None:
-        await asyncio.gather(*(each.close() for each in (*self._with_task, *(self._apart or ()))))
+        await asyncio.gather(*(each.close() for each in (*self._with_task, *(self._without_task or ()))))
 
     def _zygotes(self, assignment: Assignment, accept: Callable[[Ready], None]) -> _Zygotes:
         """Return two supervisors whose zygotes are not started yet: one without scipy, one that imports it first."""
         scientific = replace(assignment, preloaded=(*assignment.preloaded, *self._scientific_modules))
-        return (
+        return _Zygotes(
             ZygoteSupervisor(assignment, accept, self._clock),
             ZygoteSupervisor(scientific, accept, self._clock),
         )
@@ -127,10 +166,10 @@ class ZygoteRunner:
         was not entered.
         """
         if question:
-            return await self._tried(partial(self._run_once, source, question))
-        return await self._tried(partial(self._run_apart if self.ready.online else self._run, source))
+            return await self._tried(partial(self._answer, source, question))
+        return await self._tried(partial(self._run_apart if self.ready.online else self._run_with_task, source))
 
-    async def _tried(self, run: Callable[[], Awaitable[T]]) -> T:
+    async def _tried(self, run: Callable[[], Awaitable[Ran]]) -> Ran:
         """Await `run()` once a worker is free, and return its result.
 
         If the zygote dies, `run` is called once more: the program is not at fault. Raises ZygoteDied if it dies again.
@@ -141,17 +180,18 @@ class ZygoteRunner:
             except ZygoteDied:
                 return await run()
 
-    async def _run(self, source: str) -> Ran:
-        zygote = await self._with_task["scipy" in source].connection()
+    async def _run_with_task(self, source: str) -> Ran:
+        zygote = await self._with_task.serving(source).connection()
         return Ran(await zygote.run(source))
 
-    async def _run_once(self, source: str, question: bytes) -> Ran:
-        zygote = await self._alone(source).connection()
+    async def _answer(self, source: str, question: bytes) -> Ran:
+        zygote = await self._zygote_without_task(source).connection()
         return Ran(await zygote.run(source, question))
 
     async def _run_apart(self, source: str) -> Ran:
         """Solve the instances in one process that calls another, which has the program and no instance."""
-        solving, answering = await self._with_task[False].connection(), await self._alone(source).connection()
+        solving = await self._with_task.plain.connection()
+        answering = await self._zygote_without_task(source).connection()
         with connected() as (link, end):
             program = asyncio.create_task(answering.lend(end))
             try:
@@ -162,20 +202,20 @@ class ZygoteRunner:
                 program.cancel()
                 await asyncio.wait([program])
 
-    def _alone(self, source: str) -> ZygoteSupervisor:
+    def _zygote_without_task(self, source: str) -> ZygoteSupervisor:
         """Return the zygote without the task that a program needs; raises SandboxError if the pool was not entered."""
-        if self._apart is None:
+        if self._without_task is None:
             raise SandboxError(NOT_ENTERED)
-        return self._apart["scipy" in source]
+        return self._without_task.serving(source)
 
     def _accept(self, ready: Ready) -> None:
-        """Keep a zygote's first message; raises UsageError if its isolation is too weak, SandboxError as `_compare`."""
-        self._compare(ready)
+        """Keep a zygote's first message; raises UsageError if its isolation is too weak, SandboxError if it fell."""
+        self._refuse_weaker(ready)
         self._ready = ready
         if not self._allow_weak_isolation:
             refuse_weak(ready, "programs")
 
-    def _compare(self, ready: Ready) -> None:
+    def _refuse_weaker(self, ready: Ready) -> None:
         """Raise SandboxError if a zygote's isolation is weaker than that of the task's zygote that started last."""
         refuse_weaker(ready, self._ready)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from behavesim.base.errors import TaskError
 from behavesim.sandbox.connection import ProcessOutput
 from behavesim.sandbox.frames import FrameError, decode, whole_answer
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import OUT_OF_MEMORY, Ending
-from behavesim.sandbox.runner import Ran, Runner
+from behavesim.sandbox.runner import Ran, RunnerPool
 from behavesim.sandbox.stateless import answers_apart
 from behavesim.sandbox.wire import ADVICE, encode_question
 from behavesim.state.protocols import Solved
@@ -24,35 +24,8 @@ from behavesim.task.verdict import Failure
 T = TypeVar("T")
 
 
-class SolutionPool:
-    """A sandbox over a runner: lets it run programs, and reads their solutions here from the bytes that come back.
-
-    An async context manager, which enters and leaves the runner. `limits` are those that programs run under.
-    """
-
-    def __init__(self, runner: Runner, limits: Limits) -> None:
-        self._runner = runner
-        self._limits = limits
-
-    async def __aenter__(self) -> Self:
-        await self._runner.__aenter__()
-        return self
-
-    async def __aexit__(self, *raised: object) -> None:
-        await self._runner.__aexit__(*raised)
-
-    @property
-    def isolation(self) -> str:
-        """The isolation level: "strong+", "strong", "partial" or "process", from the strongest to the weakest.
-
-        Raises SandboxError if the pool was not entered: the level is found then.
-        """
-        return self._runner.ready.isolation
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What keeps the isolation from "strong+", a line each; raises SandboxError if the pool was not entered."""
-        return self._runner.ready.notes
+class SolutionPool(RunnerPool):
+    """A sandbox of programs that are functions: reads their solutions from the bytes that come back."""
 
     async def evaluate(self, source: str) -> Solved | Failure:
         """Run one program on every instance; return its solutions or its failure.
@@ -72,9 +45,9 @@ class SolutionPool:
         The answer is the only solution of the Solved. Waits until a worker is free. Cancelling kills the program.
         Raises TaskError if the arguments cannot be sent, SandboxError if the sandbox fails or was not entered.
         """
-        run = (await self._runner.run(source, _encoded(arguments))).output
-        answer = _decoded(run, self._limits, partial(whole_answer, limit=self._limits.output_mb * MEGABYTE))
-        return answer if isinstance(answer, Failure) else Solved((answer,), run.ending.cpu_s)
+        output = (await self._runner.run(source, _encoded(arguments))).output
+        answer = _decoded(output, self._limits, partial(whole_answer, limit=self._limits.output_mb * MEGABYTE))
+        return answer if isinstance(answer, Failure) else Solved((answer,), output.ending.cpu_s)
 
     def _apart(self, ran: Ran, ending: Ending, instances: int) -> Solved | Failure:
         """Return the solutions or the failure of a program that ran apart from the instances, and ended like this."""
@@ -83,38 +56,38 @@ class SolutionPool:
         return replace(found, cpu_s=ending.cpu_s + ran.output.ending.cpu_s)
 
 
-def result(run: ProcessOutput, limits: Limits, instances: int) -> Solved | Failure:
+def result(output: ProcessOutput, limits: Limits, instances: int) -> Solved | Failure:
     """Return the solutions that a program's process sent, or its failure; either has the process's CPU time.
 
     `limits` are those the program ran under; `instances` is the number of solutions expected. A frame that cannot be
     read, or holds another number of solutions, is a failure with the reason "output".
     """
-    held = _decoded(run, limits, partial(decode, instances=instances))
+    held = _decoded(output, limits, partial(decode, instances=instances))
     if isinstance(held, Failure):
         return held
     solutions, answers = answers_apart(held)
-    return Solved(solutions, run.ending.cpu_s, answers)
+    return Solved(solutions, output.ending.cpu_s, answers)
 
 
-def _decoded(run: ProcessOutput, limits: Limits, decoder: Callable[[bytes], T | Failure]) -> T | Failure:
+def _decoded(output: ProcessOutput, limits: Limits, decoder: Callable[[bytes], T | Failure]) -> T | Failure:
     """Return what `decoder` reads from a process's frame, or a failure if there is none; a failure has the CPU time."""
     held: T | Failure
-    sent = frame_of(run, limits)
+    sent = frame_of(output, limits)
     try:
         held = sent if isinstance(sent, Failure) else decoder(sent)
     except FrameError as error:
         held = Failure("output", str(error))
-    return replace(held, cpu_s=run.ending.cpu_s) if isinstance(held, Failure) else held
+    return replace(held, cpu_s=output.ending.cpu_s) if isinstance(held, Failure) else held
 
 
-def frame_of(run: ProcessOutput, limits: Limits) -> bytes | Failure:
+def frame_of(output: ProcessOutput, limits: Limits) -> bytes | Failure:
     """Return the bytes that a process sent; a failure without CPU time if they are too many or none.
 
     A process that was killed, or exited with another status than 0, is a failure too.
     """
-    if run.frame is None:
+    if output.frame is None:
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
-    return _ended_badly(run.ending, limits) or run.frame or _left(0)
+    return _ended_badly(output.ending, limits) or output.frame or _left(0)
 
 
 def _encoded(arguments: tuple[Any, ...]) -> bytes:
