@@ -61,11 +61,13 @@ async def test_replies_are_committed_while_the_kernels_load(monkeypatch: pytest.
     journal, are_loaded = MemoryJournal(), threading.Event()
     run = await search(journal, settings)
     monkeypatch.setattr(run.behaviours, "warm", lambda: are_loaded.wait(60))
+    assert not run.is_warming
     running = asyncio.create_task(run.run())
     await until(lambda: len(candidates(journal, Asked)) == 8 and all_answers_are_committed(journal))
     assert run.is_warming
     are_loaded.set()
     assert await ended(run, running) == (await finished(settings)).state.digest()
+    assert not run.is_warming
 
 
 async def test_the_kernels_are_loaded_while_the_first_replies_are_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
