@@ -29,15 +29,19 @@ ALIGNMENTS = "dtw, erp, mean or cosine"
 """The names in `Measure`, as text for messages."""
 
 
+Metric = Annotated[
+    str, typer.Option("--metric", help=f"BehaveSim by {ALIGNMENTS}; or of their text, {', '.join(NAMES)}.")
+]
+Normaliser = Annotated[
+    str | None, typer.Option("--normaliser", help="The greatest distance of two solutions, or 'pair'.")
+]
+
+
 def compare(
     task: TaskName,
     files: Programs,
-    metric: Annotated[
-        str, typer.Option("--metric", help=f"BehaveSim by {ALIGNMENTS}; or of their text, {', '.join(NAMES)}.")
-    ] = "dtw",
-    normaliser: Annotated[
-        str | None, typer.Option("--normaliser", help="The greatest distance of two solutions, or 'pair'.")
-    ] = None,
+    metric: Metric = "dtw",
+    normaliser: Normaliser = None,
     truncate: Annotated[float, typer.Option(help="Share (0 to 1) of each trajectory to drop at its end.")] = 0.0,
     skip: Annotated[int, typer.Option(help="Number of states to skip between two that are kept.")] = 0,
     raw: Annotated[bool, typer.Option("--raw", help="Do not bound each similarity to 0…1.")] = False,

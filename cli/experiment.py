@@ -15,7 +15,7 @@ from behavesim.analysis.own_metrics import known_metrics
 from behavesim.analysis.verdicts import verdicts
 from behavesim.application.experiment.estimate import estimate
 from behavesim.application.experiment.execution import Execution, unfinished
-from behavesim.application.experiment.plan import Planned, plan, read_experiment
+from behavesim.application.experiment.plan import Experiment, Planned, plan, read_experiment
 from behavesim.application.experiment.power import too_few_seeds
 from behavesim.application.experiment.report import PAGE, compared
 from behavesim.application.machine import cores
@@ -32,18 +32,19 @@ from behavesim.store.folder import RunFolder
 from .options import RUNS, AsJson, RunsDir, Workers
 from .output import print_result, tell
 
+Plan = Annotated[Path, typer.Argument(metavar="FILE.toml", help="The experiment; some are in experiments/.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Runs made at once (default: 1 if a model is asked, else the cores).")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask you before asking a model, which costs money.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be run and its cost, and run nothing.")]
+
 
 def experiment(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The experiment; some are in experiments/.")],
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs made at once (default: 1 if a model is asked, else the cores).")
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask you before asking a model, which costs money.")
-    ] = False,
-    dry: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be run and its cost, and run nothing.")
-    ] = False,
+    file: Plan,
+    jobs: Jobs = None,
+    yes: Yes = False,
+    dry: DryRun = False,
     workers: Workers = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
@@ -54,27 +55,18 @@ def experiment(
     metrics = known_metrics(described.metrics)
     here = runs_dir / described.name
     left = unfinished(planned, here)
-    tell(f"{counted(len(planned), 'run')}, {len(left)} to do, in {here}")
-    asking = [run for run in left if proposer_type(run.settings.proposer).costs_money]
-    for missing in sorted({proposer_type(run.settings.proposer).missing() for run in left} - {""}):
-        if not dry:
-            raise UsageError(missing)
-        tell(missing)
-    if asking:
-        tell(estimate(asking, planned, here).sentence)
-    if left and (few := too_few_seeds(described, planned)):
-        tell(few)
+    asks_a_model = _announced(described, planned, left, here, dry)
     if dry:
         for run in left:
             typer.echo(run.name)
         return
-    if asking and not yes:
+    if asks_a_model and not yes:
         _confirm()
     options = ["--workers", str(workers)] if workers else []
     options += [] if runs_dir == RUNS else ["--runs-dir", str(runs_dir)]
     again = ["behavesim", "experiment", str(file), *options]
     # by default one run at a time if a model is asked, so that runs do not share the endpoint's rate limits
-    at_once = jobs or (1 if asking else cores())
+    at_once = jobs or (1 if asks_a_model else cores())
     failed = _carried_out(left, here, at_once, workers or max(1, cores() // at_once), shlex.join(again))
     made = [run for run in planned if run.name not in failed]
     tell(f"comparing {counted(len(made), 'run')}")
@@ -87,6 +79,26 @@ def experiment(
     if failed:
         tell(f"{counted(len(failed), 'run')} failed ({', '.join(failed)}); the same command tries again")
         raise typer.Exit(1)
+
+
+def _announced(
+    described: Experiment, planned: Sequence[Planned], left: Sequence[Planned], here: Path, dry: bool
+) -> bool:
+    """Print what is `left` to do of the `planned` runs and what it may cost; return whether it asks a model.
+
+    Raises UsageError if a proposer lacks something on this machine; if `dry`, that is printed, too.
+    """
+    tell(f"{counted(len(planned), 'run')}, {len(left)} to do, in {here}")
+    asking = [run for run in left if proposer_type(run.settings.proposer).costs_money]
+    for missing in sorted({proposer_type(run.settings.proposer).missing() for run in left} - {""}):
+        if not dry:
+            raise UsageError(missing)
+        tell(missing)
+    if asking:
+        tell(estimate(asking, planned, here).sentence)
+    if left and (few := too_few_seeds(described, planned)):
+        tell(few)
+    return bool(asking)
 
 
 def _confirm() -> None:

@@ -24,21 +24,21 @@ from behavesim.task import Task, instances_of
 from .options import RUNS, AsJson, Runs, RunsDir, Workers, run_folders
 from .output import busy, print_json, say, tell
 
+Size = Annotated[
+    int | None, typer.Option("--portfolio", metavar="K", help="Also up to K programs that behave differently.")
+]
+
 
 def recommend(
     runs: Runs = None,
-    portfolio: Annotated[
-        int | None,
-        typer.Option("--portfolio", metavar="K", help="Also up to K programs that behave differently."),
-    ] = None,
+    portfolio: Size = None,
     workers: Workers = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """Choose a program of a run on validation instances: the best of several that behave differently.
 
-    With --portfolio K it also chooses up to K programs; for several runs it chooses only that set, from all their
-    programs.
+    With --portfolio K it also chooses up to K programs; for several runs only those, from all their programs.
     """
     folders = run_folders(runs_dir, runs)
     if len(folders) > 1 and portfolio is None:

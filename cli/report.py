@@ -56,6 +56,15 @@ Only = Annotated[
     typer.Option("--only", metavar="NAME,...", help=f"Show only these sections: {', '.join(RUN_SECTIONS)}."),
 ]
 
+TryHeldOut = Annotated[
+    bool, typer.Option("--held-out", help="Try the ten best and the recommended program on held-out instances.")
+]
+Unfinished = Annotated[
+    bool, typer.Option("--unfinished", help="Also test differences on runs that ended before their budget.")
+]
+AsLatex = Annotated[bool, typer.Option("--latex", help="Print the tables as LaTeX, for booktabs.")]
+AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
+
 
 def report(
     runs: Runs = None,
@@ -64,15 +73,11 @@ def report(
     csv: Csv = None,
     html: Html = None,
     figures: Figures = None,
-    held_out: Annotated[
-        bool, typer.Option("--held-out", help="Try the ten best and the recommended program on held-out instances.")
-    ] = False,
+    held_out: TryHeldOut = False,
     metric: Metrics = None,
-    unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Also test differences on runs that ended before their budget.")
-    ] = False,
-    as_latex: Annotated[bool, typer.Option("--latex", help="Print the tables as LaTeX, for booktabs.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
+    unfinished: Unfinished = False,
+    as_latex: AsLatex = False,
+    as_markdown: AsMarkdown = False,
     workers: Workers = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,

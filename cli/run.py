@@ -66,6 +66,31 @@ MaxTime = Annotated[
         help="End the run after this active time: 90s, 30m, 2h; a number alone is seconds.",
     ),
 ]
+MethodName = Annotated[
+    str | None, typer.Option(help="The search method (default: funsearch+behavesim).", autocompletion=complete_methods)
+]
+ProposerName = Annotated[
+    str,
+    typer.Option(
+        help="What writes programs: auto, openai, genetic, command:CMD, folder:DIR, replay:RUN.",
+        autocompletion=complete_proposers,
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.")]
+Window = Annotated[
+    int | None, typer.Option(help="Largest number of candidates under way; it changes what a run finds.")
+]
+StartWith = Annotated[
+    str | None, typer.Option(metavar="DIR|RUN", help="Try a folder's programs first, or the ten best of a run.")
+]
+Repair = Annotated[int | None, typer.Option(help="Times a rejected candidate is asked for again, with the reason.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file; options and --set override them.")
+]
+RunName = Annotated[str | None, typer.Option(help="The run's id (default: task and time).")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the first prompt and the expected cost, and search nothing.")
+]
 
 
 def run(
@@ -77,43 +102,24 @@ def run(
     edits: EditsOption = None,
     minimise: MinimiseOption = False,
     budget: Budget = None,
-    method: Annotated[
-        str | None,
-        typer.Option(help="The search method (default: funsearch+behavesim).", autocompletion=complete_methods),
-    ] = None,
-    proposer: Annotated[
-        str,
-        typer.Option(
-            help="What writes programs: auto, openai, genetic, command:CMD, folder:DIR, replay:RUN.",
-            autocompletion=complete_proposers,
-        ),
-    ] = "auto",
+    method: MethodName = None,
+    proposer: ProposerName = "auto",
     model: Models = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all random numbers.")] = None,
+    seed: Seed = None,
     workers: Workers = None,
     connections: Connections = None,
-    window: Annotated[
-        int | None, typer.Option(help="Largest number of candidates under way; it changes what a run finds.")
-    ] = None,
-    start_with: Annotated[
-        str | None, typer.Option(metavar="DIR|RUN", help="Try a folder's programs first, or the ten best of a run.")
-    ] = None,
-    repair: Annotated[
-        int | None, typer.Option(help="Times a rejected candidate is asked for again, with the reason.")
-    ] = None,
+    window: Window = None,
+    start_with: StartWith = None,
+    repair: Repair = None,
     max_cost_usd: MaxCost = None,
     max_tokens: MaxTokens = None,
     max_time_s: MaxTime = None,
     allow_weak_isolation: AllowWeakIsolation = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file; options and --set override them.")
-    ] = None,
+    config: ConfigFile = None,
     assignments: Assignments = None,
     runs_dir: RunsDir = RUNS,
-    name: Annotated[str | None, typer.Option(help="The run's id (default: task and time).")] = None,
-    dry: Annotated[
-        bool, typer.Option("--dry-run", help="Print the first prompt and the expected cost, and search nothing.")
-    ] = False,
+    name: RunName = None,
+    dry: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Search for a program; a run can be resumed after any interruption.

@@ -17,6 +17,7 @@ from typing import Any
 __all__ = ["DEFAULT_METRICS_ON_ERROR", "load_program", "run_shinka_eval", "save_json_results"]
 
 Arguments = dict[str, Any]
+Aggregate = Callable[[list[Any]], Arguments]
 Validate = Callable[[Any], tuple[bool, str | None]]
 
 DEFAULT_METRICS_ON_ERROR: Arguments = {
@@ -57,7 +58,7 @@ def run_shinka_eval(
     experiment_fn_name: str,
     num_runs: int,
     get_experiment_kwargs: Callable[[int], Arguments] | None = None,
-    aggregate_metrics_fn: Callable[[list[Any]], Arguments] | None = None,
+    aggregate_metrics_fn: Aggregate | None = None,
     validate_fn: Validate | None = None,
     plotting_fn: Any = None,
     default_metrics_on_error: Arguments | None = None,
@@ -73,34 +74,25 @@ def run_shinka_eval(
 
     Returns the metrics, whether all runs were valid, and the first error or None. Any exception is caught: it gives
     default metrics and counts as incorrect. Call i, from 0, gets `seed` i + 1 unless `get_experiment_kwargs` gives its
-    arguments. Plots are not drawn, and runs are never stopped early. Raises ValueError if a number of workers is below
-    1.
+    arguments. Plots are not drawn, and runs are never stopped early. Raises ValueError for fewer than one worker.
     """
     if run_workers < 1 or (max_workers_cap is not None and max_workers_cap < 1):
         raise ValueError("run_workers and max_workers_cap must be 1 or more")
     workers = min(run_workers, max_workers_cap or run_workers, max(num_runs, 1))
-    seen = _Validation()
     try:
         given = [get_experiment_kwargs(run) if get_experiment_kwargs else {"seed": run + 1} for run in range(num_runs)]
         results, taken = _runs(program_path, experiment_fn_name, given, workers)
-        for result in results if validate_fn else ():
-            seen.take(*validate_fn(result))  # type: ignore[misc]
-        counted: Arguments = {"num_successful_runs": len(results)}
-        metrics = aggregate_metrics_fn(results) if aggregate_metrics_fn else counted
-        metrics["execution_time_mean"] = statistics.fmean(taken) if taken else 0.0
-        metrics["execution_time_std"] = statistics.pstdev(taken) if taken else 0.0
+        seen = _Validation.of(results, validate_fn)
+        metrics = _aggregated(results, taken, aggregate_metrics_fn)
         metrics |= seen.metrics if validate_fn else {}
-        score = metrics.get("combined_score", 0.0)
-        if not math.isfinite(score):
-            seen.refuse(f"combined_score is {'NaN' if math.isnan(score) else f'inf ({score})'}")
+        seen.refuse_unless_finite(metrics.get("combined_score", 0.0))
     except Exception as error:  # noqa: BLE001 - a program's fault is a result
         print(f"Evaluation error: {error}")  # noqa: T201 - what a script writes is shown if it fails
         told = default_metrics_on_error or {}
         metrics = {name: told.get(name, value) for name, value in DEFAULT_METRICS_ON_ERROR.items()}
         seen = _Validation(is_correct=False, first=str(error))
     if "extra_data" in metrics:
-        Path(results_dir).mkdir(parents=True, exist_ok=True)
-        (Path(results_dir) / "extra.pkl").write_bytes(pickle.dumps(metrics.pop("extra_data")))
+        _save_extra(results_dir, metrics.pop("extra_data"))
     save_json_results(results_dir, metrics, seen.is_correct, seen.first)
     return metrics, seen.is_correct, seen.first
 
@@ -113,6 +105,14 @@ class _Validation:
     invalid: int = 0
     errors: list[str] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, results: list[Any], validate: Validate | None) -> _Validation:
+        """Validate each result; without `validate` all count as correct. Raises what it raises."""
+        seen = cls()
+        for result in results if validate else ():
+            seen.take(*validate(result))  # type: ignore[misc]
+        return seen
+
     def take(self, is_valid: bool, error: str | None) -> None:
         self.valid, self.invalid = self.valid + bool(is_valid), self.invalid + (not is_valid)
         self.is_correct = self.is_correct and bool(is_valid)
@@ -120,9 +120,11 @@ class _Validation:
             self.first = self.first or f"Validation failed: {error}"
             self.errors += [] if error in self.errors else [error]
 
-    def refuse(self, error: str) -> None:
-        """Mark the program as incorrect; `error` becomes the first error if there is none yet."""
-        self.is_correct, self.first = False, self.first or error
+    def refuse_unless_finite(self, score: float) -> None:
+        """Mark the program as incorrect if its score is not finite; that is the first error if there is none yet."""
+        if not math.isfinite(score):
+            error = f"combined_score is {'NaN' if math.isnan(score) else f'inf ({score})'}"
+            self.is_correct, self.first = False, self.first or error
 
     @property
     def metrics(self) -> Arguments:
@@ -131,6 +133,20 @@ class _Validation:
             "num_invalid_runs": self.invalid,
             "all_validation_errors": self.errors,
         }
+
+
+def _aggregated(results: list[Any], taken: list[float], aggregate: Aggregate | None) -> Arguments:
+    """Return the metrics that `aggregate` makes of the results, their number without it, and the times in seconds."""
+    metrics: Arguments = aggregate(results) if aggregate else {"num_successful_runs": len(results)}
+    metrics["execution_time_mean"] = statistics.fmean(taken) if taken else 0.0
+    metrics["execution_time_std"] = statistics.pstdev(taken) if taken else 0.0
+    return metrics
+
+
+def _save_extra(results_dir: str, extra: object) -> None:
+    folder = Path(results_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "extra.pkl").write_bytes(pickle.dumps(extra))
 
 
 def _runs(path: str, name: str, given: list[Arguments], workers: int) -> tuple[list[Any], list[float]]:
