@@ -21,7 +21,7 @@ from behavesim.base.plugins import failures_named
 from behavesim.base.tokens import Spending
 from behavesim.engine.build import Launch
 from behavesim.engine.loop import Search
-from behavesim.methods.installed import method
+from behavesim.methods.installed import method_of
 from behavesim.methods.method import Method
 from behavesim.proposers.prices import Prices
 from behavesim.reports.moment import Moment
@@ -208,6 +208,6 @@ def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
 def _method_of(run: Run) -> Method[Any] | None:
     """Return the run's method; None if it or the task is not on this machine. The run can be watched without it."""
     try:
-        return method(run.settings, run.task())
+        return method_of(run.settings, run.task())
     except BehavesimError:
         return None

@@ -88,7 +88,7 @@ async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search
     """Open a search, run it to its end while `view` shows it, and recommend a program."""
     async with shared_cluster(launch.settings.workers):
         async with beginning as search, view(launch, search):
-            reason = await _ended_in_order(launch, search)
+            reason = await _run_in_order(launch, search)
         run = _read(launch)
         await _recommend(launch, run, tell)
     return Ended(reason, run)
@@ -120,15 +120,15 @@ async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
         await look()
 
 
-async def _ended_in_order(launch: Launch, search: Search) -> str:
+async def _run_in_order(launch: Launch, search: Search) -> str:
     """Run the search and return why it ended; when cancelled, stop it in order, and raise CancelledError."""
     # a task of its own, shielded, so that a cancellation reaches this function and not the search
-    running = asyncio.create_task(_searched(launch.folder.inbox, search))
+    running = asyncio.create_task(_run_with_inbox(launch.folder.inbox, search))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         try:
-            await _settled(launch)
+            await _wait_for_replies(launch)
             search.stop("interrupted")
             await running
         finally:  # it has ended, unless this is a second cancellation
@@ -137,12 +137,12 @@ async def _ended_in_order(launch: Launch, search: Search) -> str:
         raise
 
 
-async def _searched(inbox: Inbox, search: Search) -> str:
+async def _run_with_inbox(inbox: Inbox, search: Search) -> str:
     async with _taking_from(inbox, search):
         return await search.run()
 
 
-async def _settled(launch: Launch) -> None:
+async def _wait_for_replies(launch: Launch) -> None:
     """Wait for the replies under way, for REPLIES_S at most; the search goes on meanwhile, but sends no request."""
     if under_way := launch.requests.under_way:
         replies = "the reply" if under_way == 1 else f"{under_way} replies"

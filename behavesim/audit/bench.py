@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from behavesim.base.config import Settings
 from behavesim.engine.judging import judging
-from behavesim.proposers.installed import argument, proposer, proposer_type
+from behavesim.proposers.installed import argument, proposer_of, proposer_type
 from behavesim.proposers.proposer import ProposerContext
 from behavesim.sandbox import Limits
 from behavesim.state.protocols import Judge, Responder
@@ -56,4 +56,4 @@ class Bench:
         if not proposer_type(settings.proposer).is_pure:
             return None
         context = ProposerContext(self.task, settings.seed, settings.connections, argument(settings.proposer))
-        return await self.stack.enter_async_context(proposer(settings, context))
+        return await self.stack.enter_async_context(proposer_of(settings, context))

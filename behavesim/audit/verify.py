@@ -18,7 +18,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.engine.admission import run_provenance
 from behavesim.engine.outcome import copied, judged
-from behavesim.programs.extract import Program
+from behavesim.programs.reading import Program
 from behavesim.state.events import (
     DECISIONS,
     INJECTED,

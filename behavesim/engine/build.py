@@ -25,14 +25,14 @@ from behavesim.engine.admission import (
 )
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Rules
-from behavesim.engine.judging import judge, judging, pool_of
+from behavesim.engine.judging import judge_of, judging, pool_of
 from behavesim.engine.loop import Search, Show
 from behavesim.engine.outcome import judged
 from behavesim.evaluators.judge import EvaluatorJudge
 from behavesim.methods.method import Method
-from behavesim.programs.extract import Program
 from behavesim.programs.form import WholeForm, form_of
-from behavesim.proposers.installed import argument, keeps_requests, proposer, proposer_type
+from behavesim.programs.reading import Program
+from behavesim.proposers.installed import argument, keeps_requests, proposer_of, proposer_type
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.priced import PricedProposer
 from behavesim.proposers.prices import Prices
@@ -177,7 +177,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         proposer = await stack.enter_async_context(_proposer(launch))
         pool = pool_of(launch.settings, launch.task, "search", launch.clock, launch.tell, launch.sights)
         before = Activity()
-        search = launch.search(proposer, judge(launch.task, "search", pool), journal, before)
+        search = launch.search(proposer, judge_of(launch.task, "search", pool), journal, before)
         folding = asyncio.to_thread(_fold, launch.folder, search, before)  # while the sandbox loads its libraries
         await asyncio.gather(stack.enter_async_context(pool), folding)
         again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
@@ -286,4 +286,4 @@ def _proposer(launch: Launch) -> Proposer[Any]:
         launch.clock,
         launch.requests,
     )
-    return proposer(settings, context)
+    return proposer_of(settings, context)

@@ -85,7 +85,7 @@ async def shared_cluster(workers: int | str) -> AsyncIterator[Mapping[str, str]]
         yield variables
 
 
-def judge(task: Task, split: Split, pool: SolutionPool | ResultPool) -> SandboxJudge | EvaluatorJudge:
+def judge_of(task: Task, split: Split, pool: SolutionPool | ResultPool) -> SandboxJudge | EvaluatorJudge:
     """Return the judge of programs on the instances of a split that runs them in this sandbox."""
     return EvaluatorJudge(pool) if isinstance(pool, ResultPool) else SandboxJudge(task, split, pool)
 
@@ -106,4 +106,4 @@ async def judging(
     says what they do. Raises SandboxError if the sandbox does not start, UsageError if its isolation is too weak.
     """
     async with pool_of(settings, task, split, clock, tell, sights) as pool:
-        yield judge(task, split, pool)
+        yield judge_of(task, split, pool)

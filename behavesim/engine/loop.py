@@ -90,7 +90,7 @@ class Search:
         self._workers: set[asyncio.Task[Any]] = set()  # all that the loop may wait for
         self._injecting: set[str] = set()  # names of injected programs that are not committed yet
         self._stopped_by: str | None = None  # the signal or the cap that ends the run
-        self._measurements = None if behaviours is None else Measurements(behaviours, self._begin)
+        self._measurements = None if behaviours is None else Measurements(behaviours, self._start_worker)
         self._pending: Pending | None = None  # the measurement that the next decision waits for
         check = None if self._measurements is None else self._measurements.checked
         self._trials = Trials(task, judge, journal, check)
@@ -211,9 +211,9 @@ class Search:
         """
         (decided, self._decided), (arrived, self._arrived) = (self._decided, []), (self._arrived, [])
         if decided or arrived:
-            await finished(self._committed(decided, arrived))
+            await finished(self._append_and_apply(decided, arrived))
 
-    async def _committed(self, decided: list[Event], arrived: list[Event]) -> None:
+    async def _append_and_apply(self, decided: list[Event], arrived: list[Event]) -> None:
         await self._journal.append([*decided, *arrived])
         for event in decided:
             self.show(event, self.state)
@@ -261,27 +261,27 @@ class Search:
         """Start the step that follows from an event, if any: ask the model, or read and evaluate a reply."""
         match event:
             case Asked():
-                self._start(self._propose, event)
+                self._start_step(self._propose, event)
             case Responded(candidate):
-                self._start(self._trials.outcome, self.state.open[candidate], event.reply)
+                self._start_step(self._trials.outcome, self.state.open[candidate], event.reply)
             case NoteAsked():
-                self._start(self._request_note, event)
+                self._start_step(self._request_note, event)
 
-    def _start(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
+    def _start_step(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
         """Run a step in a worker, which delivers the event that the step returns."""
 
         async def deliver() -> None:
             self._arrive(await step(*args, **kwargs))
 
-        self._begin(deliver())
+        self._start_worker(deliver())
 
-    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:  # the loop waits for it
+    def _start_worker(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:  # the loop waits for it
         worker = self._group.create_task(work)
         self._workers.add(worker)
-        worker.add_done_callback(self._ended)
+        worker.add_done_callback(self._worker_ended)
         return worker
 
-    def _ended(self, worker: asyncio.Task[Any]) -> None:
+    def _worker_ended(self, worker: asyncio.Task[Any]) -> None:
         self._workers.discard(worker)
         self._woken.set()
 

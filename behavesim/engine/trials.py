@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 
 from behavesim.engine.outcome import copied, extracted, judged
-from behavesim.programs.extract import Program
+from behavesim.programs.reading import Program
 from behavesim.state.events import CandidateId, Evaluated, Event, Rejected, Reply, RunForked
 from behavesim.state.members import OpenCandidate
 from behavesim.state.protocols import Journal, Judge

@@ -16,7 +16,7 @@ def method_type(name: str) -> type[Method[Any]]:
     return METHODS.load_type(name, Method)
 
 
-def method(settings: Settings, task: Task, takes_notes: bool = False) -> Method[Any]:
+def method_of(settings: Settings, task: Task, takes_notes: bool = False) -> Method[Any]:
     """Return the method of a run; `takes_notes` says whether its proposer answers requests for texts.
 
     Raises UsageError if there is no such method, or if the wording of its prompts cannot be loaded.

@@ -39,7 +39,7 @@ def argument(text: str) -> str:
     return proposer_parts(text)[1]
 
 
-def proposer(settings: Settings, context: ProposerContext) -> Proposer[Any]:
+def proposer_of(settings: Settings, context: ProposerContext) -> Proposer[Any]:
     """Return the proposer of a run, not entered yet.
 
     Raises UsageError if it is not found, any BehavesimError that its `of` raises, and PartError if `of` of a user's own

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from behavesim.methods.funsearch import FunSearch, FunSearchBehaveSimSettings, FunSearchSettings, founded
-from behavesim.methods.installed import method
+from behavesim.methods.installed import method_of
 from behavesim.state.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
 from behavesim.state.members import Group, Member
 from behavesim.state.state import RunState
@@ -309,11 +309,11 @@ def test_plain_islands_start_from_the_template() -> None:
     ],
 )
 def test_only_methods_that_compare_pay_for_comparing(settings: dict[str, Any], needed: bool) -> None:
-    chosen = method(fitting(settings), Toy())
+    chosen = method_of(fitting(settings), Toy())
     assert (chosen.uses_behaviour, chosen.needs_behaviour) == (needed, needed)
 
 
 @pytest.mark.parametrize(("feedback", "needed"), [("none", False), ("scores", False), ("behaviour", True)])
 def test_behaviours_are_known_where_a_model_is_told_of_them(feedback: str, needed: bool) -> None:
-    chosen = method(fitting({"method": "best-of-n", "prompt_feedback": feedback}), Toy())
+    chosen = method_of(fitting({"method": "best-of-n", "prompt_feedback": feedback}), Toy())
     assert (chosen.uses_behaviour, chosen.needs_behaviour) == (False, needed)

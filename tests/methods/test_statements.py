@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from behavesim import prompts
-from behavesim.methods.installed import method as method_of
+from behavesim.methods.installed import method_of
 from behavesim.programs.fences import fenced_blocks
 from behavesim.rehearsal.examination import INJECTED_PROGRAMS
 from behavesim.state.events import INJECTED, TEMPLATE, Asked, NoteAsked

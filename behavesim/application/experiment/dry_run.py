@@ -9,7 +9,7 @@ from behavesim.application.experiment.plan import Planned
 from behavesim.engine.admission import refuse_unpriced, run_provenance
 from behavesim.engine.build import Launch, evaluated_template
 from behavesim.engine.judging import judging
-from behavesim.methods.installed import method
+from behavesim.methods.installed import method_of
 from behavesim.proposers.installed import proposer_type
 from behavesim.state.events import RunStarted
 from behavesim.state.state import RunState
@@ -42,7 +42,7 @@ async def dry_run(launch: Launch) -> DryRun:
         template = await evaluated_template(task, judge)
         state.apply(RunStarted(settings.flat(), run_provenance(settings, task), judge.isolation))
     state.apply(template)
-    asked = method(settings, task, writer.writes_text).ask(state, 0)
+    asked = method_of(settings, task, writer.writes_text).ask(state, 0)
     planned = [Planned(launch.folder.run, settings)]
     cost = estimate(planned, planned, launch.folder.path.parent) if writer.costs_money else None
     prompt = "" if asked is None else asked.prompt.text
