@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from behavesim.base.config import Adjustable
+from behavesim.proposers.draw import pick
 from behavesim.proposers.patience import Patience
 from behavesim.proposers.proposer import ProposerSettings
 
@@ -70,10 +71,9 @@ class OpenAISettings(ProposerSettings):
 
         It depends on these settings, the run's `seed` and the number alone.
         """
-        names, weights = list(self.models), np.array(list(self.models.values()), dtype=np.float64)
         # A note's number is negative, and a seed must not be.
         rng = np.random.default_rng([seed, number % 2**32, MODEL_PURPOSE])
-        return names[rng.choice(len(names), p=weights / weights.sum())]
+        return pick(self.models, rng)
 
     def patience(self) -> Patience:
         """Return the limits for failed and slow requests.

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from behavesim.programs.fences import fenced
+from behavesim.proposers.draw import pick
 from behavesim.proposers.genetic import variation
 from behavesim.proposers.genetic.generic import generic_grammar
 from behavesim.proposers.genetic.grammar import Grammar, Rule
@@ -101,10 +102,8 @@ class Breeder:
             again = variation.restatement(Couple(self._grammar, base, other, random))
             return again or base, "Say the same in other words."
         moves = MOVES.get(operator, IMPROVE)
-        weights = np.array(list(moves.values()))
         for _ in range(ATTEMPTS):
-            # by index: numpy would turn the moves into an array
-            move = list(moves)[int(random.choice(len(moves), p=weights / weights.sum()))]
+            move = pick(moves, random)
             child = move(Couple(self._grammar, base, other, random))
             if child is not None and child not in examples and child.size <= LARGEST:
                 return child, f"{SENTENCES[move]}; it weighs {self._subject(child)}."

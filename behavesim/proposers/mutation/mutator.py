@@ -12,6 +12,7 @@ from behavesim.programs.evolve_blocks import Frame
 from behavesim.programs.fences import fenced
 from behavesim.programs.whole import completed
 from behavesim.prompts.answering import Answering
+from behavesim.proposers.draw import pick
 from behavesim.proposers.mutation import moves
 from behavesim.proposers.mutation.literals import Span, another, numbers_in, replaced, within
 from behavesim.proposers.mutation.moves import Material, Move
@@ -132,9 +133,7 @@ class Mutator:
             return _with_another_number(file, random), SENTENCES[moves.number]
         donors = [each for program in others for each in self._files(program) if each.path == file.path]
         read = [PythonText.of(each.text, each.spans) for each in donors]
-        # by index: numpy would turn the moves into an array
-        chances = np.array(list(weights.values()))
-        move = list(weights)[int(random.choice(len(weights), p=chances / chances.sum()))]
+        move = pick(weights, random)
         text = move(Material(python, tuple(each for each in read if each is not None), random))
         is_whole = text is not None and PythonText.of(text, ()) is not None
         return text if is_whole else None, SENTENCES[move]
