@@ -82,10 +82,10 @@ def _command(flat: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
 
 def _budgets(run: Run) -> list[int]:
     """Return the budgets at which the run stopped, then the one that it goes on to; at least one."""
-    spent = run.state.spent
-    if not spent:
+    used = run.state.used_budgets
+    if not used:
         return [run.settings.budget]
-    return spent if run.state.asked <= spent[-1] else [*spent, in_force(run).budget]
+    return used if run.state.asked <= used[-1] else [*used, in_force(run).budget]
 
 
 def _resume(budget: int) -> str:

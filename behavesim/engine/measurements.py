@@ -46,7 +46,7 @@ class Measurements:
 
     def begin(self, measurement: Measurement) -> Pending:
         """Begin a measurement and return it at once; its task ends with the decision, or with what `decide` raises."""
-        return Pending(measurement, self._begin(self._decided(measurement)))
+        return Pending(measurement, self._begin(self._decide(measurement)))
 
     async def checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """Return the verdict, or Failure "incomparable" if its trajectories cannot be compared with the template's.
@@ -56,6 +56,6 @@ class Measurements:
         await self.warm()
         return await asyncio.to_thread(with_comparison_checked, verdict, self._behaviours)
 
-    async def _decided(self, measurement: Measurement) -> Event:
+    async def _decide(self, measurement: Measurement) -> Event:
         await self.warm()
         return await asyncio.to_thread(measurement.decide, self._behaviours)

@@ -1,4 +1,4 @@
-"""What is known of a run as a whole, apart from its candidates."""
+"""The part of a run's state that concerns the whole run, and not single candidates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from behavesim.state.tally import Tally
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RunFacts:
-    """What is known of a run as a whole, apart from its candidates; the base class of `RunState`."""
+    """The part of `RunState`, its subclass, that concerns the whole run, and not single candidates."""
 
     started: RunStarted | None = None
     """The settings and the provenance in force, from the start or the last fork; None before the start."""
@@ -34,7 +34,7 @@ class RunFacts:
     """What went wrong, if an error ended the run: the `message` of RunStopped; "" otherwise."""
     under_way: int | None = None
     """Number of requests at the stop that may be billed and that no reply counts; None if unknown or not stopped."""
-    spent: list[int] = field(default_factory=list)
+    used_budgets: list[int] = field(default_factory=list)
     """The budgets (candidates) that were used up since the start or the last fork, in order."""
     registered: int = 0
     """Number of candidates registered. They are registered in the order of their numbers."""
@@ -80,14 +80,14 @@ class RunFacts:
             case RunForked(_, settings, provenance):
                 self.without_candidate = 0  # the method may have been mended since
                 self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
-                self.failure, self.spent = "", []
+                self.failure, self.used_budgets = "", []
             case RunResumed():
                 self.stopped, self.failure, self.under_way, self.isolation = None, "", None, event.isolation
                 self.tally.unanswered += event.unanswered
             case RunStopped(reason):
                 self.stopped, self.failure, self.under_way = reason, event.message, event.under_way
-                if reason == "budget" and self.registered not in self.spent:
-                    self.spent.append(self.registered)
+                if reason == "budget" and self.registered not in self.used_budgets:
+                    self.used_budgets.append(self.registered)
             case Recommended():
                 self.recommended = event
             case PortfolioChosen():

@@ -37,7 +37,10 @@ FAILURES = 3
 
 @dataclass(eq=False, repr=False)
 class RunState(RunFacts):
-    """Where a run stands. Only `apply` changes it; everybody else only reads it."""
+    """Where a run stands. Only `apply` changes it; everybody else only reads it.
+
+    What concerns the whole run, such as `registered`, `injected`, `tally` and the clock, stands in its base class.
+    """
 
     objective: Objective
     """Which scores are better, and the best one known."""
