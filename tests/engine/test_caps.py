@@ -114,6 +114,13 @@ async def test_while_nothing_is_known_one_request_goes_alone() -> None:
     assert model.most_open > 4
 
 
+async def test_replies_each_ten_times_as_long_as_the_last_overrun_a_cap_by_two_requests_at_most() -> None:
+    model = Model(lambda prompt, number: (Usage(prompt=0, cached=0, completion=10 ** (number + 1), reasoning=0),))
+    await capped(model, 0, max_tokens=400)
+    # 10 and 100 tokens leave room for 100 more; the third reply takes 1000, and one is sent before that is known
+    assert 3 <= model.asked <= 4
+
+
 @pytest.mark.parametrize("cap", [{"max_tokens": 3000}, {"max_cost_usd": 0.003}])
 async def test_without_any_usage_a_cap_holds_by_an_estimate_that_is_kept_apart(cap: dict[str, Any]) -> None:
     journal, model = MemoryJournal(), Model(silent)
