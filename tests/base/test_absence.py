@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -53,24 +52,18 @@ async def test_a_reply_that_came_in_ones_absence_is_not_asked_for_again(monkeypa
 
 
 async def test_a_run_that_was_stopped_pays_for_no_reply_twice(tmp_path: Path) -> None:
-    stopped = False
-
-    def behave(asked: Any) -> chat.Answer:
-        return chat.improving(asked).after(0.5)
-
     arguments = ("tsp", "--method", "funsearch", "--budget", "16", "--window", "8", "--connections", "8")
     settings = ("--set", "request_timeout_s=3", "--set", "recommend=false", "--model", "m")
-    async with chat.ChatServer(behave) as server:
+    async with chat.ChatServer(chat.improving) as server:
+        server.answering.clear()
         env = {"OPENAI_BASE_URL": server.url}
         process = await start("run", *arguments, *settings, "--name", "run", "--runs-dir", str(tmp_path), env=env)
-        while process.returncode is None:
-            if len(server.asked) == 8 and server.in_flight and not stopped:
-                os.kill(process.pid, signal.SIGSTOP)
-                stopped = True
-                await asyncio.sleep(3.5)
-                os.kill(process.pid, signal.SIGCONT)
+        while len(server.asked) < 8:
             await asyncio.sleep(0.01)
+        os.kill(process.pid, signal.SIGSTOP)
+        server.answering.set()
+        await asyncio.sleep(3.5)
+        os.kill(process.pid, signal.SIGCONT)
         said = await ended(process)
         assert said.code == 0, said.stderr
-        assert stopped
         assert len(server.asked) == 16

@@ -22,6 +22,9 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from behavesim.base.clock import world_s
+from behavesim.proposers.patience import Patience
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -155,8 +158,12 @@ def script(*answers: Answer | Behaviour, then: Answer | Behaviour = echo) -> Beh
     return behave
 
 
+UNTIRING = Patience(request_s=10.0, backoff_s=0.005, attempts=100, empty=30)
+"""Of a client that no number of faults drawn by `faulty` makes give up a prompt."""
+
+
 def passing_faults() -> list[Answer]:
-    """Every way to fail for once; a client that waits a tenth of a second sees them all quickly."""
+    """Every way to fail for once."""
     return [
         fails(429, "slow down"),
         fails(429, "slow down").with_headers(Retry_After="0.01"),
@@ -189,11 +196,15 @@ class ChatServer:
     """The server; `behaviour` decides on each request, `models` on those for its list, and all are kept in `asked`.
 
     `handed_over` has, for each request answered in whole, when the last byte was given to the operating system, in
-    seconds of `time.monotonic`.
+    seconds of `time.monotonic`. Nothing is answered while `answering` is cleared. `delayed` counts the requests whose
+    answer takes a while.
     """
 
     def __init__(self, behaviour: Behaviour = echo) -> None:
         self.behaviour = behaviour
+        self.answering = asyncio.Event()
+        self.answering.set()
+        self.delayed = 0
         self.models: Behaviour = lambda asked: lists(m=None) if asked.path == "/v1/models" else fails(404)
         self.asked: list[Asked] = []
         self.handed_over: dict[int, float] = {}
@@ -234,7 +245,9 @@ class ChatServer:
             self.in_flight -= 1
 
     async def _send(self, request: web.Request, number: int, answer: Answer) -> web.StreamResponse:
+        self.delayed += answer.delay_s > 0
         await asyncio.sleep(answer.delay_s)
+        await self.answering.wait()
         headers = {"Content-Type": "application/json", **answer.headers}
         if not answer.reset and answer.cut is None:
             whole = web.Response(status=answer.status, body=answer.body, headers=headers)
@@ -251,6 +264,17 @@ class ChatServer:
         assert request.transport is not None
         request.transport.abort() if answer.reset else request.transport.close()
         return response
+
+
+class Hurried:
+    """The time outside, of which eleven seconds more pass within a dozen looks whenever an answer takes a while."""
+
+    def __init__(self, server: ChatServer) -> None:
+        self._server, self._ahead_s = server, 0.0
+
+    def __call__(self) -> float:
+        self._ahead_s = min(self._ahead_s + 0.95, 11.0 * self._server.delayed)
+        return world_s() + self._ahead_s
 
 
 def improving(asked: Asked) -> Answer:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from behavesim.base.clock import world_s
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.openai import OpenAIProposer
 from behavesim.proposers.patience import Patience
@@ -30,7 +31,9 @@ def proposer_of(server: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., O
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
 
-    def make(connections: int = 8, patience: Patience = QUICK, notes: Any = print, **more: Any) -> OpenAIProposer:
-        return openai_proposer(connections, patience, notes, Heartbeat(beat_s=0.02), **more)
+    def make(
+        connections: int = 8, patience: Patience = QUICK, notes: Any = print, world: Any = world_s, **more: Any
+    ) -> OpenAIProposer:
+        return openai_proposer(connections, patience, notes, Heartbeat(world, beat_s=0.02), **more)
 
     return make

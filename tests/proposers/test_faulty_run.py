@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from behavesim.engine.loop import Search
-from behavesim.proposers.patience import Patience
 from behavesim.state.events import Asked, Rejected, Responded
 from behavesim.store.codec import decode
 from tests.engine import toys
@@ -28,9 +27,9 @@ class Run:
 
 @pytest.fixture
 def run_of(server: Any, proposer_of: Any) -> Any:
-    async def run(behaviour: Any, connections: int, request_s: float = 10.0) -> Run:
-        server.behaviour, journal = behaviour, toys.MemoryJournal()
-        async with proposer_of(connections, Patience(request_s, backoff_s=0.002), notes=lambda line: None) as proposer:
+    async def run(behaviour: Any, connections: int) -> Run:
+        server.behaviour, journal, quiet = behaviour, toys.MemoryJournal(), {"notes": lambda line: None}
+        async with proposer_of(connections, chat.UNTIRING, world=chat.Hurried(server), **quiet) as proposer:
             search = await toys.search(journal, SETTINGS, proposer=proposer)
             assert await search.run() == "budget"
         return Run(search, journal)
@@ -41,7 +40,7 @@ def run_of(server: Any, proposer_of: Any) -> Any:
 async def test_faults_change_nothing_but_the_ledger(run_of: Any, server: Any) -> None:
     smooth = await run_of(chat.improving, 8)
     asked = len(server.asked)
-    rough = await run_of(chat.faulty(0.2, seed=3, then=chat.improving), 16, request_s=0.3)
+    rough = await run_of(chat.faulty(0.2, seed=3, then=chat.improving), 16)
     assert asked == smooth.told == rough.told == 250
     assert len(server.asked) - asked > 270
     assert rough.digest == smooth.digest

@@ -66,8 +66,9 @@ async def interrupted(launch: Launch, then: Callable[[], object] = lambda: None)
 async def test_replies_that_are_under_way_are_waited_for_and_no_others_are_asked_for(
     launch: Launch, server: Any
 ) -> None:
-    server.behaviour = chat.slow(chat.improving, 0.5)  # long enough for all connections to be in use
-    run = await interrupted(launch)
+    server.behaviour = chat.improving
+    server.answering.clear()
+    run = await interrupted(launch, server.answering.set)
     (notice,) = launch.notices.said
     assert notice.text == "waiting for 4 replies under way (at most 30 s); Ctrl-C again to leave now"
     answered = [event for _, _, event in read_events(run.folder.journal) if isinstance(event, Responded)]

@@ -52,7 +52,7 @@ async def test_a_passing_fault_is_ridden_out(proposer_of: Any, server: Any, faul
 
 async def test_a_stalled_request_is_let_go_and_asked_again(proposer_of: Any, server: Any) -> None:
     server.behaviour = chat.script(chat.stall(60))
-    async with proposer_of(patience=Patience(request_s=0.3, backoff_s=0.01)) as proposer:
+    async with proposer_of(1, chat.UNTIRING, world=chat.Hurried(server)) as proposer:
         reply = await proposer.propose(prompt(), 0)
     assert reply.text == "reply to hello"
     assert len(server.asked) > len(reply.calls)
@@ -199,7 +199,7 @@ async def test_with_a_fifth_of_faults_every_candidate_gets_its_own_reply_exactly
     proposer_of: Any, server: Any
 ) -> None:
     server.behaviour = chat.faulty(0.2, seed=1)
-    async with proposer_of(connections=16, patience=Patience(request_s=3.0, backoff_s=0.005)) as proposer:
+    async with proposer_of(16, chat.UNTIRING, world=chat.Hurried(server)) as proposer:
         answered = await replies(proposer, 300)
     assert [reply.text for reply in answered] == [f"reply to p{number}" for number in range(300)]
     assert len(server.asked) > 300
