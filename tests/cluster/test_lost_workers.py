@@ -62,7 +62,7 @@ async def test_a_worker_that_hangs_loses_its_programs_and_may_come_back(processe
         await asyncio.sleep(0.3)
         processes.kill("one", signal.SIGSTOP)
         assert solved(await asyncio.gather(*work))
-        assert f"worker one was lost: it gave no sign of life for {link.SILENT_S:g} s" in told
+        await until(lambda: f"worker one was lost: it gave no sign of life for {link.SILENT_S:g} s" in told)
         processes.kill("one", signal.SIGCONT)
         await until(lambda: sum("2 workers" in text for text in told) == 2)
         assert isinstance(await pool.evaluate(SLOW), Solved)
@@ -77,7 +77,7 @@ async def test_programs_outlive_their_workers_one_by_one_and_all_together(proces
         await asyncio.sleep(0.3)
         processes.kill("one")
         assert solved(await asyncio.gather(*work))
-        assert any(text.startswith("worker one was lost") for text in told)
+        await until(lambda: any(text.startswith("worker one was lost") for text in told))
 
         work = [asyncio.create_task(pool.evaluate(SLOW)) for _ in range(3)]
         await asyncio.sleep(0.3)
@@ -85,7 +85,7 @@ async def test_programs_outlive_their_workers_one_by_one_and_all_together(proces
         await until(lambda: any("no worker of the cluster serves" in text for text in told))
         processes.join("three")
         assert solved(await asyncio.gather(*work))
-        assert any(text.startswith("worker two was lost") for text in told)
+        await until(lambda: any(text.startswith("worker two was lost") for text in told))
 
 
 async def test_without_its_scheduler_a_run_stops_in_order_and_is_resumed_elsewhere(

@@ -112,7 +112,7 @@ async def start(
 
 async def ended(process: Process | Forked) -> Ended:
     """Wait for the end of a process."""
-    stdout, stderr = await asyncio.wait_for(process.communicate(), 100)
+    stdout, stderr = await asyncio.wait_for(process.communicate(), 500)
     assert process.returncode is not None
     return Ended(process.returncode, stdout.decode(), stderr.decode())
 

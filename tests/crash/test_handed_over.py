@@ -29,7 +29,7 @@ from tests.proposers.chat_server import ChatServer, stall
 
 FIRST, RESTART, BUDGET = 64, 70, 75
 SETTINGS = {"method": "funsearch+behavesim", "budget": BUDGET, "n_init": FIRST, "islands": 4, "restart_every": RESTART}
-LONG_S = 60.0
+LONG_S = 500.0
 
 
 class Stage:

@@ -66,7 +66,7 @@ def container(processes: int, memory_mb: int) -> Iterator[Container]:
 
 def _remove(folder: Path) -> None:
     """Remove the group as soon as the last of its processes is gone."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         try:
             return folder.rmdir()

@@ -134,7 +134,6 @@ class Outside:
             user=self.user,
             group=self.user,
             extra_groups=None if self.user is None else [],
-            timeout=500,
         )
         assert done.returncode == 0, f"the daemon did not survive: {done.stderr[-2000:]}"
         return {**json.loads(done.stdout), "said": done.stdout + done.stderr}
@@ -154,8 +153,8 @@ class Outside:
         return {path: _state(path) for path in (self.folder, *self.folder.rglob("*"))}
 
     def _left(self) -> list[int]:
-        """Processes that name this folder (all that a daemon started, forks included) half a minute after its end."""
-        deadline = time.monotonic() + 30
+        """Processes that name this folder (all that a daemon started, forks included) a minute after its end."""
+        deadline = time.monotonic() + 60
         while (left := processes_naming(str(self.folder))) and time.monotonic() < deadline:
             time.sleep(0.05)
         return left

@@ -70,7 +70,7 @@ async def summary(command: tuple[str, ...], folder: Path, server: ChatServer) ->
     return document
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1800)
 async def test_a_run_in_a_container_survives_candidates_that_want_all_threads_and_all_memory(tmp_path: Path) -> None:
     async with ChatServer(hostile) as server:
         try:

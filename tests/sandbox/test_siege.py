@@ -26,7 +26,7 @@ from tests.sandbox.outside import (
 )
 from tests.sandbox.siege import ATTACKS
 
-pytestmark = pytest.mark.timeout(600)  # a siege is one test's setup
+pytestmark = pytest.mark.timeout(1800)  # a siege is one test's setup
 
 LAYERS = {
     "strong+": ("user", "namespaces", "landlock", "seccomp"),

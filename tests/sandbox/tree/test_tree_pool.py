@@ -163,12 +163,13 @@ async def test_a_killed_evaluation_and_a_left_one_are_told(pool):
 
 
 async def test_cancelling_kills_the_tree(pool):
-    task = asyncio.create_task(pool.evaluate("import subprocess\nsubprocess.run(['sleep', '424242.171'])"))
-    while not processes_naming("424242.171"):
+    seconds = f"424242.{os.getpid()}"
+    task = asyncio.create_task(pool.evaluate(f"import subprocess\nsubprocess.run(['sleep', '{seconds}'])"))
+    while not processes_naming(seconds):
         await asyncio.sleep(0.02)
     task.cancel()
     await asyncio.wait([task])
-    assert not processes_naming("424242.171")
+    assert not processes_naming(seconds)
 
 
 async def test_an_evaluator_that_starts_threads_when_loaded_is_refused():

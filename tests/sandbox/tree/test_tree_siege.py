@@ -21,7 +21,7 @@ from tests.sandbox.outside import (
 )
 from tests.sandbox.tree.attacks import EVALUATORS, LOADED, PROGRAMS, REFUSED
 
-pytestmark = pytest.mark.timeout(600)  # a siege is one test's setup
+pytestmark = pytest.mark.timeout(1800)  # a siege is one test's setup
 LAYERS = ("user", "namespaces", "landlock", "seccomp")
 USERS = ("whoever runs the tests", "root that becomes nobody", "nobody from the start")
 
