@@ -16,9 +16,9 @@ from .output import hanging, print_json
 def tasks(as_json: AsJson = False) -> None:
     """List the installed tasks by kind: what is designed, on which instances, and the best score known with its source.
 
-    The kind says what a program does: constructive, it chooses each next step; priority, it ranks the choices;
-    improvement, it changes a whole solution; black-box, it minimises a function; packing, it returns the whole
-    solution; evaluator, code of yours runs it.
+    The kind says what a program does. Constructive: it chooses each next step. Priority: it ranks the choices.
+    Improvement: it changes a whole solution. Black-box: it minimises a function. Packing: it returns the whole
+    solution. Evaluator: code of yours runs it.
     """
     rows = [(name, TaskReference(name).load()) for name in installed_tasks()]
     if as_json:

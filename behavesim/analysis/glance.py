@@ -57,8 +57,8 @@ def kept_summary(run: Run) -> Summary:
 def _seal(folder: RunFolder, events: int, text: str) -> str:
     """Return a hash of the cached text and of everything that a summary depends on; a cache with another is invalid.
 
-    A summary depends on our version, its own fields, the run's name, the number of its events, whether it is running,
-    and the settings in its folder, which name the prices.
+    A summary depends on our version, its own fields, the run's name, the number of its events and whether it is
+    running. It also depends on the settings in its folder, which name the prices.
     """
     parts = (__version__, FORMAT, *Summary.__annotations__, folder.run, events, folder.is_running(), text)
     settings = folder.settings.read_bytes() if folder.settings.is_file() else b""

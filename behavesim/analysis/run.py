@@ -268,8 +268,8 @@ class Run:
         """Return a data frame with a row per candidate, indexed by number; raises ImportError without pandas.
 
         Its columns are the fields of `Candidate`, then `gap` (a fraction), `prompt_tokens` and `completion_tokens`, of
-        all its requests. In place of `scores` there is a column for each instance of the search, from "score.1" on, and
-        in place of `metrics` one for each metric, such as "metrics.length"; NaN where a candidate lacks it. With
+        all its requests. In place of `scores` there is a column for each instance of the search, from "score.1" on. In
+        place of `metrics` there is one for each metric, such as "metrics.length"; NaN where a candidate lacks it. With
         `template`, the first row is the template's, -1. Raises JournalError if the journal cannot be read.
         """
         return frame(self, self.template if template else None)

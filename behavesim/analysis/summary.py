@@ -36,16 +36,20 @@ class Summary:
     """A run at a glance: scores in the task's unit, gaps as fractions; a field is None if unknown or not applicable.
 
     `stopped_by` names what ended the run, "killed" if its process was; None while it runs. `failure` says what went
-    wrong if an error ended it. `asked` and `feasible` count
-    candidates; `rejected` counts them by reason. `gain` is how much better than the template's score
-    the best one is, relative to it: a fraction, negative if it is worse; if the template scores 0, it is the plain
-    difference. `top10_gap` is the mean gap of the ten best distinct programs, of all if fewer.
+    wrong if an error ended it. `asked` and `feasible` count candidates; `rejected` counts them by reason. `seconds` is
+    active time, without pauses between sessions.
+
+    `gain` is how much better than the template's score the best one is, as a fraction of it; negative if it is worse.
+    If the template scores 0, it is the plain difference. `top10_gap` is the mean gap of the ten best distinct programs,
+    of all if fewer.
+
     `tokens` maps each of TOKEN_KINDS to a sum, None if no answer reported it; `cost_usd` is the cost of these tokens.
     `estimated` has tokens and cost with estimates for answers that did not report theirs; None if all did. `unanswered`
-    is the number of requests that were sent and given up, which may have been billed. `isolation` names how well the
-    sandbox shuts candidates off. `score_source` is "self-reported" if an evaluator in the sandbox computes the scores,
-    where programs could change them, else "trusted". `seconds` is active time, without pauses between sessions.
-    `digest` is a SHA-256 of all registered candidates' sources, scores and islands, as hexadecimal digits.
+    is the number of requests that were sent and given up, which may have been billed.
+
+    `isolation` names how well the sandbox shuts candidates off. `score_source` is "self-reported" if an evaluator in
+    the sandbox computes the scores, where programs could change them, else "trusted". `digest` is a SHA-256 of all
+    registered candidates' sources, scores and islands, as hexadecimal digits.
     """
 
     run: str

@@ -66,7 +66,7 @@ def opening_contradictions(
     """Yield, for people, what the last start or fork of a run should have contained; nothing if all is as it should be.
 
     opened: the settings recorded in `event`. now: those of the run's settings.toml. is_resumed: whether the run was
-    ever resumed; then adjustable settings may have changed and the budget may be larger. origin: the provenance as
+    ever resumed, so that adjustable settings may have changed and the budget may be larger. origin: the provenance as
     derived from the task now.
     """
     for key in MEASURED:

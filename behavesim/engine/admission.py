@@ -61,7 +61,7 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
     """Raise UsageError if a run cannot be resumed because a setting that is not `Adjustable` changed.
 
     The budget may grow, not shrink. UsageError is also raised if the file of the task, method or proposer, the
-    instances, the template or the prompts' texts changed, and for a run that was killed before it began.
+    instances, the template or the prompts' texts changed. A run that was killed before it began is refused, too.
     """
     begun, now = _opening(folder), run_provenance(settings, task)
     changed = changed_parts(begun.provenance, now, task)

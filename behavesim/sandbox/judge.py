@@ -67,9 +67,9 @@ class SandboxJudge:
     async def _score_stateless(self, source: str, solved: Solved) -> Verdict | Failure:
         """Return the verdict on a program of a stateless task: some of its calls are repeated in fresh processes.
 
-        It fails as `keeps-state` if a repeated call is answered otherwise, as `invalid-solution` if its answers do not
-        lead to its solutions, and as `timeout` or `memory` if a repeated call does. The CPU time includes the repeated
-        calls. Raises SandboxError if the sandbox itself fails, TaskError if a call's arguments cannot be sent.
+        It fails as `keeps-state` if a repeated call is answered otherwise, and as `timeout` or `memory` if a repeated
+        call does. It fails as `invalid-solution` if its answers do not lead to its solutions. The CPU time includes the
+        repeated calls. Raises SandboxError if the sandbox itself fails, TaskError if a call's arguments cannot be sent.
         """
         verdict = await asyncio.to_thread(verdict_on, self._task, self._instances, solved)
         if isinstance(verdict, Failure):
@@ -101,8 +101,8 @@ def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict 
     """Return the verdict on a program's solutions, one for each of the instances, or the failure found in them.
 
     The failure is `non-finite` if a score is infinite or not a number. It is `invalid-solution` if the task refuses a
-    solution, if its code raises anything else or returns no score (the message names the method), or if a trajectory
-    cannot be compared.
+    solution, or if a trajectory cannot be compared. It is the same if the task's code raises anything else or returns
+    no score; the message then names the method.
     """
     pairs = list(zip(instances, solved.solutions, strict=True))
     try:
@@ -157,8 +157,8 @@ def _keeps_state(words: str) -> Failure:
 def checked_trajectories(task: Task, found: Sequence[AlgorithmRun]) -> tuple[AlgorithmRun, ...]:
     """Return `found`, what a task's `trajectory` returned for each instance, as a tuple if it can be compared.
 
-    Raises TaskError if one is neither a Trajectory nor Samples, if a trajectory has more than MOST_STATES states or a
-    coordinate beyond LARGEST_COORDINATE, or if all together have more than MOST_NUMBERS numbers.
+    Raises TaskError if one is neither a Trajectory nor Samples, or has more than MOST_STATES states or a coordinate
+    beyond LARGEST_COORDINATE. Raises TaskError, too, if all together have more than MOST_NUMBERS numbers.
     """
     must = f"`trajectory` of task {task.name!r} must"
     if strange := [type(each).__name__ for each in found if not isinstance(each, Trajectory | Samples)]:

@@ -31,8 +31,8 @@ OUT_OF_MEMORY = 77
 class Assignment:
     """What a zygote needs to start; it is sent as an argument of the command line.
 
-    `task` is where its code lies (`TaskReference.place`), `layers` are names from LAYERS of `layers`, `preloaded` are
-    modules to import, `first_use_s` is the limit on one trial run of the template (s of CPU time). A zygote with an
+    `task` is where its code lies (`TaskReference.place`), and `layers` are names from LAYERS of `layers`. `preloaded`
+    are modules to import. `first_use_s` is the limit on one trial run of the template (s of CPU time). A zygote with an
     empty `task` has no instances: its programs answer calls (see `apart`). Only such a zygote uses `entry_point`, the
     name of the program's function, and `hidden`, the files and folders that programs must not read.
     """

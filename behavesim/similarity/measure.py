@@ -28,14 +28,14 @@ class BehaveSim(MeasureSettings):
     within an instance. DTW sums the distances of states along the best alignment.
 
     normaliser: the greatest distance two solutions of the problem can have, d_max for edits or D for Euclidean
-        distances; or "pair", to divide each edit distance by the length of the longer of the two states, which changes
-        values a lot.
-    measure: "dtw"; "erp", 1 - ERP / min(|X|, |Y|) with the reference solution `gap`; "mean", 1 - the mean distance at
-        equal steps over the common length; "cosine", the mean cosine between successive segments of vectors over the
-        common length, in [-1, 1] (paper, appendix "Choice of Trajectory Distance Measures"). For trajectories of very
-        unequal length, resample to a common length before mean, erp or cosine, or their values mean little.
-    truncate, skip: the fraction, from 0 to 1, of each trajectory's states that is dropped at its end (one always
-        stays); keep only one in skip + 1 states, and the last.
+        distances. With "pair" each edit distance is divided by the length of the longer of the two states, which
+        changes values a lot.
+    measure: "dtw", or one of three others (paper, appendix "Choice of Trajectory Distance Measures"). "erp" is
+        1 - ERP / min(|X|, |Y|) with the reference solution `gap`. "mean" is 1 - the mean distance at equal steps over
+        the common length. "cosine" is the mean cosine between successive segments of vectors over the common length,
+        in [-1, 1]. Resample trajectories of very unequal length before these three, or their values mean little.
+    truncate: the fraction, from 0 to 1, of each trajectory's states that is dropped at its end; one always stays.
+    skip: keep only one in skip + 1 states, and the last.
     clip: bound each Sim to [0, 1]. If false, unequal lengths make it negative without bound, which
         still tells which of two is nearer.
     distance: a distance of one's own between two states (arrays of tokens or coordinates), before division by the

@@ -45,6 +45,6 @@ SAMPLING: Mapping[tuple[float, int], tuple[float, float, float, float]] = {
     (0.0, 4): (0.56, 0.82, 1.00, 0.72),
     (0.0, 5): (0.62, 0.82, 1.00, 0.74),
 }
-"""Mean BehaveSim of the pairs of types 1, 2, 3 and 4, by (k, n): the share k that is cut off at the end of
-trajectories, and the number n of states skipped between kept ones. One of the two is always 0 (appendix "Influences of
+"""Mean BehaveSim of the pairs of types 1, 2, 3 and 4, by (k, n). k is the share that is cut off at the end of
+trajectories, n the number of states skipped between kept ones. One of the two is always 0 (appendix "Influences of
 PSTraj Truncation …")."""

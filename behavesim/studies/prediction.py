@@ -79,9 +79,9 @@ class PredictionStudy:
     def document(self) -> dict[str, Any]:
         """Return the study as JSON: `{runs, rows, milliseconds}`.
 
-        `rows` has, for each metric and target, over all pairs and over those of equal score, the `correlation` and how
-        far BehaveSim's is ahead (`behavesim_ahead`); both null if unknown, the latter for BehaveSim too. `milliseconds`
-        are for a pair, by metric, the mean over runs.
+        `rows` has, for each metric and target, the `correlation` and how far BehaveSim's is ahead (`behavesim_ahead`),
+        over all pairs and over those of equal score. Both are null if unknown, the latter for BehaveSim too.
+        `milliseconds` are for a pair, by metric, the mean over runs.
         """
         rows = [
             {

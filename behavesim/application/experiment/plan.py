@@ -114,8 +114,8 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
     """Return all runs, ordered by seed, so that an interrupted experiment has runs of every group.
 
     `proposer` is used if the experiment names none. Raises TaskError if a task cannot be loaded. Raises UsageError if a
-    setting does not fit or belongs to no run, a task has no seeds, or two runs would have one name, or settings that
-    are equal but for `Adjustable` ones.
+    setting does not fit or belongs to no run, or if a task has no seeds. Raises UsageError, too, if two runs would have
+    one name, or settings that differ in `Adjustable` ones alone.
     """
     common = {"proposer": proposer, **experiment.settings}
     runs = [

@@ -145,8 +145,8 @@ class _Site:
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request that may be answered; errors become statuses.
 
-        They are 404 for what is not there and 500 for other errors, 405 for other methods than GET and HEAD, and 403
-        without the token or under a foreign name.
+        They are 405 for other methods than GET and HEAD, 403 without the token or under a foreign name, 404 for what is
+        not there, and 500 for other errors.
         """
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])

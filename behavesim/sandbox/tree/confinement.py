@@ -38,7 +38,7 @@ _SIGNALS = 1024
 class TreeConfinement(Confinement):
     """The layers that the keeper has applied to itself, and those that the nursery and its children apply later.
 
-    If `own_pids` is not None, the keeper has a network and a root folder of its own; `proc` is then a descriptor of a
+    If `own_pids` is not None, the keeper has a network and a root folder of its own. Then `proc` is a descriptor of a
     writable /proc, which only the nursery uses, once. `readable` are the files and folders that can be read besides the
     machine's programs. `has_landlock` is whether each child makes Landlock rules: they name folders that it mounts.
     """

@@ -157,8 +157,8 @@ def mean_cosine(x: Matrix, y: Matrix) -> Any:
 def prefix_dtw(x: Tokens, y: Tokens, reciprocals: Any) -> Any:
     """Return the DTW of two growing sequences, in one pass: its recurrence reads the cells that edit distances read.
 
-    reciprocals: None for `dtw(edit_table(x, y))`, as an integer; or (the longer length,) where reciprocals[k] is
-    1 / (k + 1), to divide each edit distance by the length of the longer of its two prefixes.
+    reciprocals: None for `dtw(edit_table(x, y))`, as an integer. Else each edit distance is divided by the length of
+    the longer of its two prefixes: (the longer length,) where reciprocals[k] is 1 / (k + 1).
     """
     unreached = _UNREACHED if reciprocals is None else np.inf
     edit, path = np.arange(1, y.size + 1), np.full(y.size, unreached)
