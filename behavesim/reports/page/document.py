@@ -29,7 +29,7 @@ from behavesim.analysis.scored import TopProgram
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.told import metric_names
 from behavesim.reports.heatmap import dendrogram_of
-from behavesim.reports.words import state_in_words, task_name
+from behavesim.reports.words import rejections, state_in_words, task_name
 from behavesim.similarity.linkage import average_linkage
 from behavesim.task import Objective
 
@@ -112,10 +112,10 @@ class Document:
 
     `task` is the task's short name. `budget` is the number of candidates to ask for. `made` says how the run was made.
     `improvements` has every new best program. `held_out` is None if the programs were not tried on held-out instances,
-    and `has_held_out` says if the task has any.
-    `sentence` counts the distinct behaviours, `stands` is the run's state in words. `notes` say what could not be
-    computed, and why. `diversity` is that over time. `likeness` is None if there are fewer than two programs to
-    compare, or if they cannot be. `texts` is a list for the template and one for every candidate, as JSON, gzipped, in
+    and `has_held_out` says if the task has any. `sentence` counts the distinct behaviours, `rejections` the candidates
+    rejected for each reason, `stands` is the run's state in words. `notes` say what could not be computed, and why.
+    `diversity` is that over time. `likeness` is None if there are fewer than two programs to compare, or if they cannot
+    be. `texts` is a list for the template and one for every candidate, as JSON, gzipped, in
     base64. Each list holds the source (null without one), the thought, the message of rejection, the score on each
     instance, the feedback, and pairs of a metric's name and value. It is null for a template that is not evaluated yet.
     They are most of a run's size, so the page unpacks them only when a program is opened.
@@ -127,6 +127,7 @@ class Document:
     budget: int
     distinct: DistinctCounts
     sentence: str
+    rejections: str
     stands: str
     notes: tuple[str, ...]
     made: Making
@@ -170,6 +171,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         budget=run.settings.budget,
         distinct=found.distinct,
         sentence=found.distinct.sentence,
+        rejections=rejections(found.summary.rejected),
         stands=without_folders(state_in_words(found.summary)),
         notes=tuple(map(without_folders, dict.fromkeys((*found.notes, *no_map, *no_likeness, *no_pictures)))),
         made=making(run),

@@ -161,17 +161,17 @@ async def test_candidates_are_counted_in_whole_numbers_whether_few_or_many(
     page = await opened(html(grown))
     assert await ticks(page, "convergence") == [
         "0",
-        "2\u2009000",
-        "4\u2009000",
-        "6\u2009000",
-        "8\u2009000",
-        "10\u2009000",
-        "12\u2009000",
+        "2,000",
+        "4,000",
+        "6,000",
+        "8,000",
+        "10,000",
+        "12,000",
     ]
-    await expect(page.locator("#convergence .note")).to_contain_text("About 2\u2009000 of 12\u2009000 are drawn.")
+    await expect(page.locator("#convergence .note")).to_contain_text("About 2,000 of 12,000 are drawn.")
 
 
 async def test_why_nothing_is_feasible_comes_first(runs: dict[str, Run], opened: Opened) -> None:
     page = await opened(html(document(runs["none"])))
     await expect(page.locator("main > section").first).to_have_id("failures")
-    await expect(page.locator("#summary")).to_contain_text("3 candidates: timeout, such as candidate 0")
+    await expect(page.locator("#summary")).to_contain_text("Rejected: 3 timed out.")

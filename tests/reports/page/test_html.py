@@ -16,7 +16,7 @@ from behavesim.reports.page import document, html, write_page
 from tests.analysis.journals import feasible, journalled, rejected, started
 from tests.cli.command import Command
 
-HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)> \u2028 ${x} $x"
+HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)> \u2028\u202e\x1b ${x} $x"
 
 
 class Elements(HTMLParser):

@@ -2,7 +2,6 @@
 
 function drawBest({ summary }) {
   const { best, template, recommended } = summary;
-  if (!best) return [nothing("No candidate is feasible yet.")];
   const panels = h("div", { class: "pair code" });
   const panel = (candidate, title, { score: worth, gap }, source) => h("div", {},
     h("header", {}, h("h3", {}, title, " ", h("span", { class: "note" }, `score ${score(worth)}${gap === null ? "" : `, gap ${percent(gap)}`}`)), copyButton(trimmed(source), named(candidate))),

@@ -18,10 +18,14 @@ function highlighted(source) {
   return lines;
 }
 
+const DEEPEST = 12; // largest number of characters by which the rest of a long line is indented as the line is
 const trimmed = (source) => source.replace(/\s+$/, "");
 
+/** A line of a program; where it is too long it goes on below, indented by four more than it begins. */
 function line(nodes, number, kind = "") {
-  return h("span", { class: `line ${kind}`.trim(), "data-line": number }, ...nodes, "\n");
+  const [begins] = /^ */.exec(nodes[0]?.textContent ?? nodes[0] ?? "");
+  const style = `--indent: ${Math.min(begins.length, DEEPEST) + 4}ch`;
+  return h("span", { class: `line ${kind}`.trim(), "data-line": number, style }, ...nodes, "\n");
 }
 
 /** A program with numbered lines. */

@@ -107,10 +107,9 @@ function drawAlone({ groups, map: { programs, far, alone } }) {
     [format(program.score), percent(program.gap), program.elsewhere.toFixed(3)].map(numberCell));
   return [
     h("p", { class: "note" }, `The best behaviours of each group that no other group has: nothing of another group on the map is nearer than ${far.toFixed(3)}, the distance from which on recommendations count behaviours as different.`),
-    ...groups.flatMap(({ label }, group) => [
+    h("div", { class: "groups" }, groups.map(({ label }, group) => h("div", {},
       h("h4", {}, label),
-      alone[group].length ? tableOf([heading("program"), ...["score", "gap", "distance to other groups"].map((name) => heading(name, true))], alone[group].map((place) => row(programs[place])), "narrow") : nothing("Nothing that the others did not find."),
-    ]),
+      alone[group].length ? tableOf([heading("program"), ...["score", "gap", "distance to other groups"].map((name) => heading(name, true))], alone[group].map((place) => row(programs[place])), "narrow") : nothing("Nothing that the others did not find.")))),
   ];
 }
 

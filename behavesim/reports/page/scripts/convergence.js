@@ -14,7 +14,7 @@ function scoreDomain(values, template, best, isLess) {
 }
 
 function drawConvergence({ convergence, improvements, candidates, objective, summary }) {
-  if (!improvements.length) return [nothing("No candidate is feasible yet, so there is no score to show.")];
+  if (!improvements.length) return [nothing("No candidate is registered yet.")];
   const byGap = improvements[0].gap !== null;
   const asked = convergence.at(-1).asked;
   const worth = (each) => (byGap ? 100 * each.gap : each.score);
@@ -26,6 +26,7 @@ function drawConvergence({ convergence, improvements, candidates, objective, sum
   const domain = scoreDomain(dots.map(worth), template, best, isLess);
   const isInside = (each) => worth(each) >= domain[0] && worth(each) <= domain[1];
   const edge = (each) => Math.min(domain[1], Math.max(domain[0], worth(each)));
+  const some = thinned(dots, DOTS);
   const steps = [...improvements, { ...improvements.at(-1), asked }];
   const ten = byGap ? convergence.filter((each) => each.top10_gap !== null) : [];
   const last = convergence.at(-1);
@@ -35,7 +36,8 @@ function drawConvergence({ convergence, improvements, candidates, objective, sum
     x: { label: "candidates", domain: [0, asked], ticks: wholeTicks(0, asked), tickFormat: count },
     y: { label: byGap ? "gap to the best known, %" : "score", grid: true, domain },
     marks: [
-      Plot.dot(thinned(dots, DOTS), { x: "asked", y: edge, r: 2, fill: "var(--faint)", fillOpacity: 0.6 }),
+      Plot.dot(some.filter(isInside), { x: "asked", y: worth, r: 2, fill: "var(--faint)", fillOpacity: 0.6 }),
+      Plot.vector(some.filter((each) => !isInside(each)), { x: "asked", y: edge, shape: "spike", anchor: "end", length: 8, r: 2, rotate: isLess ? 0 : 180, stroke: "var(--faint)", strokeOpacity: 0.6, fill: "none" }),
       template === null ? null : Plot.ruleY([template], { stroke: "var(--third)", strokeWidth: 1.5, strokeDasharray: "2 3" }),
       best === null ? null : Plot.ruleY([best], { stroke: "var(--ink)", strokeWidth: 1.5, strokeDasharray: "8 3" }),
       Plot.line(ten, { x: "asked", y: (each) => 100 * each.top10_gap, stroke: "var(--second)", strokeWidth: 2, strokeDasharray: "5 3", curve: "step-after", clip: true }),
@@ -46,7 +48,7 @@ function drawConvergence({ convergence, improvements, candidates, objective, sum
   };
   const lines = [["var(--best)", "best program so far"], byGap && ["var(--second)", "mean of the ten best programs", true], template !== null && ["var(--third)", "template", true], best !== null && ["var(--ink)", "best known", true]];
   const beyond = dots.filter((each) => !isInside(each)).length;
-  const left = beyond ? ` ${counted(beyond, "program")} beyond the axis ${beyond === 1 ? "stands" : "stand"} on its edge.` : "";
+  const left = beyond ? ` ${counted(beyond, "program")} beyond the axis ${beyond === 1 ? "is a spike" : "are spikes"} on its edge.` : "";
   return [
     chart(`Convergence over ${last.asked} candidates, in the end ${words}`, drawn, legend(lines.filter(Boolean))),
     h("p", { class: "note" }, `A dot is a feasible candidate.${dots.length > DOTS ? ` About ${count(DOTS)} of ${count(dots.length)} are drawn.` : ""}${left}`),

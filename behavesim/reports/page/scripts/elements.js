@@ -1,6 +1,9 @@
 // Makes the elements and numbers of all parts of the page. Text is set as text, and no HTML is parsed from a string, so
 // nothing in a program can become markup.
 
+/** A text with escapes for control characters and for marks that hide text or turn its direction, as terminals show it. */
+const visible = (text) => text.replace(/[^\P{C}\n\t]|[\u2028\u2029]/gu, (mark) => `\\u${mark.codePointAt(0).toString(16).padStart(4, "0")}`);
+
 /** Make an element. A function as attribute listens to the event of that name; `null` and `false` set no attribute. */
 function h(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -8,12 +11,13 @@ function h(name, attributes = {}, ...children) {
     if (typeof value === "function") element.addEventListener(key, value);
     else if (value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== false));
+  const shown = children.flat().filter((child) => child !== null && child !== false);
+  element.append(...shown.map((child) => (child instanceof Node ? child : visible(String(child)))));
   return element;
 }
 
 const UNKNOWN = "–";
-const count = (value) => (value === null ? UNKNOWN : value.toLocaleString("en").replaceAll(",", "\u2009"));
+const count = (value) => (value === null ? UNKNOWN : value.toLocaleString("en"));
 const percent = (fraction, digits = 2) => (fraction === null ? UNKNOWN : `${(100 * fraction).toFixed(digits)} %`);
 const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 
@@ -51,8 +55,11 @@ const heading = (name, isNumber = false) => h("th", { scope: "col", class: isNum
 /** A table's cell with a number, aligned to the right. */
 const numberCell = (value) => h("td", { class: "number" }, value);
 
-/** A table that scrolls sideways where it is too wide: its headings, its rows, and its class if it has one. */
+/** A table that scrolls sideways where it is too wide, without columns that say nothing: its headings, its rows, its class. */
 function tableOf(headings, rows, kind = null) {
+  const isKnown = headings.map((_, place) => rows.some((row) => !["", UNKNOWN].includes(row.children[place].textContent)));
+  for (const row of rows) [...row.children].forEach((cell, place) => isKnown[place] || cell.remove());
+  headings = headings.filter((_, place) => isKnown[place]);
   return h("div", { class: "scroll" }, h("table", { class: kind }, h("thead", {}, h("tr", {}, headings)), h("tbody", {}, rows)));
 }
 

@@ -22,12 +22,15 @@ function genealogy(found) {
   const byGap = people.every((each) => each.gap !== null);
   const worth = (each) => (byGap ? 100 * each.gap : each.score);
   const ties = people.flatMap((child) => [...new Set(child.parents)].filter((parent) => isIn.has(parent)).map((parent) => ({ from: isIn.get(parent), to: child })));
-  const [low, high] = d3.extent(people, worth);
+  const isLess = byGap || found.objective.direction === "minimise";
+  const domain = scoreDomain(people.map(worth), summary.template && worth(summary.template), null, isLess);
+  const last = d3.max(people, (each) => each.candidate);
+  const ticks = wholeTicks(0, last).filter((tick) => !isIn.has(TEMPLATE) || tick > last / 10); // the template takes the place of 0
   const at = { x: "candidate", y: worth };
   const drawn = plotted({
     width: room(), height: 320, marginLeft: 56, marginRight: 24, marginTop: 30, marginBottom: 44, inset: 10,
-    x: { label: "candidate", ticks: wholeTicks(d3.min(people, (each) => each.candidate), d3.max(people, (each) => each.candidate)), tickFormat: (value) => (value === TEMPLATE ? "template" : count(value)) },
-    y: { label: byGap ? "gap to the best known, %" : "score", grid: true, nice: true, domain: low === high ? [low - 1, high + 1] : [low, high] },
+    x: { label: "candidate", ticks: isIn.has(TEMPLATE) ? [TEMPLATE, ...ticks] : ticks, tickFormat: (value) => (value === TEMPLATE ? "template" : count(value)) },
+    y: { label: byGap ? "gap to the best known, %" : "score", grid: true, domain, clamp: true },
     marks: [
       Plot.link(ties, { x1: (tie) => tie.from.candidate, y1: (tie) => worth(tie.from), x2: (tie) => tie.to.candidate, y2: (tie) => worth(tie.to), stroke: "var(--faint)", strokeOpacity: 0.6, strokeWidth: 1.25 }),
       Plot.dot(people.slice(1), { ...at, r: 5, fill: "var(--best)", stroke: "var(--paper)", sort: null }),
@@ -35,10 +38,11 @@ function genealogy(found) {
       Plot.tip(people, Plot.pointer({ ...at, title: (each) => inShort(each.candidate) })),
     ],
   });
+  const beyond = people.filter((each) => worth(each) < domain[0] || worth(each) > domain[1]).length;
   const groups = [...drawn.querySelectorAll("[aria-label=dot]")];
   asButtons(groups.flatMap((group) => [...group.children]), [...people.slice(1), people[0]].map((each) => each.candidate), inShort);
   return [
-    h("p", { class: "note" }, `${named(candidate)[0].toUpperCase()}${named(candidate).slice(1)} and ${counted(people.length - 1, "ancestor")}: the programs that prompts showed, and those behind them${people.length >= ANCESTORS ? `, at most ${ANCESTORS}` : ""}. Choose one to open it.`),
+    h("p", { class: "note" }, `${named(candidate)[0].toUpperCase()}${named(candidate).slice(1)} and ${counted(people.length - 1, "ancestor")}: the programs that prompts showed, and those behind them${people.length >= ANCESTORS ? `, at most ${ANCESTORS}` : ""}.${beyond ? ` ${count(beyond)} beyond the axis ${beyond === 1 ? "stands" : "stand"} on its edge.` : ""} Choose one to open it.`),
     h("figure", { class: "chart" }, drawn),
   ];
 }

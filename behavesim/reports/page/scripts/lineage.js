@@ -2,7 +2,6 @@
 
 function drawLineage(found) {
   const { lineage } = found;
-  if (!lineage.length) return [nothing("No candidate is feasible yet.")];
   const format = aligned(lineage.map((each) => each.score));
   const others = (each, before) => each.parents.filter((parent) => parent !== before?.candidate);
   const row = (each, index) => h("tr", {},

@@ -29,6 +29,7 @@ function drawMap({ map, summary, objective }) {
   const ranks = new Map(order.map((each, rank) => [each.candidate, rank + 1]));
   const bestLast = places.toReversed(); // of programs in one place, the best is drawn on top and named by the tooltip
   const marks = marked(places, summary);
+  const middle = d3.mean(d3.extent(places, (each) => each.x)); // a name begins or ends at its mark, whichever keeps it on the map
   const drawn = plotted({
     width: room(), height: Math.min(600, room()), inset: 24, margin: 4,
     x: { axis: null }, y: { axis: null }, aspectRatio: 1,
@@ -37,7 +38,7 @@ function drawMap({ map, summary, objective }) {
     marks: [
       Plot.dot(marks, { x: "x", y: "y", r: 11, symbol: "symbol", stroke: "var(--ink)", strokeWidth: 1.75 }),
       Plot.dot(bestLast, { x: "x", y: "y", r: 5.5, fill: (each) => ranks.get(each.candidate), stroke: "var(--ink)", strokeOpacity: 0.45, strokeWidth: 0.75, sort: null, ariaLabel: "program" }),
-      Plot.text(captions(marks), { x: "x", y: "y", text: "words", dy: -18, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 4, fontWeight: 600 }),
+      ...["start", "end"].map((side) => Plot.text(captions(marks).filter(({ x }) => (x < middle) === (side === "start")), { x: "x", y: "y", text: "words", textAnchor: side, dx: side === "start" ? -10 : 10, dy: -18, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 4, fontWeight: 600 })),
       Plot.tip(bestLast, Plot.pointer({ x: "x", y: "y", title: (each) => `${inShort(each.candidate)}\nrank ${ranks.get(each.candidate)} of ${places.length}` })),
     ],
   });

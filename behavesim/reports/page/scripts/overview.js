@@ -14,47 +14,41 @@ function figure(name, value, ...small) {
   return h("div", {}, h("dt", {}, name), h("dd", {}, value, ...small.filter(Boolean).map((text) => h("small", {}, text))));
 }
 
+const inAndOut = ({ prompt, completion }) => `${count(prompt)} in, ${count(completion)} out`;
+
 function drawSummary(found) {
-  const { summary, objective, distinct, sentence, notes, budget } = found;
-  const { best, template, recommended, tokens } = summary;
+  const { summary, objective, distinct, sentence, rejections, notes, budget } = found;
+  const { best, template, recommended, tokens, estimated } = summary;
   const sense = objective.direction === "minimise" ? "lower is better" : "higher is better";
   const known = objective.best_known === null ? "no best is known" : `best known ${score(objective.best_known)}`;
-  const rejections = d3.sum(Object.values(summary.rejected));
-  const spent = [summary.estimated ? "with estimates" : "", summary.unanswered ? `${count(summary.unanswered)} unanswered` : ""];
+  const rejected = d3.sum(Object.values(summary.rejected));
+  const none = summary.state === "finished" ? "none" : "none yet";
+  const spent = [estimated?.cost_usd != null && `with estimates ${dollars(estimated.cost_usd)}`, summary.unanswered > 0 && `${count(summary.unanswered)} unanswered`];
   const asks = tokens.prompt !== 0 || tokens.completion !== 0;
   return [
     h("dl", { class: "figures" },
-      figure("best score", best ? score(best.score) : "none yet", best ? opener(best.candidate) : whyNone(found), `${sense}, ${known}`),
-      objective.best_known !== null && figure("gap to the best known", best ? percent(best.gap) : UNKNOWN, `ten best: ${percent(summary.top10_gap)}`),
-      figure("better than the template", betterBy(summary), template && `template ${score(template.score)}`),
+      figure("best score", best ? score(best.score) : none, best && opener(best.candidate), `${sense}, ${known}`),
+      best && objective.best_known !== null && figure("gap to the best known", percent(best.gap), `ten best: ${percent(summary.top10_gap)}`),
+      template && figure("better than the template", summary.gain > 0 ? betterBy(summary) : none, `template ${score(template.score)}`, summary.gain < 0 && `best candidate ${betterBy(summary)} worse`),
       unseenFigure(found),
-      figure("candidates", count(summary.asked), `of ${count(Math.max(budget, summary.asked))}`, `${count(summary.feasible)} feasible, ${count(rejections)} rejected`),
+      figure("candidates", count(summary.asked), `of ${count(Math.max(budget, summary.asked))}`, `${count(summary.feasible)} feasible, ${count(rejected)} rejected`),
       figure("different behaviours", count(distinct.behaviours), `in ${count(distinct.programs)} different programs`),
       recommended && figure("recommended", score(recommended.score), opener(recommended.candidate), `${score(recommended.validation_score)} on validation instances`),
-      asks && figure("tokens", count(tokens.prompt === null ? null : tokens.prompt + tokens.completion), `${count(tokens.prompt)} in, ${count(tokens.completion)} out`),
+      asks && figure("tokens", tokens.prompt === null ? "unknown" : count(tokens.prompt + tokens.completion), tokens.prompt !== null && inAndOut(tokens), estimated && `with estimates ${inAndOut(estimated)}`),
       figure("cost", summary.cost_usd === null ? "unknown" : dollars(summary.cost_usd), ...spent),
-      figure("time", duration(summary.seconds), `isolation ${summary.isolation}`),
-      figure("scores", summary.score_source, summary.score_source === "trusted" ? "computed outside the sandbox" : "by an evaluator that programs run beside, and could change"),
+      figure("time", duration(summary.seconds)),
+      figure("scores", summary.score_source, summary.score_source === "trusted" ? "computed outside the sandbox" : "by an evaluator that programs run beside, and could change", `isolation ${summary.isolation}`),
     ),
-    ...[best && sentence, ...notes].filter(Boolean).map((text) => h("p", { class: "note" }, `${text[0].toUpperCase()}${text.slice(1)}.`)),
+    ...[best && sentence, rejections && `rejected: ${rejections}`, ...notes].filter(Boolean).map((text) => h("p", { class: "note" }, `${text[0].toUpperCase()}${text.slice(1)}.`)),
   ];
 }
 
-/** How much better than the template the best is, in per cent of the template's score; in its unit where that is 0. */
+/** How much the best differs from the template, in per cent of the template's score; in its unit where that is 0. */
 function betterBy({ gain, template }) {
-  if (gain === null || !template) return UNKNOWN;
-  return template.score === 0 ? score(gain) : percent(gain, 1);
-}
-
-/** Why no candidate is feasible: the most frequent reason for rejection, and where to read more. */
-function whyNone({ failures }) {
-  if (!failures.length) return null;
-  const [{ reason, count: times, candidate }] = failures;
-  return h("span", {}, `${counted(times, "candidate")}: ${reason}, such as `, opener(candidate));
+  return template.score === 0 ? score(Math.abs(gain)) : percent(Math.abs(gain), 1);
 }
 
 function drawTop({ top, candidates }) {
-  if (!top.length) return [nothing("No candidate is feasible yet.")];
   const format = aligned(top.map((each) => each.score));
   const entry = (each, rank) => {
     const place = candidates.candidate.indexOf(each.candidate);

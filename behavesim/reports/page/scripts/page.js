@@ -18,6 +18,7 @@ const SECTIONS = [
   ["failures", "Failures", drawFailures, ["failures"]],
   ["making", "How it was made", drawMaking, ["made", "summary"]],
 ];
+const ALWAYS = ["summary", "candidates", "failures", "making"]; // the others show feasible candidates, and are hidden without any
 const PATIENCE = 150; // milliseconds after the last change of the window's size until charts are drawn again
 const drawn = new Map(); // what each section shows, as JSON: an unchanged section is not redrawn, so readers keep their place
 let drawnFor = 0; // the width in pixels for which the charts were drawn
@@ -32,6 +33,9 @@ function render(found) {
   if (drawnFor !== room()) drawn.clear();
   drawnFor = room();
   for (const [id, , draw, parts] of SECTIONS) {
+    const isHidden = !found.summary.best && !ALWAYS.includes(id);
+    for (const element of [document.getElementById(id), document.querySelector(`#contents [href="#${id}"]`)]) element.hidden = isHidden;
+    if (isHidden) continue;
     const now = JSON.stringify(parts.map((part) => found[part]));
     if (drawn.get(id) !== now) document.querySelector(`#${id} > div`).replaceChildren(...draw(found));
     drawn.set(id, now);

@@ -27,7 +27,7 @@ function drawRoute({ places }, values, step, parting) {
   return [
     ...places.map((_, place) => {
       const [x, y] = at(place).split(",");
-      return svg("circle", { cx: x, cy: y, r: visited.has(place) ? 3.5 : 2.75, fill: visited.has(place) ? "var(--ink)" : "var(--rule)" });
+      return svg("circle", { cx: x, cy: y, r: 3, fill: visited.has(place) ? "var(--ink)" : "none", stroke: visited.has(place) ? "none" : "var(--faint)" });
     }),
     line(way.slice(0, shared), BEFORE), line(way.slice(Math.max(0, shared - 1)), AFTER),
     svg("rect", { x: xs(places[values[0]][0]) - 6, y: SIDE - ys(places[values[0]][1]) - 6, width: 12, height: 12, fill: "var(--ink)" }),

@@ -2,7 +2,7 @@
 
 function drawPortfolio({ portfolio }) {
   const { members } = portfolio;
-  if (!members.length) return [nothing("No candidate is feasible yet.")];
+  if (!members.length) return [nothing("Their behaviour could not be measured.")];
   const instances = members[0].scores.length;
   const chosen = "The best program, then by score each program whose behaviour differs enough from all before it. ";
   const where = instances === 1 ? "The search has one instance, on which the first program is the best: a set shows its worth only on other instances." : "Scores are on the search's instances, for which the programs were chosen: expect worse on others.";

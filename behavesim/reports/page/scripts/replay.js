@@ -70,7 +70,8 @@ function replay() {
     scenes = found;
     if (!scenes.length) return [nothing("There are no states of programs to show.")];
     const programs = scenes[0].programs.map((program, rank) => `${rank + 1}. ${named(program.candidate)}`);
-    offer(instance, scenes.map((each) => `instance ${each.instance}`), 0);
+    const apart = scenes.findIndex((each) => each.parting[0][1]); // the best two may part on another instance than the first
+    offer(instance, scenes.map((each) => `instance ${each.instance}`), Math.max(0, apart));
     offer(left, programs, 0);
     offer(right, programs, 1);
     const isFirst = slider.max === "";

@@ -1,6 +1,7 @@
 // The table of all candidates: sorted, filtered and searched. Only rows in view are elements, as there may be 10 000.
 
 const ROW = 31; // height of a row in pixels, as in the style sheet
+const IN_VIEW = 18; // largest number of rows in view, as in the style sheet
 const BEYOND = 8; // rows drawn above and below those in view
 const COLUMNS = [
   ["candidate", "candidate", "6.5rem", true], ["score", "score", "7rem", true], ["gap", "gap", "6rem", true],
@@ -83,9 +84,11 @@ function candidatesTable() {
 
   function draw() {
     const first = Math.max(0, Math.floor(view.scrollTop / ROW) - BEYOND);
-    const last = Math.min(places.length, first + Math.ceil((view.clientHeight || 600) / ROW) + 2 * BEYOND);
+    const last = Math.min(places.length, first + IN_VIEW + 2 * BEYOND);
     const rows = places.slice(first, last).map((place, index) => row(place, first + index));
+    const focused = body.contains(document.activeElement) ? document.activeElement.textContent : null;
     body.replaceChildren(spacer(first), ...rows, spacer(places.length - last));
+    if (focused !== null) [...body.querySelectorAll("button")].find((button) => button.textContent === focused)?.focus({ preventScroll: true });
   }
 
   function options(name) {
@@ -99,7 +102,8 @@ function candidatesTable() {
     const metrics = found.metrics.map(({ name, values }) => [METRIC + name, name, values]);
     columns = { ...found.candidates, ...Object.fromEntries(metrics.map(([id, , values]) => [id, values])) };
     const before = shownColumns;
-    shownColumns = [...COLUMNS.slice(0, 3), ...metrics.map(([id, name]) => [id, name, `${METRIC_REM}rem`, true]), ...COLUMNS.slice(3)]; // behind the gap
+    const all = [...COLUMNS.slice(0, 3), ...metrics.map(([id, name]) => [id, name, `${METRIC_REM}rem`, true]), ...COLUMNS.slice(3)]; // behind the gap
+    shownColumns = all.filter(([id]) => id === "candidate" || columns[id].some((value) => value !== null && value.length !== 0));
     if (String(before) !== String(shownColumns)) {
       heads = shownColumns.map(headOf);
       headRow.replaceChildren(...heads);
