@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,8 @@ from behavesim.sandbox import connection, environment
 from tests import forks
 from tests.cli.command import Command
 
+KERNELS = [f"behavesim.similarity.kernels.{name}" for name in ("sequence", "prefix", "scalar", "euclidean")]
+
 
 def pytest_configure() -> None:
     """Keep what Python compiles, as containers often forbid: tests start hundreds of processes that all import us.
@@ -31,6 +36,19 @@ def pytest_configure() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     settings.register_profile("same", derandomize=True, deadline=None)
     settings.load_profile("same")
+
+
+def pytest_sessionstart() -> None:
+    """Let the workers of xdist compile each kernel once: the others read it from numba's cache.
+
+    It takes longer than a test may where the machine is busy.
+    """
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        first = int(worker.removeprefix("gw")) % len(KERNELS)  # each begins with another file
+        for name in KERNELS[first:] + KERNELS[:first]:
+            with Path(find_spec(name).origin).open() as source:
+                fcntl.flock(source, fcntl.LOCK_EX)
+                import_module(name)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -52,6 +52,15 @@ def shared(tokens: Array, ends: Array) -> Array:
 
 
 @inline
+def _most_states(here: Array) -> int:
+    """Return the largest number of states of a member. A loop: numba takes 3 s to compile `np.diff(here).max()`."""
+    most = 0
+    for lane in range(here.size - 1):
+        most = max(most, here[lane + 1] - here[lane])
+    return most
+
+
+@inline
 def _set_patterns(members: Any, here: Array, j: int, patterns: Array, masks: Array, sizes: Array) -> None:
     """Set the bit patterns of state j of each member of a block.
 
@@ -207,7 +216,7 @@ def similarities(
         here = runs[block * LANES : block * LANES + LANES + 1]
         path[:] = np.inf
         above[0], above[1:] = np.inf, 0.0  # paths begin in the corner before the first cell, with sum 0
-        for j in range(np.diff(here).max()):
+        for j in range(_most_states(here)):
             _set_patterns(members, here, j, patterns, masks, sizes)
             length = -1
             for i in range(x_ends.size):
