@@ -25,7 +25,7 @@ def test_the_notebook_searches_goes_on_and_compares(tmp_path: Path) -> None:
     assert sum("image/png" in output.get("data", {}) for output in stored) == 4
     for cell in notebook.cells:  # fewer candidates and seeds
         cell.source = cell.source.replace("BUDGET = 200", "BUDGET = 12").replace("(1, 2)", "(1,)").replace("(3)", "(2)")
-    client = NotebookClient(notebook, timeout=100, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
+    client = NotebookClient(notebook, timeout=500, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
     client.execute()
     texts = [str(output) for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert any("12/12 done" in text for text in texts)
@@ -61,7 +61,7 @@ def test_a_search_in_a_cell_is_stopped_in_order_by_an_interrupt(tmp_path: Path, 
     while registered(tmp_path / "runs" / "cut") == 0:
         time.sleep(0.1)
     manager.interrupt_kernel()
-    while (reply := client.get_shell_msg(timeout=100))["parent_header"]["msg_id"] != asked:
+    while (reply := client.get_shell_msg(timeout=500))["parent_header"]["msg_id"] != asked:
         pass  # the kernel's answer to what its start asked
     assert reply["content"]["ename"] == "KeyboardInterrupt"
     left = Run.load(tmp_path / "runs" / "cut").state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import select
 import subprocess
 import sys
 from collections.abc import Callable
@@ -108,8 +109,24 @@ def test_a_program_that_fails_or_breaks_a_rule_stands_back(guessing: Any) -> Non
         guessing("1 / 0", "-5")
 
 
-def test_a_program_that_never_ends_leaves_the_others_their_time(guessing: Any) -> None:
-    assert guessing("import time\ndef guess():\n    while True: time.sleep(9)", "3", seconds=8.0).program == 2
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long portfolio.py was to wait each time, in seconds; until it has waited in vain, it waits 0.5 s at most."""
+    told, wait, in_vain = list[float](), select.select, list[bool]()
+
+    def impatient(reading: Any, writing: Any, failing: Any, seconds: float) -> Any:
+        told.append(seconds)
+        found = wait(reading, writing, failing, seconds if in_vain else min(seconds, 0.5))
+        in_vain.extend([True] * (not found[0]))
+        return found
+
+    monkeypatch.setattr(select, "select", impatient)
+    return told
+
+
+def test_a_program_that_never_ends_leaves_the_others_their_time(guessing: Any, waits: list[float]) -> None:
+    assert guessing("import time\ndef guess():\n    while True: time.sleep(9)", "3", seconds=600.0).program == 2
+    assert waits[0] <= 300.0 < waits[-1]
 
 
 HOSTILE = {
@@ -141,12 +158,13 @@ def test_whatever_a_program_sends_or_does_the_others_count(guessing: Any, tmp_pa
     assert not marker.exists()
 
 
-def test_half_a_message_holds_nobody_up_for_longer_than_its_share(guessing: Any) -> None:
+def test_half_a_message_holds_nobody_up_for_longer_than_its_share(guessing: Any, waits: list[float]) -> None:
     half = (
         "import os, struct, time\ndef guess():\n    for fd in range(3, 20):\n"
         "        try: os.write(fd, struct.pack('<II', 40, 8))\n        except OSError: pass\n    time.sleep(900)"
     )
-    assert guessing(half, "2", seconds=8.0).program == 2
+    assert guessing(half, "2", seconds=600.0).program == 2
+    assert waits[0] <= 300.0 < waits[-1]
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -45,7 +43,7 @@ def killed_at_work(folder: Path, *options: str) -> None:
         while process.poll() is None and answers(folder) < 5:
             time.sleep(0.02)
     finally:
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         process.wait()
 
 

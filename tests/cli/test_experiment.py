@@ -178,7 +178,7 @@ def test_runs_end_in_order_when_their_experiment_is_killed(files: Path) -> None:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 60
+    give_up = time.monotonic() + 500
     while not condition():
         assert time.monotonic() < give_up
         time.sleep(0.05)
