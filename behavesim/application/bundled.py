@@ -44,10 +44,14 @@ class InvalidSolution(ValueError):
 
 @dataclass(frozen=True)
 class Objective:
-    """Which scores are better ("minimise" or "maximise"), and the best known score; None if there is none."""
+    """Which scores are better ("minimise" or "maximise"), the best known score, None if there is none, and its source.
+
+    Replaces `behavesim.task.Objective`.
+    """
 
     direction: str
     best_known: float | None = None
+    source: str = ""
 
 
 class Task:
