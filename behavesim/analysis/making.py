@@ -13,6 +13,7 @@ from typing import Any
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.standing import in_force
+from behavesim.analysis.workers import Workers, workers
 from behavesim.base.errors import BehavesimError
 from behavesim.state.settings import owners_in
 from behavesim.task.evaluated import EvaluatorFile
@@ -41,6 +42,7 @@ class Making:
     spent and raised. They leave out settings that cannot change what it finds, such as the number of workers.
     `settings` are all that differ from their defaults, those included. `versions` has VERSIONS by name as the run
     recorded them. `began_at` and `last_at` are the times of the first and the last event, in seconds since the epoch.
+    `workers` are those of a cluster, None if programs ran on one machine.
     """
 
     commands: tuple[str, ...]
@@ -48,6 +50,7 @@ class Making:
     versions: Mapping[str, str]
     began_at: float
     last_at: float
+    workers: Workers | None
 
 
 def making(run: Run) -> Making:
@@ -66,6 +69,7 @@ def making(run: Run) -> Making:
         versions={name: provenance[name] for name in VERSIONS if name in provenance},
         began_at=run.events_at[0],
         last_at=run.events_at[-1],
+        workers=workers(run),
     )
 
 

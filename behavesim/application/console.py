@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 
+from behavesim.analysis.workers import serving
 from behavesim.application.outlet import Outlet
 from behavesim.base.errors import BehavesimError
 from behavesim.base.notices import LoggedNotices
@@ -184,8 +185,11 @@ async def watch(run: Run) -> None:
     def moment() -> Moment:
         run.follow()
         notices.follow()
-        now = replace(moment_of(run, rate.of(run.state.registered)), notices=tuple(notices.said))
-        return now if decides is None else replace(now, facts=_facts(decides, run.state))
+        facts = {} if decides is None else _facts(decides, run.state)
+        if workers := serving(notices.all):
+            facts = {**facts, "cluster": workers.text}
+        now = moment_of(run, rate.of(run.state.registered))
+        return replace(now, notices=tuple(notices.said), facts=facts)
 
     async with shown(moment):
         while run.folder.is_running():

@@ -65,7 +65,7 @@ def on_stderr(text: str) -> None:
 
 
 class LoggedNotices:
-    """Notices that another process writes to its log: `said` begins with the last `LAST`, and `follow` adds new ones.
+    """Notices that another process writes to its log: `all` of them, to which `follow` adds new ones.
 
     Both raise OSError if the log exists and cannot be read.
     """
@@ -74,12 +74,17 @@ class LoggedNotices:
         """`log` is the path of the log file, which need not exist yet."""
         self._log = log
         self._position = 0
-        self.said: list[Notice] = []
+        self.all: list[Notice] = []
         self.follow()
-        del self.said[:-LAST]
+        self._first = max(0, len(self.all) - LAST)
+
+    @property
+    def said(self) -> list[Notice]:
+        """The last `LAST` notices from the beginning of this object, and all new ones."""
+        return self.all[self._first :]
 
     def follow(self) -> None:
-        """Add the notices of all new complete lines to `said`; lines that `Notice.read` refuses are left out."""
+        """Add the notices of all new complete lines to `all`; lines that `Notice.read` refuses are left out."""
         if not self._log.exists():
             return
         with self._log.open("rb") as log:
@@ -89,7 +94,7 @@ class LoggedNotices:
         self._position += len(whole)
         for line in whole.decode("utf-8", "replace").splitlines():
             with suppress(ValueError):
-                self.said.append(Notice.read(printable(line)))
+                self.all.append(Notice.read(printable(line)))
 
 
 class Sparing:

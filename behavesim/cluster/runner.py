@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -27,6 +27,8 @@ AGAIN_S = 5.0
 """Seconds after which a worker that was lost, and is still listed, is tried again."""
 RATED_S = 5.0
 """Least seconds over which the rate of evaluations is measured."""
+MOST_NAMED = 8
+"""Most workers that are named where a person is told which serve."""
 LOOKS_WITHOUT = 5
 """Such questions in a row while no worker serves, after which a person is told."""
 
@@ -73,7 +75,7 @@ class ClusterRunner:
         self._following: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()  # set when workers have come, gone or been refused, or the scheduler was lost
         self._rated = (self._clock(), 0, 0.0)  # time of the clock, programs done by then, and their rate before
-        self._told = (0, 0)  # the workers and places that a person was told of last
+        self._told = ""  # what a person was told last of the workers that serve
         self._looks_without = 0  # questions to the scheduler since a worker served
         self.dealer = Dealer(self._leave_out)
 
@@ -239,16 +241,15 @@ class ClusterRunner:
                 task.cancel()
 
     def _tell_size(self) -> None:
-        """Tell a person how many workers serve, if that changed, and once if none did for a while."""
-        size = (len(self.dealer.links), self.dealer.places)
-        self._looks_without = 0 if size[0] else self._looks_without + 1
-        if size[0] and size != self._told:
-            self._tell(f"the cluster: {counted(size[0], 'worker')}, {counted(size[1], 'place')}")
-            self._told = size
-            self._tell_idle(size[1])
+        """Tell a person which workers serve, if that changed, and once if none did for a while."""
+        self._looks_without = 0 if self.dealer.links else self._looks_without + 1
+        if self.dealer.links and (said := _serving(self.dealer.links)) != self._told:
+            self._tell(said)
+            self._told = said
+            self._tell_idle(self.dealer.places)
         elif self._looks_without == LOOKS_WITHOUT:
             self._tell("no worker of the cluster serves; programs wait for one")
-            self._told = (0, 0)
+            self._told = ""
 
     def _tell_idle(self, places: int) -> None:
         """Tell a person, once, if some places will never be used."""
@@ -256,6 +257,16 @@ class ClusterRunner:
             said = f"at most {self._window} of these places are used: the window is {self._window}"
             self._tell(f"{said}, which is fixed for a run; begin another with --window {4 * places}")
             self._window = None
+
+
+def _serving(links: Collection[Link]) -> str:
+    """Return how many workers serve, their places, the weakest isolation among them, and the names of the first."""
+    names = sorted(link.name for link in links)
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    isolation = min((link.isolation for link in links), key=LEVELS.index)
+    places = counted(sum(link.places for link in links), "place")
+    said = f"the cluster: {counted(len(names), 'worker')}, {places}, isolation {isolation}"
+    return f"{said} ({', '.join(names[:MOST_NAMED])}{more})"
 
 
 def _workers_in(answer: Any) -> dict[str, str]:

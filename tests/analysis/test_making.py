@@ -58,3 +58,15 @@ def test_a_budget_that_was_spent_and_raised_is_a_second_command(tmp_path: Path) 
 )
 def test_folders_are_cut_from_absolute_paths_alone(text: str, short: str) -> None:
     assert without_folders(text) == short
+
+
+def test_the_workers_of_a_cluster_are_those_that_the_log_names(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "a", started(), feasible(0, 3.0))
+    assert making(run).workers is None
+    lost, other = "worker two is left out, its sandbox fails: No space left", "rate limit: waiting 20 s"
+    for line in ("the cluster: 2 workers (one, two)", lost, other, "the cluster: 1 worker (one)"):
+        run.folder.note(line)
+    found = making(run).workers
+    assert found is not None and found.serving == "1 worker (one)" and found.per_minute
+    assert [change.text for change in found.changes][1:] == [lost, "the cluster: 1 worker (one)"]
+    assert found.since == found.changes[-1].at >= run.events_at[0] // 1

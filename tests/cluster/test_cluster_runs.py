@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from itertools import starmap
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import behavesim as bs
+from behavesim.analysis.making import making
 from behavesim.application.verification import verified
 from behavesim.base.errors import UsageError
 from behavesim.base.heartbeat import Heartbeat
@@ -91,7 +93,8 @@ def test_a_run_on_a_cluster_finds_what_a_run_here_finds(cluster: str, tmp_path: 
     assert there.state.digest() == here.state.digest()
     assert there.state.started is not None
     assert (said := there.state.started.provenance["cluster"]).startswith("the cluster: ")
-    assert said in there.folder.log.read_text()
+    assert (workers := making(there).workers) is not None
+    assert re.fullmatch(r"1 worker, 2 places, isolation \S+ \(0\)", workers.serving) and said == workers.changes[0].text
     found = asyncio.run(verified(there.folder, cluster))
     assert not found.differences and found.evaluations
 

@@ -1,5 +1,17 @@
 // How the run was made: its command, settings, versions and dates.
 
+/** The workers of a cluster: which served last, how fast all of them were, and what happened to them. */
+function drawWorkers({ serving, since, per_minute: rate, changes }) {
+  return [
+    h("h3", {}, "Workers of the cluster"),
+    facts([
+      ["serving", `${serving}, since ${moment(since)}`],
+      ["candidates a minute", rate === null ? UNKNOWN : `${rate.toFixed(1)}, over the whole run`],
+    ]),
+    tableOf([heading("time"), heading("what happened")], changes.map(({ at, text }) => h("tr", {}, h("td", {}, moment(at)), h("td", {}, text))), "narrow"),
+  ];
+}
+
 /** A moment, in seconds since the epoch, as date and time in UTC. */
 const moment = (seconds) => `${new Date(1000 * seconds).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
@@ -23,5 +35,6 @@ function drawMaking({ made, summary, objective }) {
     ]),
     h("p", { class: "note" }, made.settings.length ? "Settings that differ from their defaults:" : "All settings but those of the command have their defaults."),
     changed,
+    ...(made.workers ? drawWorkers(made.workers) : []),
   ];
 }
