@@ -76,7 +76,8 @@ class Player:
         await line.send({"status": "OK"})
         await line.receive()
         await line.send({"facts": facts()})
-        await line.receive()
+        while (await line.receive())["file"]:
+            pass
         await line.send({"beat": 1, "ready": ["strong+", [], 1]})
         loop = asyncio.get_running_loop()
         jobs: asyncio.Queue[int] = asyncio.Queue()

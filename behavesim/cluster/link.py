@@ -159,7 +159,9 @@ async def opened(
         differs = differing(terms.facts, _facts(await _heard(line, clock, SILENT_S)))
         if differs and not terms.allow_others:
             raise Refused(f"worker {name} differs: {'; '.join(differs)}; results could. Accept it with --set {ALLOWED}")
-        await line.send({"files": dict(terms.parcel.files)})
+        for piece in terms.parcel.pieces():
+            await line.send({"file": piece})
+        await line.send({"file": None})
         isolation, notes, places = await _ready(line, name, clock)
         return Link(name, line, clock, terms, ended, isolation, notes, places, differs)
     except BaseException:

@@ -1,10 +1,11 @@
 """What the daemon (the process that searches) and a worker say to each other: plain values in MessagePack.
 
-The daemon opens with an `Order`. The worker answers {"facts": …}. Where the daemon accepts them, it sends
-{"files": …}. The worker answers {"ready": [isolation, notes, places]} or {"refused": text}. Then the daemon sends
-{"run": [[job, source, question], …]} and {"cancel": [job, …]}, and the worker {"ran": [[job, ending, frame, program's
-ending], …]} and {"failed": [[job, text], …]}. All the time the worker sends {"beat": 1}, so that its silence means
-something. The daemon believes nothing that a worker sends: see `results_of`.
+The daemon opens with an `Order`. The worker answers {"facts": …}. Where the daemon accepts them, it sends the task's
+files: {"file": [path, piece]} for each piece, then {"file": null}. The worker answers {"ready": [isolation, notes,
+places]} or {"refused": text}. Then the daemon sends {"run": [[job, source, question], …]} and {"cancel": [job, …]}, and
+the worker {"ran": [[job, ending, frame, program's ending], …]} and {"failed": [[job, text], …]}. All the time the
+worker sends {"beat": 1}, so that its silence means something. The daemon believes nothing that a worker sends: see
+`results_of`.
 """
 
 from __future__ import annotations

@@ -1,20 +1,26 @@
-"""The files of a task that workers need: collected here, sent once to each worker, checked by their hash there."""
+"""The files of a task that workers need: collected here, sent to each worker in pieces, checked by their hash there."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from behavesim.base.errors import TaskError, UsageError
 from behavesim.task.evaluated import EvaluatorFile
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
 
 LARGEST = 200 << 20
 """Most bytes of a task's files together: each worker gets a copy."""
 MOST_FILES = 10_000
 """Most files of a task."""
+PIECE = 1 << 22
+"""Most bytes of a piece: while a file is sent to many workers, each of them adds this to the daemon's memory."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +32,43 @@ class Parcel:
     @property
     def hash(self) -> str:
         """The SHA-256 of all paths and contents, in hexadecimal."""
-        listed = [(path, hashlib.sha256(self.files[path]).hexdigest()) for path in sorted(self.files)]
-        return hashlib.sha256(repr(listed).encode()).hexdigest()
+        return _hash({path: hashlib.sha256(content) for path, content in self.files.items()})
 
-    def unpack(self, folder: Path) -> None:
-        """Write the files below a folder. Raises UsageError for a path that would lead out of it, OSError."""
-        for name, content in self.files.items():
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts:
-                raise UsageError(f"a task's file cannot be named {name!r}")
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(content)
+    def pieces(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the files in pieces of at most PIECE bytes, each with its path; an empty file is one piece."""
+        for path, content in self.files.items():
+            for at in range(0, max(1, len(content)), PIECE):
+                yield path, content[at : at + PIECE]
+
+
+class Unpacking:
+    """Writes the pieces of a parcel below a folder, which begins empty, in the order in which they come."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._hashes: dict[str, Hash] = {}
+
+    @property
+    def hash(self) -> str:
+        """The hash of the parcel that the pieces so far make."""
+        return _hash(self._hashes)
+
+    def write(self, name: str, piece: bytes) -> None:
+        """Write the next piece of a file. Raises UsageError for a path that would lead out of the folder, OSError."""
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts:
+            raise UsageError(f"a task's file cannot be named {name!r}")
+        if name not in self._hashes:
+            self._hashes[name] = hashlib.sha256()
+            (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
+        with (self._folder / path).open("ab") as file:
+            file.write(piece)
+        self._hashes[name].update(piece)
+
+
+def _hash(hashes: Mapping[str, Hash]) -> str:
+    listed = [(path, hashes[path].hexdigest()) for path in sorted(hashes)]
+    return hashlib.sha256(repr(listed).encode()).hexdigest()
 
 
 def parcel_of_file(path: Path) -> Parcel:

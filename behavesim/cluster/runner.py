@@ -248,7 +248,8 @@ class ClusterRunner:
             self._told = said
             self._tell_idle(self.dealer.places)
         elif self._looks_without == LOOKS_WITHOUT:
-            self._tell("no worker of the cluster serves; programs wait for one")
+            starting = f" yet; {counted(len(self._beginning), 'worker')} starting" if self._beginning else ""
+            self._tell(f"no worker of the cluster serves{starting}; programs wait for one")
             self._told = ""
 
     def _tell_idle(self, places: int) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
@@ -19,7 +19,7 @@ from distributed.comm.core import Comm, CommClosedError
 from behavesim.base.errors import BehavesimError, SandboxError, TaskError
 from behavesim.cluster.facts import facts
 from behavesim.cluster.messages import BEAT_S, ENOUGH, HANDLER, Order, as_values
-from behavesim.cluster.parcel import Parcel
+from behavesim.cluster.parcel import Unpacking
 from behavesim.evaluators.judge import LOADER, folders_of_runs
 from behavesim.sandbox.environment import bare_environment
 from behavesim.sandbox.layers import LAYERS
@@ -57,37 +57,38 @@ class Desk:
     async def _serve(self, comm: Comm, order: Order) -> None:
         """Open a sandbox as ordered, and run what comes; raises CommClosedError when the connection closes."""
         await comm.write({"facts": facts()})
-        files = (await comm.read())["files"]
         session = _Session(comm, self._free)
         beating = asyncio.create_task(session.send())
         try:
-            async with self._opened(order, files) as runner:
+            async with self._opened(order, comm) as runner:
                 session.put("ready", [runner.ready.isolation, list(runner.ready.notes), self._places])
                 await session.take(runner)
         except (BehavesimError, OSError, ValueError) as error:
             if isinstance(error, CommClosedError):
                 raise
             session.put("refused", f"{error}"[:2000])
-            await comm.read()  # until the daemon has read it, and closes
+            while True:  # until the daemon, which may be sending files, has read it and closes
+                await comm.read()
         finally:
             beating.cancel()
             await asyncio.wait([beating])
 
     @asynccontextmanager
-    async def _opened(self, order: Order, files: Mapping[str, bytes]) -> AsyncIterator[Runner]:
-        """Yield a runner for an order, whose files are unpacked in a folder that is gone afterwards.
+    async def _opened(self, order: Order, comm: Comm) -> AsyncIterator[Runner]:
+        """Yield a runner for an order, whose files come first, and are in a folder that is gone afterwards.
 
         Raises SandboxError if it does not start, UsageError if its isolation is too weak, TaskError if the files or the
-        task are not those that the daemon has.
+        task are not those that the daemon has, and OSError if the disk is full.
         """
-        parcel = Parcel(files)
-        if parcel.hash != order.parcel:
-            raise TaskError("the task's files arrived damaged")
         with tempfile.TemporaryDirectory(prefix="behavesim-") as place:
             folder = Path(place)
             if os.geteuid() == 0:
                 folder.chmod(0o755)  # root's programs become `nobody`, who could not read the evaluator
-            await asyncio.to_thread(parcel.unpack, folder)
+            unpacking = Unpacking(folder)
+            while (piece := (await comm.read())["file"]) is not None:
+                await asyncio.to_thread(unpacking.write, *piece)
+            if unpacking.hash != order.parcel:
+                raise TaskError("the task's files arrived damaged")
             runner = await self._runner(order, folder)
             async with runner:
                 yield runner

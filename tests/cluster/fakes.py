@@ -15,7 +15,11 @@ Script = Callable[["Fake"], Awaitable[None]]
 
 
 class Fake(Line):
-    """The other end of a connection, which can also send bytes that are no message."""
+    """The other end of a connection, which can also send bytes that are no message; `pieces` are those of files."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.pieces: list[tuple[str, bytes]] = []
 
     async def raw(self, data: bytes) -> None:
         """Send bytes as they are."""
@@ -82,7 +86,8 @@ def ready(script: Script, isolation: str = "strong+") -> Script:
         await fake.send({"status": "OK"})
         await fake.receive()  # the order
         await fake.send({"facts": facts()})
-        await fake.receive()  # the files
+        while piece := (await fake.receive())["file"]:
+            fake.pieces.append(piece)
         await fake.send({"beat": 1, "ready": [isolation, [], 1]})
         await script(fake)
         while True:

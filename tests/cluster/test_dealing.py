@@ -18,7 +18,7 @@ from behavesim.cluster.dealer import MOST_AHEAD, Dealer
 from behavesim.cluster.facts import differing, facts
 from behavesim.cluster.link import Link
 from behavesim.cluster.messages import Order, as_values, failures_of, results_of
-from behavesim.cluster.parcel import Parcel, parcel_of_evaluator, parcel_of_file
+from behavesim.cluster.parcel import Parcel, Unpacking, parcel_of_evaluator, parcel_of_file
 from behavesim.cluster.wire import Garbage, Line, _unpacked
 from behavesim.sandbox.connection import ProcessOutput
 from behavesim.sandbox.limits import Limits
@@ -95,15 +95,19 @@ async def test_a_result_clears_a_worker_of_what_was_held_against_it() -> None:
     assert not left_out
 
 
-def test_a_task_takes_along_what_its_text_names_beside_it(tmp_path: Path) -> None:
+def test_a_task_takes_along_what_its_text_names_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data" / "deep").mkdir(parents=True)
     for name in ("data/one.npz", "data/deep/two.npz", "data/.hidden", "cities.csv", "other.csv", ".env"):
         (tmp_path / name).write_text(name)
+    monkeypatch.setattr(parcel, "PIECE", 10)
     task = tmp_path / "task.py"
     task.write_text('FILES = ["cities.csv", ".env", "/etc/passwd", "../x", "", "no such"]\nFOLDER = f"{\'data\'}"\n')
     found = parcel_of_file(task)
     assert sorted(found.files) == ["cities.csv", "data/deep/two.npz", "data/one.npz", "task.py"]
-    found.unpack(tmp_path / "there")
+    unpacking = Unpacking(tmp_path / "there")
+    for name, piece in found.pieces():
+        unpacking.write(name, piece)
+    assert unpacking.hash == found.hash
     assert (tmp_path / "there" / "data" / "deep" / "two.npz").read_text() == "data/deep/two.npz"
     assert parcel_of_file(tmp_path / "there" / "task.py").hash == found.hash
     assert Parcel({**found.files, "cities.csv": b"other"}).hash != found.hash
@@ -120,7 +124,7 @@ def test_what_is_too_much_to_be_sent_is_refused(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("path", ["/etc/cron.d/x", "../x", "a/../../x"])
 def test_no_file_is_unpacked_outside_of_its_folder(path: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be named"):
-        Parcel({path: b""}).unpack(tmp_path)
+        Unpacking(tmp_path).write(path, b"")
 
 
 def test_an_evaluator_takes_its_folder_along_but_for_hidden_files_and_runs() -> None:

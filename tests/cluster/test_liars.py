@@ -8,6 +8,7 @@ import pickle
 import re
 import struct
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,27 @@ async def test_a_person_sees_how_many_workers_serve_and_how_fast(monkeypatch: py
         await asyncio.gather(*(running.run("a program") for _ in range(4)))
         seen = re.fullmatch(r"2 workers, 2 places, (\d+\.\d) evaluations/s", running.sight())
     assert seen is not None and float(seen[1]) > 0
+
+
+async def test_the_files_of_a_task_are_sent_in_pieces_and_once() -> None:
+    said: list[Any] = []
+
+    async def listening(fake: Fake) -> None:
+        said.append([(name, len(piece)) for name, piece in fake.pieces])
+        while True:
+            said.append(message := await fake.receive())
+            await fake.send({"ran": [[job, ENDING, b"done", None] for job, *_ in message["run"]]})
+
+    parcel = Parcel({"data.npz": bytes(9 << 20), "empty": b""})
+    terms = replace(TERMS, parcel=parcel, order=replace(ORDER, parcel=parcel.hash))
+    async with AsyncExitStack() as stack:
+        scheduler = Scheduler(await stack.enter_async_context(scheduler_of(ready(listening))))
+        running = ClusterRunner(scheduler, terms, Ready("", (), 1), lambda text: None)
+        await stack.enter_async_context(running)
+        for _ in range(3):
+            await running.run("a program")
+    assert said[0] == [("data.npz", 4 << 20), ("data.npz", 4 << 20), ("data.npz", 1 << 20), ("empty", 0)]
+    assert {key for message in said[1:] for key in message} == {"run", "cancel"}
 
 
 async def test_what_comes_of_programs_that_nobody_waits_for_is_ignored() -> None:
