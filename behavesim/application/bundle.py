@@ -55,13 +55,13 @@ def bundle(task: Task, programs: Mapping[str, str], headline: Sequence[str], sec
 
 
 def _files(task: Task) -> dict[str, str]:
-    """Return the sources of the files that define the task's class and its base classes, by module name.
+    """Return the sources of `answers` and of the files that define the task's class and base classes, by module name.
 
-    Files of base classes come first. Modules of behavesim itself are left out: `bundled` replaces them.
+    Files of base classes come first. Other modules of behavesim itself are left out: `bundled` replaces them.
     """
     names = dict.fromkeys(kind.__module__ for kind in reversed(type(task).__mro__))
     own = [name for name in names if name not in ("builtins", "abc") and not name.startswith("behavesim.")]
-    return {name: inspect.getsource(sys.modules[name]) for name in own}
+    return {name: inspect.getsource(sys.modules[name]) for name in (bundled.ANSWERS, *own)}
 
 
 def _quoted(source: str) -> str:

@@ -34,8 +34,10 @@ HEADER_BYTES, SOLUTION_BYTES = 1 << 16, 1 << 26
 """Largest header (64 KiB) and largest arrays (64 MiB) of a solution, in bytes: longer ones are not read."""
 TYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 """Types of arrays that are decoded: plain numbers and booleans, which cannot execute anything."""
-BEHAVESIM = ("behavesim", "behavesim.task", "behavesim.trajectory")
-"""Modules of behavesim from which tasks import; `files_of` replaces their contents by the classes below."""
+ANSWERS = "behavesim.task.answers"
+"""Module of the checks of answers that tasks import from `behavesim.task`; portfolio.py has its source."""
+BEHAVESIM = ("behavesim", "behavesim.task", "behavesim.task.task", ANSWERS, "behavesim.trajectory")
+"""Modules of behavesim from which tasks and ANSWERS import; `files_of` replaces the others by the classes below."""
 
 
 class InvalidSolution(ValueError):
@@ -74,8 +76,9 @@ class Found:
 def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
     """Execute the task's files, given as sources by module name, in that order; return their modules by name.
 
-    The classes above replace what the files import from behavesim. `sys.modules` is as before afterwards, except for
-    the files' own modules and packages that were not there. Raises whatever a file raises.
+    The first one is ANSWERS, which is not returned: `behavesim.task` gets its functions. The classes above replace what
+    else the files import from behavesim. `sys.modules` is as before afterwards, except for the files' own modules and
+    packages that were not there. Raises whatever a file raises.
     """
     known = {"InvalidSolution": InvalidSolution, "Objective": Objective, "Task": Task, "__getattr__": _unused}
     before = dict(sys.modules)
@@ -90,6 +93,9 @@ def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
         sys.modules[name] = file
         # optimize=0 keeps asserts, on which a task's checks may rely, whatever PYTHONOPTIMIZE says
         exec(compile(source, f"<{name}>", "exec", dont_inherit=True, optimize=0), vars(file))
+        if name == ANSWERS:
+            checks = vars(files.pop(name)).items()
+            vars(sys.modules["behavesim.task"]).update({key: each for key, each in checks if not key.startswith("_")})
     for name in BEHAVESIM:
         del sys.modules[name]
     sys.modules.update(before)
