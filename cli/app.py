@@ -7,7 +7,7 @@ import os
 import sys
 from importlib import import_module
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -19,12 +19,25 @@ from .commands import COMMANDS, EXAMPLES, PLAIN, START, Command
 from .output import tell
 from .streams import lenient_streams
 
+USAGE_ERROR = cast(
+    "type[Exception]", next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError")
+)
+"""The base of the errors that Typer raises for arguments, to which it gives no public name."""
+
 
 class Commands(TyperGroup):
     """The group of all commands in `COMMANDS`; only the one that is named is imported, so that starting stays fast.
 
     Typer passes Click's objects to these methods and keeps their types private, hence `object` and `Any`.
     """
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command that the arguments name, and exit with its code; raises UsageError if one does not fit."""
+        try:
+            code = super().main(*args, **{**extra, "standalone_mode": False})
+        except USAGE_ERROR as error:
+            raise _usage_error(error) from None
+        sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: object) -> list[str]:
         """Return the names of all commands, in the order of `COMMANDS`, for Click."""
@@ -42,6 +55,15 @@ class Commands(TyperGroup):
         for section, commands in groupby(COMMANDS.values(), key=lambda command: command.section):
             with formatter.section(section):
                 formatter.write_dl([(command.name, command.help) for command in commands])
+
+
+def _usage_error(error: Any) -> UsageError:
+    """Return the error in one line, with where to read how the command is used; of a group alone this is its help."""
+    said = error.format_message()
+    if said.startswith("Usage:"):
+        return UsageError(said)
+    where = "behavesim" if error.ctx is None else error.ctx.command_path
+    return UsageError(f"{said[:1].lower()}{said[1:].rstrip('.')}; how it is used: {where} --help")
 
 
 def _loaded(command: Command) -> TyperCommand | TyperGroup:

@@ -185,6 +185,27 @@ def read_run(runs_dir: Path, run: str) -> Run:
     return Run.load(folder.path)
 
 
+CandidateName = Annotated[
+    str, typer.Argument(metavar="CANDIDATE", help="Its number (-1: the template), best, recommended or template.")
+]
+
+
+def number_called(run: Run, name: str) -> int:
+    """Return the number of the candidate of a run that is called by its number, best, recommended or template.
+
+    The best is the program in best.py. Raises UsageError for other names, or if the run has no such program yet.
+    """
+    if re.fullmatch(r"[-−]?\d+", name):
+        return int(name.replace("−", "-"))
+    known = {"best": run.state.leader, "recommended": run.recommended, "template": run.template}
+    if name not in known:
+        raise UsageError(f"a candidate is called by its number, or {', '.join(known)}, not {name!r}")
+    found = known[name]
+    if found is None:
+        raise UsageError(f"run {run.folder.run} has no {name} program yet")
+    return found.candidate
+
+
 def seconds(text: str) -> float:
     """Return a duration such as 90, 90s, 30m, 2h or 1d in seconds; raises UsageError for other texts."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())

@@ -9,18 +9,19 @@ import typer
 from behavesim.analysis.candidate_details import CandidateDetails, candidate_details
 from behavesim.reports.candidate_screen import show_candidate
 
-from .options import RUNS, AsJson, NamedRun, RunsDir, read_run
+from .options import RUNS, AsJson, CandidateName, NamedRun, RunsDir, number_called, read_run
 from .output import print_result
 
 
 def show(
     run: NamedRun,
-    candidate: Annotated[int, typer.Argument(metavar="CANDIDATE", help="Its number; -1 is the template.")],
+    candidate: CandidateName,
     prompt: Annotated[bool, typer.Option("--prompt", help="Also print the prompt.")] = False,
     reply: Annotated[bool, typer.Option("--reply", help="Also print the reply.")] = False,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """Show a program of a run: its score, its origin, and the programs that behave most like it."""
-    found = candidate_details(read_run(runs_dir, run), candidate)
+    read = read_run(runs_dir, run)
+    found = candidate_details(read, number_called(read, candidate))
     print_result(found, as_json, CandidateDetails.document, lambda found: show_candidate(found, prompt, reply))

@@ -10,6 +10,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
 from behavesim.base.errors import UsageError
 from behavesim.prompts.parting import did, first_difference
+from behavesim.state.events import TEMPLATE
 from behavesim.task import instances_of
 
 
@@ -57,21 +58,25 @@ class ProgramDifference:
     instances: tuple[InstanceDifference, ...]
 
     def table(self) -> Table:
-        """Return a table with a row per instance; its headings name the candidates."""
+        """Return a table with a row per instance."""
         columns = (
             Column("instance", COUNT),
-            Column("a_score", SCORE, title=f"score {self.a.candidate}"),
-            Column("b_score", SCORE, title=f"score {self.b.candidate}"),
+            Column("a_score", SCORE, title="score of a"),
+            Column("b_score", SCORE, title="score of b"),
             Column("similarity", DISTANCE, is_whole=True),
             Column("step", COUNT, title="step"),
-            Column("a_did", title=f"program {self.a.candidate}"),
-            Column("b_did", title=f"program {self.b.candidate}"),
+            Column("a_did", title="what a does"),
+            Column("b_did", title="what b does"),
         )
         rows = ((i.instance, i.a_score, i.b_score, i.similarity, i.step, i.a_did, i.b_did) for i in self.instances)
         is_same = all(i.step is None for i in self.instances)
         caption = "They do exactly the same on all instances." if is_same else ""
         return Table(
-            "instances", "the step at which they part, and what each does there", columns, tuple(rows), caption
+            "instances",
+            "the first step at which they differ, and what each does there",
+            columns,
+            tuple(rows),
+            caption,
         )
 
 
@@ -107,11 +112,14 @@ def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple
     return measure.between(*behaviours), tuple(found)
 
 
+def _named(number: int) -> str:
+    return "template" if number == TEMPLATE else f"candidate {number}"
+
+
 def _diff(one: Candidate, other: Candidate) -> str:
     """Return the unified diff of two programs, "" if they are equal; raises UsageError if a candidate has none."""
     left, right = (_source(each).rstrip("\n").split("\n") for each in (one, other))
-    names = (f"candidate {one.candidate}", f"candidate {other.candidate}")
-    return "\n".join(unified_diff(left, right, *names, lineterm=""))
+    return "\n".join(unified_diff(left, right, _named(one.candidate), _named(other.candidate), lineterm=""))
 
 
 def _source(candidate: Candidate) -> str:

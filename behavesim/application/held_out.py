@@ -13,7 +13,7 @@ from behavesim.analysis.run import Run
 from behavesim.application.machine import cores
 from behavesim.base.errors import UsageError
 from behavesim.base.text import counted
-from behavesim.reports.words import task_name
+from behavesim.reports.words import short_name
 from behavesim.sandbox.limits import Limits
 from behavesim.state.protocols import Judge
 from behavesim.task import Split, Task, instances_of
@@ -28,7 +28,7 @@ def absence(task: Task, split: Split, reference: str) -> str:
     """
     if not isinstance(task, EvaluatorTask) or len(instances_of(task, split)):
         return ""
-    name = task_name(reference)
+    name = short_name(reference)
     return f"task {name} has no {split} instances: its evaluator has its own data, and the search uses all of it"
 
 
@@ -65,7 +65,7 @@ async def _found_there(runs: Sequence[Run], tell: Callable[[str], None], workers
             if said := absence(here[0].task(), "held-out", task):
                 tell(said)
                 continue
-            tell(f"trying the programs of {counted(len(here), 'run')} on held-out instances of {task_name(task)}")
+            tell(f"trying the programs of {counted(len(here), 'run')} on held-out instances of {short_name(task)}")
             for alike in _of_equal_limits(here):
                 async with _held_out(alike, workers) as (loaded, judge):
                     tried = await held_out(alike, loaded, judge)

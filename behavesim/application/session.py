@@ -10,8 +10,9 @@ raises CancelledError at once. The run can be resumed in both cases.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,8 @@ Tell = Callable[[str], None]
 
 REPLIES_S = 30.0
 """Seconds that a cancelled session waits for replies under way: they may be billed even if nobody waits."""
+SAID_S = 5.0
+"""Seconds between two lines about a search that does not begin yet, such as on a template that never ends."""
 LOOK_S = 0.5
 """Seconds between two looks into the inbox: a person hardly waits, and a look costs one listing of a folder."""
 
@@ -54,7 +57,7 @@ async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
     Raises UsageError if the folder exists or cannot be made, TaskError if the template fails, and what `Search.run`
     raises.
     """
-    return await _session(launch, new_search(launch), view, tell)
+    return await _session(launch, new_search(launch), view, tell, "trying the template")
 
 
 async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> Ended:
@@ -84,14 +87,40 @@ def interrupted(launch: Launch) -> Ended:
     return Ended("interrupted", _read(launch))
 
 
-async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search], view: View, tell: Tell) -> Ended:
-    """Open a search, run it to its end while `view` shows it, and recommend a program."""
+async def _session(
+    launch: Launch,
+    beginning: AbstractAsyncContextManager[Search],
+    view: View,
+    tell: Tell,
+    doing: str = "reading the journal",
+) -> Ended:
+    """Open a search, run it to its end while `view` shows it, and recommend a program; `doing` is what opening does."""
     async with shared_cluster(launch.settings.workers):
-        async with beginning as search, view(launch, search):
+        async with AsyncExitStack() as stack:
+            async with _said(tell, doing):
+                search = await stack.enter_async_context(beginning)
+            await stack.enter_async_context(view(launch, search))
             reason = await _run_in_order(launch, search)
         run = _read(launch)
         await _recommend(launch, run, tell)
     return Ended(reason, run)
+
+
+@asynccontextmanager
+async def _said(tell: Tell, doing: str) -> AsyncIterator[None]:
+    """Tell every SAID_S seconds, until the block ends, what it has been doing for how long."""
+
+    async def say() -> None:
+        began = time.monotonic()
+        while True:
+            await asyncio.sleep(SAID_S)
+            tell(f"still {doing}, for {time.monotonic() - began:.0f} s so far")
+
+    saying = asyncio.create_task(say())
+    try:
+        yield
+    finally:
+        saying.cancel()
 
 
 @asynccontextmanager

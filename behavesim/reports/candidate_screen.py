@@ -5,7 +5,7 @@ from __future__ import annotations
 from behavesim.analysis.candidate_details import CandidateDetails
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.table import SECONDS, Table, facts_table
-from behavesim.reports.terminal import show, show_text
+from behavesim.reports.terminal import show, show_lines, show_text
 from behavesim.reports.words import SCORES, named, worth
 
 
@@ -16,6 +16,7 @@ def show_candidate(shown: CandidateDetails, with_prompt: bool = False, with_repl
     """
     if shown.of.source is not None:
         show_text(shown.of.source, "python")
+        show_lines("", [""])
     show((_facts(shown), *shown.tables()))
     if shown.of.feedback:
         show_text("--- feedback ---", "text")

@@ -9,7 +9,7 @@ from behavesim.analysis.comparison import ChoiceTest, GroupResult, GroupTest, Ru
 from behavesim.analysis.metric import About, Metric
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table
-from behavesim.reports.words import task_name
+from behavesim.reports.words import short_name
 
 FEWEST = 5
 """Least number of runs for which an interval is shown: a bootstrap of fewer says little more than their range."""
@@ -52,8 +52,8 @@ def family_names(tasks: Sequence[TaskComparison]) -> list[str]:
     tasks with self-reported scores end in SELF_REPORTED.
     """
     sets = Counter(entry.task for entry in tasks)
-    files = Counter(map(task_name, sets))
-    names = [task_name(entry.task) if files[task_name(entry.task)] == 1 else entry.task for entry in tasks]
+    files = Counter(map(short_name, sets))
+    names = [short_name(entry.task) if files[short_name(entry.task)] == 1 else entry.task for entry in tasks]
     apart = [
         name if sets[entry.task] == 1 else f"{name} (instances {entry.instances[:8] or 'unknown'})"
         for name, entry in zip(names, tasks, strict=True)

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 
 from behavesim.analysis.table import SCORE
 
+Steps = Sequence[tuple[int, float]]
+"""A step function: (place, value from there on), in ascending order of place."""
 BLOCKS = " ▁▂▃▄▅▆▇█"
 """Characters for a cell filled from below by 0 to 8 eighths."""
 
 
-def at_the_end_of(steps: Sequence[tuple[int, float]], spans: int, end: int) -> list[float | None]:
+def at_the_end_of(steps: Steps, spans: int, end: int) -> list[float | None]:
     """Return a step function's value at the end of each of `spans` equal parts of 0 to `end`.
 
-    `steps` are (place, value from there on), in ascending order of place. None stands before the first step.
+    None stands before the first step.
     """
     places = [place for place, _ in steps]
     passed = (bisect_right(places, (span + 1) * end / spans) for span in range(spans))
@@ -34,11 +36,25 @@ def area(values: Sequence[float | None], height: int) -> list[str]:
     return ["".join(BLOCKS[min(max(level - 8 * row, 0), 8)] for level in eighths) for row in reversed(range(height))]
 
 
-def convergence(bests: Sequence[tuple[int, float]], end: int, width: int, height: int) -> list[str]:
+def from_template(template: float | None, bests: Steps, gain: float | None) -> Steps:
+    """Return the steps of the best score so far, which begins with the template's score at candidate 0.
+
+    `bests` are (candidate, score) of each new best candidate, in order. Those no better than the template are left out:
+    all of them, unless `gain`, that of the last on the template, is positive. Without a template, `bests` are returned.
+    """
+    if template is None or gain is None:
+        return bests
+    is_maximised = bool(bests) and bests[-1][1] > template
+    better = [(at, score) for at, score in bests if score != template and (score > template) == is_maximised]
+    return [(0, template), *(better if gain > 0 else [])]
+
+
+def convergence(bests: Steps, end: int, width: int, height: int) -> list[str]:
     """Return `height` lines (at least 3), `width` characters wide, that draw the best score over candidates 0 to `end`.
 
-    `bests` are (candidate, score) of each new best program, in order, at least one. Higher columns are better in either
-    direction of the objective. The first and last score are at the left, the number of candidates is below.
+    `bests` are (candidate, score) of each new best program, in order, at least one (`from_template`). Higher columns
+    are better in either direction of the objective. The first and last score are at the left, the number of candidates
+    is below.
     """
     first, last = bests[0][1], bests[-1][1]
     margin = max(len(SCORE.text(first)), len(SCORE.text(last)))

@@ -44,10 +44,10 @@ class Dashboard:
         def draw(part: RenderableType | None, width: int) -> Lines:
             return [] if part is None else console.render_lines(part, unbounded.update(width=width))
 
-        # A full screen scrolls when the cursor goes to the next line, so one line stays empty.
         for line in _laid_out(self._moment, draw, options.max_width, options.size.height - 1):
             yield from line
             yield Segment.line()
+        yield Segment("")  # the cursor waits on an empty line: there an echoed ^C has room, and moves no other line
 
 
 def _laid_out(moment: Moment, draw: Draw, width: int, room: int) -> Lines:

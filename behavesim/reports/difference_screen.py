@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from behavesim.analysis.difference import DiffedProgram, ProgramDifference
 from behavesim.analysis.table import DISTANCE, facts_table
-from behavesim.reports.terminal import show, show_text
+from behavesim.reports.terminal import show, show_lines, show_text
 from behavesim.reports.words import named, worth
 
 
@@ -14,9 +14,10 @@ def show_difference(found: ProgramDifference) -> None:
     A program without a score is shown with its status. The similarity is unknown unless both are feasible.
     """
     show_text(found.diff or "the two programs have the same text", "diff")
+    show_lines("", [""])
     alike = "unknown: not both are feasible" if found.similarity is None else DISTANCE.text(found.similarity)
-    facts = {"from": _worth(found.a), "to": _worth(found.b), "similarity": alike}
-    title = f"run {found.run}: from {named(found.a.candidate)} to {named(found.b.candidate)}"
+    facts = {"a": _worth(found.a), "b": _worth(found.b), "similarity": alike}
+    title = f"run {found.run}: {named(found.a.candidate)} (a) and {named(found.b.candidate)} (b)"
     show([facts_table("programs", title, facts), *([found.table()] if found.instances else [])])
 
 

@@ -8,12 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from behavesim.analysis.islands import IslandSummary, islands
-from behavesim.analysis.table import DISTANCE, SCORE
+from behavesim.analysis.table import SCORE
 from behavesim.reports.curve import area, at_the_end_of
 from behavesim.reports.moment import Moment
 from behavesim.reports.words import percent
 from behavesim.state.events import TEMPLATE
-from behavesim.state.members import Mean
 from behavesim.state.state import RunState
 
 TREND = 40
@@ -22,7 +21,7 @@ FEWEST = 8
 """Smallest width of a sparkline, in characters; a narrower one would be unreadable and is left out."""
 GAP = 2
 """Characters between two columns of a table."""
-OMITTED = ("gap", "mean", "inside", "scores")
+OMITTED = ("gap", "mean", "scores")
 """Columns that are left out in this order until there is room for a sparkline."""
 
 
@@ -59,7 +58,6 @@ def _columns(state: RunState, shown: Sequence[IslandSummary]) -> dict[str, list[
         "best": ["" if best is None else SCORE.text(best.score) for best in bests],
         "gap": ["" if best is None or best.gap is None else percent(best.gap) for best in bests],
         "mean": [SCORE.text(each.mean) for each in shown],
-        "inside": [distance(state.groups[each.name].inside) for each in shown],
         "better": [_ago(each, state) for each in shown],
     }
     return {name: cells for name, cells in columns.items() if any(cells)}
@@ -103,8 +101,3 @@ def _ago(island: IslandSummary, state: RunState) -> str:
     if island.improved_at in (None, TEMPLATE):
         return ""
     return f"{state.registered - island.improved_at:,} ago"
-
-
-def distance(similarity: Mean) -> str:
-    """Return the text of the mean distance, 1 − mean similarity; empty if no similarity was measured."""
-    return "" if similarity.value is None else DISTANCE.text(1.0 - similarity.value)

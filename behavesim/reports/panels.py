@@ -10,14 +10,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from behavesim.analysis.table import SCORE
+from behavesim.analysis.table import DISTANCE, SCORE
 from behavesim.base.text import counted
 from behavesim.engine.caps import rejected_share
-from behavesim.reports.curve import convergence
-from behavesim.reports.live_islands import GAP, distance
+from behavesim.reports.curve import convergence, from_template
+from behavesim.reports.live_islands import GAP
 from behavesim.reports.moment import Moment
 from behavesim.reports.spending import spending
-from behavesim.reports.words import REJECTED, clock, frequency, percent, progress, task_name, worth
+from behavesim.reports.words import REJECTED, clock, frequency, percent, progress, short_name, worth
 from behavesim.state.members import Mean
 from behavesim.state.settings import proposer_parts
 from behavesim.state.state import RunState
@@ -34,7 +34,6 @@ NAMED = 8
 WORDS: Mapping[str, str] = {
     "size": "programs",
     "scores": "different scores",
-    "inside": "mean distance of its programs, 0 to 1",
     "better": "candidates since the island improved",
     "repeat": "a behaviour seen before",
     "copies": "a program seen before",
@@ -69,7 +68,7 @@ def head(moment: Moment, is_boxed: bool = False) -> RenderableType:
     about = Text.assemble(
         ("" if is_boxed else f"{moment.run}  ", "bold"),
         (settings.method, "bold cyan"),
-        f" on {task_name(settings.task)}, proposer {settings.proposer}{model}, "
+        f" on {short_name(settings.task)}, proposer {settings.proposer}{model}, "
         f"seed {settings.seed}, isolation {state.isolation}{source}",
         no_wrap=True,  # so that the height does not depend on the width
         overflow="ellipsis",
@@ -110,7 +109,7 @@ def figures(moment: Moment) -> Table:
 
 
 def diversity(moment: Moment) -> Table:
-    """Return a table of how many behaviours differ, and of the mean distances inside islands and between them.
+    """Return a table of how many behaviours differ, and how far newcomers are from their islands and from the others.
 
     The shares of programs that repeat a behaviour, and of copies of a program, are of the feasible candidates.
     """
@@ -134,7 +133,9 @@ def curve(moment: Moment, width: int, height: int) -> Group:
 
     The run must have a best program, and `height` must be at least 4.
     """
-    lines = convergence(moment.state.bests, moment.state.registered, width, height - 1)
+    state = moment.state
+    bests = from_template(None if state.template is None else state.template.score, state.bests, state.gain)
+    lines = convergence(bests, state.registered, width, height - 1)
     return Group(Text("convergence", style="bold"), *(Text(line, style="cyan", no_wrap=True) for line in lines))
 
 
@@ -164,12 +165,15 @@ def _stuck(moment: Moment) -> dict[str, str]:
 
 
 def _distances(state: RunState) -> dict[str, str]:
-    """Return a line with the mean distances inside islands and between them; no line if none was measured."""
-    inside = sum((group.inside for group in state.islands.values()), Mean())
-    between = sum((group.between for group in state.islands.values()), Mean())
-    known = {"inside islands": distance(inside), "between them": distance(between)}
-    said = ", ".join(f"{value} {where}" for where, value in known.items() if value)
-    return {"distance": said} if said else {}
+    """Return a line with the mean distances of the programs that joined an island to it, and to the other islands.
+
+    There is no line if none was measured. A report compares all programs of an island instead.
+    """
+    own = sum((group.inside for group in state.islands.values()), Mean()).value
+    others = sum((group.between for group in state.islands.values()), Mean()).value
+    known = {"their island": own, "the others": others}
+    said = [f"{DISTANCE.text(1.0 - value)} from {what}" for what, value in known.items() if value is not None]
+    return {"newcomers": f"mean distance {', '.join(said)}"} if said else {}
 
 
 def _share(count: int, of: int) -> str:

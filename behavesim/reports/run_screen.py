@@ -14,7 +14,7 @@ from behavesim.analysis.scored import top_table
 from behavesim.analysis.splits import splits_table
 from behavesim.analysis.table import SCORE, Table
 from behavesim.base.text import counted
-from behavesim.reports.curve import convergence
+from behavesim.reports.curve import convergence, from_template
 from behavesim.reports.dendrogram import dendrogram
 from behavesim.reports.next_steps import command_lines, next_steps
 from behavesim.reports.sections import Section, of_tables
@@ -99,10 +99,11 @@ def _code(run: RunReport, most: int | None = None) -> list[Section]:
 
 def _convergence(run: RunReport) -> list[Section]:
     """Return the section of the convergence curve; none without a feasible candidate."""
-    bests = [(each.asked, each.score) for each in run.convergence if each.score is not None]
-    if not bests:
+    if not run.improvements:
         return []
-    asked = run.convergence[-1].asked
+    template, asked = run.summary.template, run.convergence[-1].asked
+    new = [(each.candidate, each.score) for each in run.improvements]
+    bests = from_template(None if template is None else template.score, new, run.summary.gain)
     return [_drawing("convergence", "the best score so far", lambda across: convergence(bests, asked, across, HEIGHT))]
 
 

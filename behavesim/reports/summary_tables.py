@@ -17,8 +17,8 @@ from behavesim.reports.words import (
     percent,
     progress,
     rejections,
+    short_name,
     state_in_words,
-    task_name,
     worth,
 )
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MINUTE_S = 60
 """Seconds from which a run's time is shown as minutes:seconds; a shorter time is shown as "12.3 s"."""
 
+LONGEST_STATE = 32
+"""Most characters of a run's state in a list, where the message of an error would take all the room."""
 DISPENSABLE = ("seed", "asked", "method", "task", "gap")
 """Columns of `runs_table` that are left out in this order where a terminal has no room for all."""
 
@@ -46,9 +48,13 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
     rows = []
     for each in summaries:
         _, *score_and_gap = cells(each.best)
-        names = each.run, state_in_words(each), task_name(each.task), each.method
+        names = each.run, _cut(state_in_words(each)), short_name(each.task), short_name(each.method)
         rows.append((*names, each.seed, each.asked, *score_and_gap, *([each.score_source] if is_mixed else [])))
     return Table("runs", "", (*columns, *([Column("scores")] if is_mixed else [])), tuple(rows))
+
+
+def _cut(state: str) -> str:
+    return state if len(state) <= LONGEST_STATE else f"{state[: LONGEST_STATE - 1]}…"
 
 
 def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
@@ -59,7 +65,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
     """
     rows = {
         "state": state_in_words(summary),
-        "method": f"{summary.method} on {task_name(summary.task)}, seed {summary.seed}",
+        "method": f"{short_name(summary.method)} on {short_name(summary.task)}, seed {summary.seed}",
         "proposer": summary.proposer,
         "candidates": _candidates(summary),
         **({"rejected": rejections(summary.rejected)} if summary.rejected else {}),
@@ -88,7 +94,8 @@ def headline_table(
     different = f"{counted(distinct.programs, 'program')}, {counted(distinct.behaviours, 'behaviour')}"
     rows = {
         "state": f"{state_in_words(summary)}, {_time(summary)}",
-        "method": f"{summary.method} on {task_name(summary.task)}, seed {summary.seed}, proposer {summary.proposer}",
+        "method": f"{short_name(summary.method)} on {short_name(summary.task)}, seed {summary.seed}, "
+        f"proposer {summary.proposer}",
         "candidates": _candidates(summary),
         **({"rejected": rejections(summary.rejected)} if summary.rejected else {}),
         **({"different": different} if distinct.feasible else {}),

@@ -23,6 +23,8 @@ Item = TypeVar("Item")
 
 UNBOUNDED = 10_000
 """A width above that of any table, in characters: rich's measurements never exceed the given width."""
+SHORTEST = 16
+"""Least characters to which a name is shortened; names of runs would no longer differ in fewer."""
 PLAIN = 80
 """Width of a heading where stdout is no terminal, in characters."""
 
@@ -71,7 +73,7 @@ def show_rows(table: Table, dispensable: Sequence[str]) -> None:
     """Print a table on stdout with one line for each row.
 
     On a terminal that is too narrow, the columns named in `dispensable` are left out, in this order, until the rest
-    fits; what is left is never cut. Elsewhere nothing is left out, and lines may be long.
+    fits; then the texts of the first column are shortened in their middle. Elsewhere lines may be long.
     """
     console = screen()
     if not console.is_terminal:
@@ -81,9 +83,19 @@ def show_rows(table: Table, dispensable: Sequence[str]) -> None:
         shown = table.without(*dispensable[:count])
         if _measured(drawn(shown, is_whole=True), console).maximum <= console.width:
             break
+    excess = _measured(drawn(shown, is_whole=True), console).maximum - console.width
+    if excess > 0:
+        most = max(SHORTEST, max((len(str(row[0])) for row in shown.rows), default=0) - excess)
+        shown = replace(shown, rows=tuple((_shortened(str(row[0]), most), *row[1:]) for row in shown.rows))
     drawing = drawn(shown, is_whole=True)
     console.width = max(console.width, _measured(drawing, console).maximum)  # the terminal wraps what nothing may cut
     put(drawing, console)
+
+
+def _shortened(text: str, most: int) -> str:
+    """Return a text of at most `most` characters: of a longer one the beginning, "…" and the end, which tells more."""
+    end = most // 2
+    return text if len(text) <= most else f"{text[: most - end - 1]}…{text[-end:]}"
 
 
 def show_lines(title: str, lines: Iterable[str]) -> None:

@@ -76,10 +76,10 @@ def rejections(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {REJECTED.get(reason, reason)}" for reason, count in reasons.items())
 
 
-def task_name(task: str) -> str:
-    """Return a task's short name: of a path that ends in .py or .toml the file's name without suffix, else `task`."""
+def short_name(name: str) -> str:
+    """Return the short name of a task or method: of a path to a .py or .toml file its stem, else the name itself."""
     # A person's task is a file, and its folder says nothing about the problem.
-    return Path(task).stem if task.endswith((".py", ".toml")) else task
+    return Path(name).stem if name.endswith((".py", ".toml")) else name
 
 
 def state_in_words(summary: Summary) -> str:

@@ -73,10 +73,11 @@ def test_a_template_that_fails_stops_the_run_before_it_begins(behavesim: Command
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_missing_argument_shows_how_the_command_is_used(behavesim: Command) -> None:
-    ended = behavesim("evaluate")
-    assert ended.code == 2
-    assert "Usage: behavesim evaluate" in ended.err
+def test_arguments_that_do_not_fit_are_named_in_one_line_with_where_to_read_more(behavesim: Command) -> None:
+    for arguments in (("evaluate",), ("run", "--budet", 3), ("show", "first", 1, 2), ("task", "foo")):
+        ended = behavesim(*arguments)
+        assert (ended.code, ended.err.count("\n")) == (2, 1)
+        assert ended.err.endswith(f"; how it is used: behavesim {arguments[0]} --help\n")
 
 
 TASK = '''

@@ -28,7 +28,7 @@ def test_text_and_behaviour_of_two_programs_are_told_apart(made: Command, monkey
     assert (ended.code, ended.err) == (0, "")
     assert "\n-x = 1\n+x = 2  # \\u001b[2J\n" in ended.out
     said = " ".join(ended.out.replace("│", " ").split())
-    for fact in ("from 2.5, gap 25.00 % (candidate 0)", "at which they part", "chooses city 1", "chooses city 3"):
+    for fact in ("a 2.5, gap 25.00 % (candidate 0)", "at which they differ", "chooses city 1", "chooses city 3"):
         assert fact in said
 
 

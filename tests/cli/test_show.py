@@ -66,7 +66,9 @@ def test_what_there_is_not_is_refused_in_a_line(made: Command) -> None:
     assert (unknown.code, unknown.out) == (2, "")
     assert unknown.err == "behavesim: run first has no candidate 9; there are 0 to 3, and -1 is the template\n"
     assert made("show", "first", 0, "--jsn").code == 2
-    assert made("show", "first", "best").code == 2
+    assert "best, recommended, template, not 'last'" in made("show", "first", "last").err
+    assert made("show", "first", "recommended").err == "behavesim: run first has no recommended program yet\n"
+    assert made("show", "first", "best").out == made("show", "first", 0).out
 
 
 def test_a_terminal_gets_colours_and_nothing_that_the_text_would_do_to_it(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from behavesim.reports.curve import BLOCKS, area, at_the_end_of, convergence
+from behavesim.reports.curve import BLOCKS, area, at_the_end_of, convergence, from_template
 
 
 def test_a_value_holds_from_its_step_to_the_next_and_there_is_none_before_the_first() -> None:
@@ -32,6 +32,13 @@ def test_a_greater_value_never_stands_lower(values: list[float | None], height: 
     known = sorted((value, high) for value, high in zip(values, heights, strict=True) if value is not None)
     assert [high for _, high in known] == sorted(high for _, high in known)
     assert all(high == 0 for value, high in zip(values, heights, strict=True) if value is None)
+
+
+def test_the_best_so_far_begins_with_the_template_and_leaves_out_what_is_no_better() -> None:
+    assert from_template(6.0, [(0, 9.0), (3, 6.0), (4, 5.0)], 1 / 6) == [(0, 6.0), (4, 5.0)]
+    assert from_template(6.0, [(0, 4.0), (4, 9.0)], 0.5) == [(0, 6.0), (4, 9.0)]
+    assert from_template(6.0, [(0, 9.0), (3, 7.0)], -1 / 6) == [(0, 6.0)]
+    assert from_template(None, [(0, 9.0)], None) == [(0, 9.0)]
 
 
 def test_convergence_says_where_it_began_where_it_is_and_how_many_candidates_that_took() -> None:

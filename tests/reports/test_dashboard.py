@@ -53,7 +53,7 @@ def test_a_small_terminal_shows_what_a_run_found_what_it_costs_how_diverse_it_is
     seen = shown(moment(state=compared(), facts={"next restart": "at candidate 500"}), 80, 24)
     assert row(seen, "best").startswith("1.5, gap 50.00 % (candidate 21)")
     assert row(seen, "cost").startswith("$0.2500")
-    assert row(seen, "distance") == "0.250 inside islands, 0.625 between them"
+    assert row(seen, "newcomers") == "mean distance 0.250 from their island, 0.625 from the others"
     islands = [line.split()[:4] for line in seen.splitlines() if line[5:6].isdigit() and line.startswith("    ")]
     assert islands == [["0", "3", "3", "1.5"], *([str(k), "2", "2", str(2 + k)] for k in range(1, 10))]
 
@@ -76,12 +76,12 @@ def test_of_the_islands_the_best_stay_where_not_all_find_room() -> None:
 
 
 def test_columns_are_left_out_in_one_order_as_a_terminal_gets_narrower() -> None:
-    order = ["gap", "mean", "inside", "scores"]
+    order = ["gap", "mean", "scores"]
     now, seen = moment(state=compared()), []
     for width in range(100, 39, -1):
         (header,) = (line for line in shown(now, width, 60).splitlines() if " size  " in line)
         seen.append(header.split())
-    assert seen[0] == ["island", "size", "scores", "best", "gap", "mean", "inside", "better", "trend"]
+    assert seen[0] == ["island", "size", "scores", "best", "gap", "mean", "better", "trend"]
     for header in seen:
         assert [name for name in order if name in header] == order[len(order) - len(set(order) & set(header)) :]
         assert {"island", "size", "best", "better"} <= set(header)

@@ -29,7 +29,7 @@ from behavesim.analysis.scored import TopProgram
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.told import metric_names
 from behavesim.reports.heatmap import dendrogram_of
-from behavesim.reports.words import rejections, state_in_words, task_name
+from behavesim.reports.words import rejections, short_name, state_in_words
 from behavesim.similarity.linkage import average_linkage
 from behavesim.task import Objective
 
@@ -166,7 +166,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
     scenes, no_pictures = attempted(lambda: with_pictures(run.task(), plain), plain, "the replay shows no pictures")
     return Document(
         summary=_without_folders(found.summary),
-        task=task_name(found.summary.task),
+        task=short_name(found.summary.task),
         objective=run.state.objective,
         budget=run.settings.budget,
         distinct=found.distinct,
@@ -195,7 +195,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
 
 def _without_folders(summary: Summary) -> Summary:
     """Return the summary with task, method, proposer and files named without folders: a page may be given to others."""
-    task, method, proposer = map(without_folders, (task_name(summary.task), summary.method, summary.proposer))
+    task, method, proposer = map(without_folders, (short_name(summary.task), summary.method, summary.proposer))
     failure = None if summary.failure is None else without_folders(summary.failure)
     return replace(summary, task=task, method=method, proposer=proposer, failure=failure)
 
