@@ -11,7 +11,7 @@ from behavesim.application.experiment.dry_run import DryRun, dry_run
 from behavesim.base.text import duration, printable
 from behavesim.engine.build import Launch
 
-from .output import print_result
+from .output import print_result, say
 
 
 def say_what_it_would_take(launch: Launch, as_json: bool) -> None:
@@ -21,7 +21,7 @@ def say_what_it_would_take(launch: Launch, as_json: bool) -> None:
 
 def _show(found: DryRun, budget: int) -> None:
     typer.echo(f"the first prompt:\n\n{printable(found.prompt)}\n")
-    programs = f"all {budget:,} programs would run for about {duration(found.evaluating_s)}"
-    typer.echo(f"template {found.template_score:.6g}; {programs} in the sandbox if each takes as long as the template")
-    typer.echo("starting and comparing programs and the model's replies take time besides, often more")
-    typer.echo("no model is asked, which costs nothing" if found.cost is None else found.cost.sentence)
+    programs = f"all {budget:,} programs take about {duration(found.evaluating_s)} in the sandbox"
+    say(f"template {found.template_score:.6g}; {programs} if each takes as long as the template")
+    say("comparing programs and the model's replies take time besides, often more")
+    say("no model is asked, which costs nothing" if found.cost is None else found.cost.sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from behavesim.application.experiment.estimate import CostEstimate, estimate
@@ -12,7 +13,12 @@ from behavesim.engine.judging import judging
 from behavesim.methods.installed import method_of
 from behavesim.proposers.installed import proposer_type
 from behavesim.state.events import RunStarted
+from behavesim.state.protocols import Judge
 from behavesim.state.state import RunState
+from behavesim.task import Task
+
+LONG_S = 2.0
+"""CPU seconds of a template from which it is not evaluated again to time it: its own time counts for most then."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +29,8 @@ class DryRun:
     prompt: str
     """The text of the first prompt; empty if the method asks for nothing at the start."""
     evaluating_s: float
-    """Seconds that all evaluations take on the run's workers, on a cluster on one of its places, if every program uses
-    as much CPU time as the template."""
+    """Seconds that all evaluations take on the run's workers, on a cluster on one of its places, if each takes as long
+    as a second one of the template, start included."""
     cost: CostEstimate | None
     """The expected requests, tokens and cost; None for a proposer that costs nothing."""
 
@@ -40,10 +46,20 @@ async def dry_run(launch: Launch) -> DryRun:
     writer, state = proposer_type(settings.proposer), RunState(task.objective)
     async with judging(settings, task, clock=launch.clock) as judge:
         template = await evaluated_template(task, judge)
+        took_s = await _seconds_again(task, judge, template.cpu_s)
         state.apply(RunStarted(settings.flat(), run_provenance(settings, task), judge.isolation))
     state.apply(template)
     asked = method_of(settings, task, writer.writes_text).ask(state, 0)
     planned = [Planned(launch.folder.run, settings)]
     cost = estimate(planned, planned, launch.folder.path.parent) if writer.costs_money else None
     prompt = "" if asked is None else asked.prompt.text
-    return DryRun(template.score, prompt, template.cpu_s * settings.budget / settings.workers_here, cost)
+    return DryRun(template.score, prompt, took_s * settings.budget / settings.workers_here, cost)
+
+
+async def _seconds_again(task: Task, judge: Judge, cpu_s: float) -> float:
+    """Return how long one more evaluation of the template takes, its CPU time if that is LONG_S or more, in seconds."""
+    if cpu_s >= LONG_S:
+        return cpu_s
+    began = time.perf_counter()  # CPU time would leave out starting a program, which takes longer than most programs
+    await judge.evaluate(task.template)
+    return time.perf_counter() - began
