@@ -61,7 +61,7 @@ def new_launch(
     settings, loaded = task_settings(task, flags, assignments, file, defaults)
     if needs_key and (missing := proposer_type(settings.proposer).missing()):
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
-    folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
+    folder = RunFolder.named(runs_dir, name) if name else RunFolder.fresh(runs_dir, loaded.name, datetime.now())
     folder.refuse_at_once()
     return Launch(settings, loaded, folder, first_events(settings, runs_dir, loaded))
 

@@ -171,6 +171,13 @@ class RunFolder:
         stem = re.sub(r"[^\w.+-]+", "-", task).lstrip(".+-")
         return f"{stem or 'run'}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
+    @classmethod
+    def fresh(cls, runs: Path, task: str, now: datetime) -> RunFolder:
+        """Return the folder of a new run in `runs` by a fresh name that no run there has; nothing is made."""
+        while (folder := cls.named(runs, cls.fresh_name(task, now))).path.exists():
+            pass  # two runs of one second have equal digits once in 65536 times
+        return folder
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run's lock for the block, so that no other process writes to the run.

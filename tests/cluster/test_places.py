@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,20 +31,27 @@ async def test_a_local_cluster_has_no_key_is_shared_and_ends_with_its_last_user(
             async with judging(settings, task, split) as judge:  # type: ignore[arg-type]
                 assert isinstance(await judge.evaluate(task.template), Verdict)
         numbers = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
-        processes = [pid for pid in numbers if _is_of_cluster(pid)]
+        processes = [pid for pid in numbers if _is_of_our_cluster(pid)]
         assert len(processes) >= 2
         assert not any(b"sk-secret" in Path(f"/proc/{pid}/environ").read_bytes() for pid in processes)
-    assert not [pid for pid in processes if _is_of_cluster(pid)]
+    assert not [pid for pid in processes if _about(pid)[0]]
     assert "1 worker, 1 place" in capfd.readouterr().err
 
 
-def _is_of_cluster(pid: int) -> bool:
+def _is_of_our_cluster(pid: int) -> bool:
+    """Whether this process has started it: other tests may have clusters of their own at the same time."""
+    given, parent = _about(pid)
+    ours = parent == os.getpid() and b"behavesim.cluster.local" in given
+    return ours or (b"multiprocessing" in given and _is_of_our_cluster(parent))
+
+
+def _about(pid: int) -> tuple[bytes, int]:
+    """The command line of a process, empty once it has ended, and its parent's number."""
     try:
         given = Path(f"/proc/{pid}/cmdline").read_bytes()
-        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        return given, int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return b"behavesim.cluster.local" in given or (b"multiprocessing" in given and _is_of_cluster(parent))
+        return b"", 0
 
 
 async def test_tls_needs_certificates() -> None:

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import runpy
+import secrets
 from datetime import datetime
 from pathlib import Path
 
@@ -59,11 +60,16 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         made(tmp_path / "file" / "runs", "first")
 
 
-def test_fresh_names_differ_within_a_second() -> None:
+def test_fresh_names_differ_within_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime(2026, 1, 2, 3, 4, 5)
     names = [RunFolder.fresh_name("tsp", now) for _ in range(10)]
     assert all(name.startswith("tsp-20260102-030405-") for name in names)
     assert len(set(names)) > 1  # whoever starts twenty runs at once must get twenty folders
+    digits = ["3f9a", "3f9a", "11bb"]
+    monkeypatch.setattr(secrets, "token_hex", lambda count: digits.pop(0))
+    for taken in ("3f9a", "11bb"):
+        assert RunFolder.fresh(tmp_path, "tsp", now).path.name == f"tsp-20260102-030405-{taken}"
+        (tmp_path / f"tsp-20260102-030405-{taken}").mkdir()
 
 
 def test_a_run_is_held_by_one_at_a_time(tmp_path: Path) -> None:
