@@ -32,7 +32,10 @@ COMMANDS = """
 import json, sys
 from behavesim_cli.app import app
 for arguments in json.loads(sys.argv[1]):
-    app(arguments, standalone_mode=False)
+    try:
+        app(arguments)
+    except SystemExit as ended:
+        assert not ended.code, ended.code
 """
 
 
