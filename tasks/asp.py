@@ -221,7 +221,7 @@ class AdmissibleSet(Task):
 - The priority must be a finite number: inf and NaN are refused. Among equal priorities the first in lexicographic order
   goes first."""
     grammar = GRAMMAR
-    objective = Objective("maximise", 3003.0, REACHED)
+    objective = Objective("maximise", 3003.0, REACHED, unit="size of the set")
     normaliser = 101
     score_scale = 100.0
     budget = 10_000

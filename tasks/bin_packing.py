@@ -100,7 +100,7 @@ class OnlineBinPacking(Task):
 - The answer must have the shape of `bins`. The greatest priority must be finite; -inf leaves a bin out, NaN is refused.
   Among equal priorities the first bin is taken."""
     grammar = GRAMMAR
-    objective = Objective("minimise", 2011.4, BOUNDS)
+    objective = Objective("minimise", 2011.4, BOUNDS, unit="mean number of bins")
     normaliser = COMPARED
     score_scale = 10.0
     online = True

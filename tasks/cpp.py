@@ -174,7 +174,7 @@ class CirclePacking(Task):
   should be shrunk by a little more than its own tolerance, such as 1e-7, before it is returned.
 - A good answer moves all circles and radii together, for instance by scipy.optimize, from more than one start."""
     grammar = GRAMMAR
-    objective = Objective("maximise", 2.635983, "found by searches since AlphaEvolve, not proved")
+    objective = Objective("maximise", 2.635983, "found by searches since AlphaEvolve, not proved", unit="sum of radii")
     normaliser = greatest_distance(26)
     score_scale = 0.1
 

@@ -143,7 +143,7 @@ class TravellingSalesman(Task):
   are its indices.
 - The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
     grammar = GRAMMAR
-    objective = Objective("minimise", OPTIMA["search"], PROVED)
+    objective = Objective("minimise", OPTIMA["search"], PROVED, unit="mean tour length")
     normaliser: float = 50
     score_scale = 1.0
 

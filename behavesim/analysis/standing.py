@@ -53,6 +53,7 @@ def summary(run: Run) -> Summary:
         seconds=round(run.active_s, 3),
         digest=state.digest(),
         failure=state.failure or None,
+        unit=state.objective.unit,
     )
 
 

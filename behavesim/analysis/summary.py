@@ -37,7 +37,7 @@ class Summary:
 
     `stopped_by` names what ended the run, "killed" if its process was; None while it runs. `failure` says what went
     wrong if an error ended it. `asked` and `feasible` count candidates; `rejected` counts them by reason. `seconds` is
-    active time, without pauses between sessions.
+    active time, without pauses between sessions. `unit` says what scores are numbers of, "" if the task does not.
 
     `gain` is how much better than the template's score the best one is, as a fraction of it; negative if it is worse.
     If the template scores 0, it is the plain difference. `top10_gap` is the mean gap of the ten best distinct programs,
@@ -76,6 +76,7 @@ class Summary:
     seconds: float
     digest: str
     failure: str | None = None
+    unit: str = ""
 
     @property
     def beats_template(self) -> bool:

@@ -191,7 +191,7 @@ def _best_and_template(state: RunState) -> str:
         return "nothing feasible yet"
     if state.best is None or state.gain is None:
         return f"template {SCORE.text(state.template.score)}, nothing feasible yet"
-    return progress(state.template.score, state.best.score, state.gain)
+    return progress(state.template.score, state.best.score, state.gain, state.objective.unit)
 
 
 def _rate(moment: Moment) -> list[str]:

@@ -140,7 +140,8 @@ def _progress(summary: Summary) -> dict[str, str]:
         return {}
     if best is None or gain is None:
         return {"template": _program(template).removesuffix(" (the template)")}
-    return {"progress": progress(template.score, best.score, gain, summary.state == "finished")}
+    is_finished = summary.state == "finished"
+    return {"progress": progress(template.score, best.score, gain, summary.unit, is_finished)}
 
 
 def _best(summary: Summary) -> dict[str, str]:

@@ -108,17 +108,18 @@ def worth(candidate: int, score: float, gap: float | None) -> str:
     return f"{SCORE.text(score)}{'' if gap is None else f', gap {percent(gap)}'} ({named(candidate)})"
 
 
-def progress(template: float, best: float, gain: float, is_finished: bool = False) -> str:
+def progress(template: float, best: float, gain: float, unit: str, is_finished: bool = False) -> str:
     """Return a line that compares the best candidate's score with the template's.
 
     `gain` is the improvement relative to the template's score, a fraction, or the plain difference if that is 0;
     negative if the best is worse. It is shown without sign. Unless it is positive, the line says that nothing has
-    beaten the template, "yet" unless the run is finished.
+    beaten the template, "yet" unless the run is finished. `unit` stands behind the scores unless it is empty.
     """
     much = f"{100 * abs(gain):.1f} %" if template else SCORE.text(abs(gain))
+    of = f" ({unit})" if unit else ""
     begins = f"template {SCORE.text(template)} → best"
     if gain > 0:
-        return f"{begins} {SCORE.text(best)}, {much} better"
+        return f"{begins} {SCORE.text(best)}{of}, {much} better"
     worse = f", {much} worse" if gain < 0 else ""
     yet = "" if is_finished else " yet"
-    return f"{begins} candidate {SCORE.text(best)}{worse}: nothing has beaten the template{yet}"
+    return f"{begins} candidate {SCORE.text(best)}{of}{worse}: nothing has beaten the template{yet}"

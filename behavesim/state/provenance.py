@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from behavesim.base.errors import JournalError, TaskError
 from behavesim.base.plugins import file_hash, is_own
+from behavesim.base.text import one_line
 from behavesim.base.version import __version__
 from behavesim.task import Direction, Objective, Split, Task, instances_made_anew, instances_of
 from behavesim.task.evaluated import EvaluatorTask
@@ -25,6 +26,8 @@ from behavesim.task.evaluated import EvaluatorTask
 DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
 """Keys of a provenance whose values must stay the same within a run, because scores or decisions depend on them."""
 
+LONGEST_UNIT = 40
+"""Most characters of an objective's unit that are read from a journal: it stands in one line with two scores."""
 OWN_TASK = "behavesim_task_"
 """The prefix of the module names under which task files are loaded."""
 
@@ -43,6 +46,7 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
         "score_source": task.score_source,
         "direction": task.objective.direction,
         "best_known": "" if task.objective.best_known is None else repr(task.objective.best_known),
+        "unit": task.objective.unit,
         "behavesim": __version__,
         "genai-prices": version("genai-prices"),
         "numpy": version("numpy"),
@@ -166,6 +170,7 @@ def recorded_objective(provenance: Mapping[str, str]) -> Objective:
     if direction not in get_args(Direction):
         raise JournalError(f"the journal says {direction!r} where it should say which scores are better")
     try:
-        return Objective(cast(Direction, direction), float(best_known) if best_known else None)
+        known = float(best_known) if best_known else None
+        return Objective(cast(Direction, direction), known, unit=one_line(provenance.get("unit", ""), LONGEST_UNIT))
     except ValueError:
         raise JournalError(f"the journal says {best_known!r} where the best known score should stand") from None

@@ -24,6 +24,8 @@ class Objective:
     """The best score known, from which gaps are measured; None if none is known."""
     source: str = ""
     """Where `best_known` is from, such as "optimal, by branch and cut"; empty if that is not said."""
+    unit: str = ""
+    """What scores are numbers of, such as "mean tour length"; screens show it. Empty if that is not said."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "direction", _AMERICAN.get(self.direction, self.direction))

@@ -65,8 +65,8 @@ def one_run_first(folder: Path) -> str:
 
 
 def unknown(folder: Path) -> str:
-    """The report of a run on a task whose best nobody knows."""
-    run = journalled(folder / "first", started(PROVENANCE | {"best_known": ""}), feasible(0, 5.0))
+    """The report of a run on a task that says its scores' unit, and whose best nobody knows."""
+    run = journalled(folder / "first", started(PROVENANCE | {"best_known": "", "unit": "length"}), feasible(0, 5.0))
     return seen_sections(run_screen.first_screen(replace(report(run), origin=ORIGIN), {}))
 
 
