@@ -131,7 +131,7 @@ def _server(module: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     with theirs:
         fd = theirs.fileno()
         return ours, subprocess.Popen(
-            [sys.executable, "-sP", __file__, str(fd), *LOADED[module]],
+            [sys.executable, "-sP", __file__, str(fd), module],
             stdin=DEVNULL,
             stdout=DEVNULL,
             pass_fds=[fd],
@@ -191,9 +191,20 @@ def _carry_out(order: dict[str, Any], status: int, *fds: int) -> None:
     runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
 
 
+def _share_zygotes() -> None:
+    """Let the zygotes of all forks of this process be forks, too, of one server."""
+    from behavesim.sandbox import connection
+    from tests import forks
+
+    forks._server("behavesim.sandbox.zygote")
+    connection.subprocess = forks  # type: ignore[assignment]
+
+
 if __name__ == "__main__":
-    for name in sys.argv[2:]:
+    for name in LOADED[sys.argv[2]]:
         import_module(name)
+    if sys.argv[2] == "behavesim":
+        _share_zygotes()
     gc.collect()
     gc.freeze()  # or a fork's first collection would touch, and so copy, all that is loaded
     serve(socket.socket(fileno=int(sys.argv[1])))
