@@ -94,7 +94,7 @@ def test_a_comparison_has_groups_and_tests() -> None:
     runs = [tried(made(method, seed, seed / 10), HeldOutMean(0.5, 0.25), HeldOutMean(0.5, 0.25))
             for method in ("eoh", "niche") for seed in range(2)]  # fmt: skip
     (entry,) = plain(json_document(comparison(runs)))["comparison"]
-    assert set(entry) == {"task", "instances", "score_source", "groups", "tests", "choice"}
+    assert set(entry) == {"task", "instances", "score_source", "groups", "tests", "choice", "verdicts"}
     assert set(entry["groups"][0]) == {
         "label", "method", "runs", "seeds", "asked", "budget", "unfinished", "metrics", "diversity_over_time",
     }  # fmt: skip
