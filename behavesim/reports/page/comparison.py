@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from behavesim.analysis.comparison import RunComparison, TaskComparison
 from behavesim.analysis.convergence import mean_convergence
 from behavesim.analysis.groups import RunGroup
+from behavesim.analysis.making import making
 from behavesim.analysis.metric import Metric
 from behavesim.analysis.report import UNMEASURED, attempted
 from behavesim.analysis.run import Run
@@ -19,6 +20,7 @@ from behavesim.analysis.shared_map import SharedMap, shared_map
 from behavesim.analysis.table import Table
 from behavesim.analysis.verdicts import SPOKEN, verdicts
 from behavesim.reports.comparison_tables import comparison_tables, family_names, remarks
+from behavesim.reports.summary_tables import runs_table
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,14 @@ class TableShown:
 
 
 @dataclass(frozen=True)
+class MadeShown:
+    """The commands that make a run again, one after the other (`Making.commands`), or why they are unknown."""
+
+    run: str
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ComparisonDocument:
     """A comparison as its page shows it. `notes` say what is left out, and why."""
 
@@ -93,6 +103,7 @@ class ComparisonDocument:
     home: str | None
     tasks: tuple[TaskShown, ...]
     tables: tuple[TableShown, ...]
+    made: tuple[MadeShown, ...]
     notes: tuple[str, ...]
 
     def json(self) -> str:
@@ -114,8 +125,16 @@ def comparison_document(found: RunComparison, runs: Sequence[Run], home: str | N
         notes += why
     labels = list(dict.fromkeys(group.label for group in found.groups))
     title = f"{', '.join(labels[:-1])} and {labels[-1]}" if 1 < len(labels) < 4 else f"{len(found.runs)} runs compared"
-    tables = tuple(_table(table) for table in comparison_tables(found))
-    return ComparisonDocument(title, home, tuple(tasks), tables, tuple(dict.fromkeys(notes)))
+    rows = runs_table([run.summary for run in found.runs])
+    tables = tuple(_table(table) for table in (*comparison_tables(found), replace(rows, title="the runs")))
+    made = tuple(MadeShown(run.folder.run, _commands(run)) for run in runs)
+    return ComparisonDocument(title, home, tuple(tasks), tables, made, tuple(dict.fromkeys(notes)))
+
+
+def _commands(run: Run) -> tuple[str, ...]:
+    """Return the commands that make the run again, or one line that says why they are unknown."""
+    made, why = attempted(lambda: making(run), None, "unknown")
+    return why if made is None else made.commands
 
 
 def _task(

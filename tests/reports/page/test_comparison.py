@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import expect
 
 from behavesim.analysis.comparison import RunComparison, comparison
+from behavesim.analysis.making import making
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
@@ -68,6 +69,8 @@ async def test_curves_dots_and_verdicts_are_those_of_the_runs(compared: RunCompa
         "niche and eoh are not told apart by best gap: p = 0.1, and 3 seeds each cannot show less than p = 0.1"
     ]
     assert shown["tables"][0]["title"] == "comparison on tsp: what was found"
+    assert [row[0][0] for row in shown["tables"][-1]["rows"]] == [run.folder.run for run in runs]
+    assert [each["commands"] for each in shown["made"]] == [list(making(run).commands) for run in runs]
 
 
 async def test_a_comparison_is_read_and_its_programs_opened(text: str, opened: Opened) -> None:

@@ -113,6 +113,12 @@ function drawAlone({ groups, map: { programs, far, alone } }) {
   ];
 }
 
+/** The commands that make each run again, with buttons that copy them. */
+function drawCommands(made) {
+  return h("details", {}, h("summary", {}, `The commands of ${counted(made.length, "run")}`), made.map(({ run, commands }) => [
+    h("h4", {}, run), commands.map((command) => h("div", { class: "command" }, h("code", {}, command), copyButton(command, `the command of ${run}`)))].flat()));
+}
+
 function drawTable({ title, caption, columns, rows }) {
   const cell = ([text, isBold], place) => h("td", { class: columns[place][1] ? "number" : null }, isBold ? h("strong", {}, text) : text);
   return h("div", { class: "told" }, h("h3", {}, title), tableOf(columns.map(([name, isNumber]) => heading(name, isNumber)), rows.map((row) => h("tr", {}, row.map(cell)))), caption ? h("p", { class: "note" }, caption) : "");

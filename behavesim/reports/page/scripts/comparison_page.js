@@ -7,7 +7,7 @@ let comparedFor = 0;
 
 function drawComparison() {
   comparedFor = room();
-  const { title, tasks, tables, notes, home } = found;
+  const { title, tasks, tables, made, notes, home } = found;
   const runs = new Set(tasks.flatMap(({ groups }) => groups.flatMap((group) => group.runs))).size;
   document.getElementById("head").replaceChildren(h("h1", {}, title), themeButton(), h("p", { class: "what" }, `${counted(runs, "run")} on ${tasks.map(({ name }) => name).join(", ")}`));
   const sections = tasks.length === 0 ? [h("section", { id: "nothing" }, nothing("There is nothing to compare: choose two runs or more on one task, with different settings or seeds."))] : [];
@@ -24,6 +24,8 @@ function drawComparison() {
     sections.push(h("section", { id: "tables", "aria-labelledby": "tables-title" }, h("h2", { id: "tables-title" }, "Tables"), tables.map(drawTable)));
     links.push(h("a", { href: "#tables" }, "Tables"));
   }
+  sections.push(h("section", { id: "making", "aria-labelledby": "making-title" }, h("h2", { id: "making-title" }, "How the runs were made"), drawCommands(made)));
+  links.push(h("a", { href: "#making" }, "How the runs were made"));
   document.getElementById("contents").replaceChildren(...links);
   document.getElementById("main").replaceChildren(...notes.map((note) => h("p", { class: "note" }, `${note[0].toUpperCase()}${note.slice(1)}.`)), ...sections);
 }

@@ -33,7 +33,7 @@ function drawMap({ map, summary, objective }) {
   const drawn = plotted({
     width: room(), height: Math.min(600, room()), inset: 24, margin: 4,
     x: { axis: null }, y: { axis: null }, aspectRatio: 1,
-    color: { type: "linear", scheme: "viridis", domain: [1, places.length], reverse: true, legend: true, label: "rank among these programs: yellow is the best", tickFormat: "d", ticks: wholeTicks(1, places.length).length },
+    color: { type: "linear", scheme: "viridis", domain: [1, places.length], reverse: true, legend: true, label: "rank among these programs: yellow is the best", tickFormat: "d", ticks: Math.min(5, places.length) },
     symbol: { type: "identity" },
     marks: [
       Plot.dot(marks, { x: "x", y: "y", r: 11, symbol: "symbol", stroke: "var(--ink)", strokeWidth: 1.75 }),

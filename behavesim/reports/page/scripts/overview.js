@@ -22,6 +22,7 @@ function drawSummary(found) {
   const sense = objective.direction === "minimise" ? "lower is better" : "higher is better";
   const known = objective.best_known === null ? "no best is known" : `best known ${score(objective.best_known)}`;
   const rejected = d3.sum(Object.values(summary.rejected));
+  const open = summary.asked - summary.feasible - rejected;
   const none = summary.state === "finished" ? "none" : "none yet";
   const spent = [estimated?.cost_usd != null && `with estimates ${dollars(estimated.cost_usd)}`, summary.unanswered > 0 && `${count(summary.unanswered)} unanswered`];
   const asks = tokens.prompt !== 0 || tokens.completion !== 0;
@@ -31,7 +32,7 @@ function drawSummary(found) {
       best && objective.best_known !== null && figure("gap to the best known", percent(best.gap), `ten best: ${percent(summary.top10_gap)}`),
       template && figure("better than the template", summary.gain > 0 ? betterBy(summary) : none, `template ${score(template.score)}`, summary.gain < 0 && `best candidate ${betterBy(summary)} worse`),
       unseenFigure(found),
-      figure("candidates", count(summary.asked), `of ${count(Math.max(budget, summary.asked))}`, `${count(summary.feasible)} feasible, ${count(rejected)} rejected`),
+      figure("candidates", count(summary.asked), `of ${count(Math.max(budget, summary.asked))}`, `${count(summary.feasible)} feasible, ${count(rejected)} rejected${open ? `, ${count(open)} open` : ""}`),
       figure("different behaviours", count(distinct.behaviours), `in ${count(distinct.programs)} different programs`),
       recommended && figure("recommended", score(recommended.score), opener(recommended.candidate), `${score(recommended.validation_score)} on validation instances`),
       asks && figure("tokens", tokens.prompt === null ? "unknown" : count(tokens.prompt + tokens.completion), tokens.prompt !== null && inAndOut(tokens), estimated && `with estimates ${inAndOut(estimated)}`),
@@ -57,7 +58,7 @@ function drawTop({ top, candidates }) {
     const more = each.programs > 1 ? ` · ${each.programs} programs with this behaviour` : "";
     return h("li", {}, h("details", { toggle: fill },
       h("summary", {}, h("span", {}, rank + 1), h("strong", { class: "number" }, format(each.score)),
-        h("span", { class: "number" }, percent(each.gap)),
+        h("span", { class: "number" }, each.gap === null ? "" : percent(each.gap)),
         h("span", { class: "note" }, `candidate ${each.candidate} · ${origin(cellsOf(each.candidate))}${more}`)),
       body));
   };
