@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import behavesim as bs
 from behavesim.programs import extract as extracting
@@ -34,7 +34,8 @@ def pytest_configure() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    settings.register_profile("same", derandomize=True, deadline=None)
+    patient = [HealthCheck.too_slow]  # it goes by the clock, which a busy machine lets run
+    settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=patient)
     settings.load_profile("same")
 
 

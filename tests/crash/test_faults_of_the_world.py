@@ -47,7 +47,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 async def test_a_full_disk_stops_a_run_that_goes_on_once_there_is_room(disk: Disk, calm: Subject) -> None:
-    disk.mount("size=600k")
+    disk.mount("size=400k")
     subject = Subject(disk.path / "run", CALM)
     stopped = await subject.finish()
     assert stopped.code == 1
