@@ -62,7 +62,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class TaskShown:
-    """One task and its instances. `by_gap` is whether curves are gaps, else they are scores.
+    """One task and its instances. `by_gap` is whether curves are gaps, else they are scores in `unit`.
 
     `template` is the template's gap or score, None if it is unknown. `dots` is None if no run has a value of the metric
     of which the verdicts speak.
@@ -71,6 +71,7 @@ class TaskShown:
     name: str
     groups: tuple[GroupShown, ...]
     by_gap: bool
+    unit: str
     template: float | None
     dots: Measured | None
     verdicts: tuple[str, ...]
@@ -151,6 +152,7 @@ def _task(
         name=name,
         groups=tuple(_group(group, by_gap, metric) for group in groups),
         by_gap=by_gap,
+        unit=groups[0].runs[0].summary.unit,
         template=_worth(template, by_gap),
         dots=None if metric is None else Measured(metric.column.heading, metric.unit.symbol == "%"),
         verdicts=tuple(each.sentence for each in verdicts(found) if each.family == task.family),

@@ -10,7 +10,7 @@ const seeds = (runs) => counted(runs, "seed");
 /** The number of a curve, or of a dot, as text: fractions in per cent. */
 const worthText = (isFraction) => (value) => (isFraction ? percent(value) : score(value));
 
-function drawCurves({ groups, by_gap: byGap, template }) {
+function drawCurves({ groups, by_gap: byGap, unit, template }) {
   const scale = byGap ? 100 : 1;
   const points = groups.flatMap(({ curve, runs }, group) => curve.map((at) => ({ ...at, group, seeds: runs.length })));
   if (!points.length) return [nothing("No group has a feasible program in all of its runs.")];
@@ -30,7 +30,7 @@ function drawCurves({ groups, by_gap: byGap, template }) {
   return [chart(`Mean best so far over ${asked} candidates, in the end ${ended}`, {
     height: 340, marginLeft: 56, marginRight: 24, marginBottom: 44,
     x: { label: "candidates", domain: [0, asked], ticks: wholeTicks(0, asked), tickFormat: count },
-    y: { label: byGap ? "mean gap of the best so far, %" : "mean score of the best so far", grid: true, domain: [scale * (ends[0] - margin), scale * (ends[1] + margin)] },
+    y: { label: byGap ? "mean gap of the best so far, %" : `mean ${scoreTitle({ unit })} of the best so far`, grid: true, domain: [scale * (ends[0] - margin), scale * (ends[1] + margin)] },
     marks: [
       Plot.areaY(bands, { x: "asked", y1: (at) => scale * at.low, y2: (at) => scale * at.high, z: "group", fill: (at) => colourOf(at.group), fillOpacity: 0.18, clip: true }),
       !isNear ? null : Plot.ruleY([scale * template], { stroke: "var(--ink)", strokeWidth: 1.25, strokeDasharray: "2 3", clip: true }),

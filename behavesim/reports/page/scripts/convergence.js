@@ -34,7 +34,7 @@ function drawConvergence({ convergence, improvements, candidates, objective, sum
   const drawn = {
     height: 340, marginLeft: 56, marginRight: 24, marginBottom: 44,
     x: { label: "candidates", domain: [0, asked], ticks: wholeTicks(0, asked), tickFormat: count },
-    y: { label: byGap ? "gap to the best known, %" : "score", grid: true, domain },
+    y: { label: byGap ? "gap to the best known, %" : scoreTitle(objective), grid: true, domain },
     marks: [
       Plot.dot(some.filter(isInside), { x: "asked", y: worth, r: 2, fill: "var(--faint)", fillOpacity: 0.6 }),
       Plot.vector(some.filter((each) => !isInside(each)), { x: "asked", y: edge, shape: "spike", anchor: "end", length: 8, r: 2, rotate: isLess ? 0 : 180, stroke: "var(--faint)", strokeOpacity: 0.6, fill: "none" }),

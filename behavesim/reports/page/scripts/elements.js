@@ -24,6 +24,9 @@ const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s
 /** A score as text with six significant digits; a dash if it is unknown. */
 const score = (value) => (value === null ? UNKNOWN : String(Number(value.toPrecision(6))));
 
+/** What an axis of scores is called: with the unit if the task says it. */
+const scoreTitle = ({ unit }) => (unit ? `score (${unit})` : "score");
+
 /** A metric as text: a number like a score, a word such as "nan" as it is, nothing where it was not told. */
 const inWords = (value) => (typeof value === "number" ? score(value) : value ?? "");
 

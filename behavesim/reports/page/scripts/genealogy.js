@@ -24,13 +24,13 @@ function genealogy(found) {
   const ties = people.flatMap((child) => [...new Set(child.parents)].filter((parent) => isIn.has(parent)).map((parent) => ({ from: isIn.get(parent), to: child })));
   const isLess = byGap || found.objective.direction === "minimise";
   const domain = scoreDomain(people.map(worth), summary.template && worth(summary.template), null, isLess);
-  const last = d3.max(people, (each) => each.candidate);
-  const ticks = wholeTicks(0, last).filter((tick) => !isIn.has(TEMPLATE) || tick > last / 10); // the template takes the place of 0
+  const [first, last] = d3.extent(people, (each) => each.candidate);
+  const ticks = wholeTicks(Math.max(0, first), last).filter((tick) => !isIn.has(TEMPLATE) || tick > last / 10); // the template takes the place of 0
   const at = { x: "candidate", y: worth };
   const drawn = plotted({
     width: room(), height: 320, marginLeft: 56, marginRight: 24, marginTop: 30, marginBottom: 44, inset: 10,
     x: { label: "candidate", ticks: isIn.has(TEMPLATE) ? [TEMPLATE, ...ticks] : ticks, tickFormat: (value) => (value === TEMPLATE ? "template" : count(value)) },
-    y: { label: byGap ? "gap to the best known, %" : "score", grid: true, domain, clamp: true },
+    y: { label: byGap ? "gap to the best known, %" : scoreTitle(found.objective), grid: true, domain, clamp: true },
     marks: [
       Plot.link(ties, { x1: (tie) => tie.from.candidate, y1: (tie) => worth(tie.from), x2: (tie) => tie.to.candidate, y2: (tie) => worth(tie.to), stroke: "var(--faint)", strokeOpacity: 0.6, strokeWidth: 1.25 }),
       Plot.dot(people.slice(1), { ...at, r: 5, fill: "var(--best)", stroke: "var(--paper)", sort: null }),

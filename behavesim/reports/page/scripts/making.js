@@ -25,7 +25,7 @@ function drawMaking({ made, summary, objective }) {
   return [
     ...made.commands.map((command) => h("div", { class: "command" }, h("code", {}, command), copyButton(command, "the command"))),
     facts([
-      ["task", `${summary.task}: ${objective.direction} the score${known}`],
+      ["task", `${summary.task}: ${objective.direction} the ${scoreTitle(objective)}${known}`],
       ["begun", moment(made.began_at)],
       [summary.state === "running" ? "last event" : "ended", `${moment(made.last_at)}, after ${duration(summary.seconds)} of activity`],
       ["versions", versions],

@@ -107,7 +107,7 @@ function metricsChart() {
     isLessScore = found.objective.direction === "minimise";
     const isDrawn = (value, place) => typeof value === "number" && candidates.status[place] === "feasible";
     const told = found.metrics.filter(({ values }) => values.some(isDrawn)).map(({ name, values }) => [`metric:${name}`, { title: name, values }]);
-    known = new Map([["score", { title: "score", values: candidates.score }], ...told, ["cpu_s", { title: "CPU time (s)", values: candidates.cpu_s }]]);
+    known = new Map([["score", { title: scoreTitle(found.objective), values: candidates.score }], ...told, ["cpu_s", { title: "CPU time (s)", values: candidates.cpu_s }]]);
     // a metric that only repeats the score, such as `combined_score`, says nothing beside it
     const other = told.find(([, { values }]) => values.some((value, place) => isDrawn(value, place) && value !== candidates.score[place]));
     if (!known.has(chosen.x)) chosen.x = other ? other[0] : "cpu_s";
