@@ -2,9 +2,14 @@
 
 `python -m benchmarks.scale [--workers 10 100 1000] [--candidates 5000]` prints a line for each number of workers:
 candidates a second, the share of the workers' time that is used, CPU milliseconds of the searching process for a
-candidate, how many of them the same search takes with a judge that does nothing, bytes on the wire, and memory. A
-process of its own plays the scheduler and the workers, of one place each. A program takes `--seconds` there. What comes
-back is a frame of random tours of TSP, which is decoded and scored as always. The window is 4 for each worker.
+candidate, how many of them are spent in the event loop, in the thread of the journal and in the threads that read
+replies and compare, how many the same search takes with a judge that does nothing, kilobytes on the wire, and memory.
+
+Then it resumes the last of these runs for ten candidates and reports on it, and prints what that took. So
+`--workers 100 --candidates 100000` shows a long run (7 minutes on a quiet machine).
+
+A process of its own plays the scheduler and the workers, of one place each. A program takes `--seconds` there. What
+comes back is a frame of random tours of TSP, which is decoded and scored as always. The window is 4 for each worker.
 """
 
 from __future__ import annotations
@@ -12,11 +17,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import resource
+import subprocess
 import sys
 import tempfile
+import threading
 import time
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -34,15 +42,18 @@ from behavesim.cluster.facts import facts
 from behavesim.cluster.messages import BEAT_S
 from behavesim.cluster.pool import Cluster
 from behavesim.cluster.wire import HANDSHAKE, SMALL, Line, LineLost
+from behavesim.engine.admission import run_provenance
 from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
 from behavesim.engine.settings import settings_from_person
 from behavesim.sandbox import Limits, SandboxJudge
 from behavesim.sandbox.frames import decode, encode_solutions
 from behavesim.sandbox.judge import verdict_on
-from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Reply, RunStarted
+from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Reply, RunResumed, RunStarted
 from behavesim.state.protocols import Judge, Solved
+from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events
 from behavesim.task import Task, TaskReference, instances_of
 from behavesim.task.verdict import Failure, Verdict
 
@@ -156,30 +167,41 @@ class Idle:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a search took: wall-clock and CPU seconds of this process, and its peak memory in MB."""
+    """What a search took: seconds by the clock, CPU seconds as `threads` has them, and peak memory in MB."""
 
     wall_s: float
-    cpu_s: float
+    threads: dict[str, float]
     memory_mb: float
 
 
-async def searched(task: Task, judge: Judge, method: str, candidates: int, window: int) -> Measured:
+def threads() -> dict[str, float]:
+    """Return the CPU seconds that the loop, the journal's thread and the others of this process have taken."""
+    took = {"loop": 0.0, "journal": 0.0, "others": 0.0}
+    for thread in threading.enumerate():
+        clock = time.pthread_getcpuclockid(thread.ident or 0)
+        name = "others" if "Pool" in thread.name else "journal"  # a pool of threads has a name of its own
+        took["loop" if thread is threading.main_thread() else name] += time.clock_gettime(clock)
+    return took
+
+
+async def searched(folder: RunFolder, task: Task, judge: Judge, method: str, candidates: int, window: int) -> Measured:
     """Search with a judge and replies that cost nothing, and return what that took."""
     given = {"task": "tsp", "method": method, "budget": candidates, "window": window, "recommend": False}
     settings = settings_from_person(given, task=task)
     caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
-    with tempfile.TemporaryDirectory() as folder:
-        async with SqliteJournal(Path(folder) / "run.db") as journal:
-            search = wired(settings, task, Numbered(task.template), judge, journal, caps)
-            verdict = await judge.evaluate(task.template)
-            assert isinstance(verdict, Verdict), verdict
-            template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
-            for event in (RunStarted(settings.flat(), {"direction": "minimise"}, "none"), template):
-                await journal.append([event])
-                search.fold(event)
-            wall, cpu = time.perf_counter(), time.process_time()
-            await search.run()
-            took = time.perf_counter() - wall, time.process_time() - cpu
+    folder.path.mkdir(parents=True)
+    folder.write_settings(settings.flat())
+    async with SqliteJournal(folder.journal) as journal:
+        search = wired(settings, task, Numbered(task.template), judge, journal, caps)
+        verdict = await judge.evaluate(task.template)
+        assert isinstance(verdict, Verdict), verdict
+        template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
+        for event in (RunStarted(settings.flat(), run_provenance(settings, task), "strong+"), template):
+            await journal.append([event])
+            search.fold(event)
+        wall, before = time.perf_counter(), threads()
+        await search.run()
+        took = time.perf_counter() - wall, {name: cpu_s - before[name] for name, cpu_s in threads().items()}
     return Measured(*took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
 
 
@@ -195,22 +217,47 @@ async def players(workers: int, seconds: float, sent: list[int]) -> AsyncIterato
     await process.wait()
 
 
-async def measure(workers: int, seconds: float, candidates: int, method: str) -> None:
-    """Print the line of so many workers."""
+async def measure(folder: RunFolder, workers: int, seconds: float, candidates: int, method: str) -> None:
+    """Print the line of so many workers, whose run is in the folder afterwards."""
     task, bytes_sent = TaskReference("tsp").load(), []
     window = 4 * workers
     async with players(workers, seconds, bytes_sent) as address:
         cluster = Cluster(address, True, False, on_stderr, Heartbeat(), window)
         async with cluster.functions("tsp", task, "search", Limits()) as pool:
-            found = await searched(task, SandboxJudge(task, "search", pool), method, candidates, window)
-    alone = await searched(task, Idle(task), method, candidates, window)
+            found = await searched(folder, task, SandboxJudge(task, "search", pool), method, candidates, window)
+    with tempfile.TemporaryDirectory() as other:
+        alone = await searched(RunFolder(Path(other) / "alone"), task, Idle(task), method, candidates, window)
     used = candidates * seconds / (found.wall_s * workers)
-    each = [1e3 * took.cpu_s / candidates for took in (found, alone)]
+    each = {name: 1e3 * cpu_s / candidates for name, cpu_s in found.threads.items()}
     print(
-        f"{workers:7} {candidates / found.wall_s:12.0f} {100 * used:7.0f} % {each[0]:12.2f} {each[1]:14.2f} "
-        f"{sum(bytes_sent) / candidates / 1e3:14.1f} {found.memory_mb:9.0f}",
+        f"{workers:7} {candidates / found.wall_s:12.0f} {100 * used:7.0f} % {sum(each.values()):12.2f} "
+        f"{each['loop']:6.2f} {each['journal']:8.2f} {each['others']:7.2f} "
+        f"{1e3 * sum(alone.threads.values()) / candidates:11.2f} {sum(bytes_sent) / candidates / 1e3:14.1f} "
+        f"{found.memory_mb:5.0f}",
         flush=True,
     )
+
+
+def afterwards(folder: RunFolder, candidates: int) -> None:
+    """Resume the run for ten more candidates and report on it; print what each takes."""
+    print(f"the journal of {candidates} candidates has {folder.journal.stat().st_size / 1e6:.0f} MB")
+    begun, cpu_s, memory_mb = commanded("resume", folder, "--budget", str(candidates + 10))
+    ready = next(at for _, at, _ in read_events(folder.journal, only=(RunResumed,)))
+    print(f"resume: goes on after {ready - begun:.1f} s; with its end {cpu_s:.1f} CPU s, {memory_mb:.0f} MB")
+    for options in ((), ("--full",), ("--json",)):
+        _, cpu_s, memory_mb = commanded("report", folder, *options)
+        print(f"{' '.join(('report', *options))}: {cpu_s:.1f} CPU s, {memory_mb:.0f} MB")
+
+
+def commanded(command: str, folder: RunFolder, *options: str) -> tuple[float, float, float]:
+    """Run a command on the run; return when it began, its CPU seconds, and its peak memory in MB."""
+    words = ["-c", "from behavesim_cli.app import main; main()", command, folder.run, *options]
+    begun = time.time()
+    with subprocess.Popen([sys.executable, *words, "--runs-dir", folder.path.parent], stdout=DEVNULL) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, command
+    return begun, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3
 
 
 def main() -> None:
@@ -224,13 +271,15 @@ def main() -> None:
     given = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, tempfile.TemporaryDirectory() as runs:
         if given.play:
             runner.run(play(int(given.play[0]), float(given.play[1])))
             return
-        print("workers candidates/s workers used  CPU ms each  without cluster  kB on the wire  MB memory")
+        print("workers candidates/s workers used  CPU ms each   loop  journal  others  no cluster  kB on the wire   MB")
         for workers in given.workers:
-            runner.run(measure(workers, given.seconds, given.candidates, given.method))
+            folder = RunFolder(Path(runs) / f"of-{workers}")
+            runner.run(measure(folder, workers, given.seconds, given.candidates, given.method))
+        afterwards(folder, given.candidates)
 
 
 if __name__ == "__main__":
