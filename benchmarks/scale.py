@@ -179,7 +179,7 @@ def threads() -> dict[str, float]:
     took = {"loop": 0.0, "journal": 0.0, "others": 0.0}
     for thread in threading.enumerate():
         clock = time.pthread_getcpuclockid(thread.ident or 0)
-        name = "others" if "Pool" in thread.name else "journal"  # a pool of threads has a name of its own
+        name = "journal" if "connection" in thread.name else "others"  # as aiosqlite calls its thread
         took["loop" if thread is threading.main_thread() else name] += time.clock_gettime(clock)
     return took
 

@@ -76,6 +76,7 @@ class ClusterRunner:
         self._changed = asyncio.Event()  # set when workers have come, gone or been refused, or the scheduler was lost
         self._rated = (self._clock(), 0, 0.0)  # time of the clock, programs done by then, and their rate before
         self._told = ""  # what a person was told last of the workers that serve
+        self._lost = 0  # workers that were lost since the last question to the scheduler
         self._looks_without = 0  # questions to the scheduler since a worker served
         self.dealer = Dealer(self._leave_out)
 
@@ -197,7 +198,7 @@ class ClusterRunner:
                 self._leave_out(name, f"worker {name} is left out, nothing of this was accepted: {error}")
             except LineLost as error:
                 if str(error) != said:
-                    self._tell(f"worker {name} was lost: {error}")
+                    self._tell_lost(name, error)
                 said = str(error)
             self._beginning.discard(address)
             self._changed.set()
@@ -240,8 +241,18 @@ class ClusterRunner:
             if self._listed.get(address) == name and task is not asyncio.current_task():
                 task.cancel()
 
+    def _tell_lost(self, name: str, why: LineLost) -> None:
+        """Tell a person that a worker was lost; of many that are lost between two looks, only the first are named."""
+        self._told = ""  # if it serves again, that is told
+        self._lost += 1
+        if self._lost <= MOST_NAMED:
+            self._tell(f"worker {name} was lost: {why}")
+
     def _tell_size(self) -> None:
         """Tell a person which workers serve, if that changed, and once if none did for a while."""
+        if (more := self._lost - MOST_NAMED) > 0:
+            self._tell(f"worker losses: {more} more at the same time")
+        self._lost = 0
         self._looks_without = 0 if self.dealer.links else self._looks_without + 1
         if self.dealer.links and (said := _serving(self.dealer.links)) != self._told:
             self._tell(said)

@@ -209,6 +209,24 @@ async def test_a_worker_that_ends_with_whatever_it_gets_is_left_out() -> None:
     assert any(text.startswith("worker 0 is left out, it fails with whatever it gets") for text in told)
 
 
+async def test_of_many_workers_that_are_lost_together_the_first_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "MOST_NAMED", 2)
+    goes = asyncio.Event()
+
+    async def going(fake: Fake) -> None:
+        await goes.wait()
+        await fake.close()
+
+    told: list[str] = []
+    async with scheduler_of(ready(honest), *[ready(going)] * 4) as scheduler, on(scheduler, told):
+        goes.set()
+        while not any("more at the same time" in text for text in told):
+            await asyncio.sleep(0.01)
+    assert told[0] == "the cluster: 5 workers, 5 places, isolation strong+ (0, 1 and 3 more)"
+    assert sum("was lost: its connection was closed" in text for text in told) == 2
+    assert "worker losses: 2 more at the same time" in told
+
+
 async def test_a_program_that_three_workers_are_lost_with_stops_the_run() -> None:
     async def dying(fake: Fake) -> None:
         await fake.jobs()
