@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from behavesim.analysis.comparison import RunComparison
 from behavesim.analysis.verdicts import verdicts
-from behavesim.base.text import wrapped
 from behavesim.reports.comparison_tables import comparison_tables, family_names
 from behavesim.reports.next_steps import command_lines, next_steps_of_several
 from behavesim.reports.sections import Section, named_sections, of_tables
 from behavesim.reports.summary_tables import DISPENSABLE, runs_table
-from behavesim.reports.terminal import show_lines, show_rows, width
+from behavesim.reports.terminal import show_lines, show_rows, show_sentences, width
 from behavesim.store.folder import RunFolder
 
 COMPARISON_SECTIONS = (
@@ -43,8 +42,4 @@ def _verdicts(found: RunComparison) -> list[Section]:
     names = family_names(found.tasks)
     on = {} if len(names) < 2 else {task.family: f"{name}: " for task, name in zip(found.tasks, names, strict=True)}
     said = [f"{on.get(each.family, '')}{each.sentence}" for each in verdicts(found)]
-
-    def show() -> None:
-        show_lines("", (wrapped(line, width()) for line in said))
-
-    return [Section("verdicts", "what the tests say", show)] if said else []
+    return [Section("verdicts", "what the tests say", lambda: show_sentences(said))] if said else []

@@ -17,7 +17,7 @@ from rich.table import Table as Drawing
 from rich.text import Text
 
 from behavesim.analysis.table import Estimate, Table
-from behavesim.base.text import printable
+from behavesim.base.text import printable, wrapped
 
 Item = TypeVar("Item")
 
@@ -105,6 +105,12 @@ def show_lines(title: str, lines: Iterable[str]) -> None:
         console.print(Text(title, style="bold"))
     for line in lines:
         console.print(Text(line), soft_wrap=True)
+
+
+def show_sentences(sentences: Iterable[str]) -> None:
+    """Print sentences on stdout, each on a line of its own; a terminal's are wrapped between words."""
+    across = width() if screen().is_terminal else UNBOUNDED
+    show_lines("", (wrapped(each, across) for each in sentences))
 
 
 def show_heading(text: str) -> None:

@@ -92,6 +92,13 @@ def test_where_nothing_is_feasible_the_template_is_all_there_is() -> None:
     assert rows(replace(DONE, best=None, gain=None))["template"] == "2, gap 100.00 %"
 
 
+def test_a_list_shortens_what_would_take_all_the_room() -> None:
+    failure = "the endpoint refused the request, and said much about why"
+    failed = replace(DONE, state="failed", failure=failure, method="/home/ada/methods/own.py")
+    (row,) = runs_table([failed]).rows
+    assert row[1:4] == ("failed: the endpoint refused th…", "tsp", "own")
+
+
 def test_a_recommended_template_is_called_so() -> None:
     found = rows(replace(DONE, recommended=RecommendedProgram(-1, 2.0, None, 3.25)))
     assert found["recommended"] == "2 (the template), on validation instances 3.25"

@@ -134,6 +134,29 @@ def test_no_number_is_broken_where_a_column_of_words_can_give_way() -> None:
     assert [shown.get().count(number) for number in ("-6.01334e-07", "-1.43098e+12", "-3.08618e+14")] == [5, 5, 5]
 
 
+def test_a_name_too_long_for_a_terminal_is_shortened_in_its_middle(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    table = Table("t", "", (Column("run"), GAP), (("study/funsearch+behavesim-tsp-seed-7", 0.5),))
+    show_rows(table, ())
+    assert "study/funsearch+…vesim-tsp-seed-7  50.00" in capsys.readouterr().out
+    monkeypatch.delenv("FORCE_COLOR")
+    show_rows(table, ())
+    assert table.rows[0][0] in capsys.readouterr().out.split()
+
+
+def test_in_a_pipe_each_row_is_a_line_as_wide_as_its_content(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show([replace(WIDE, columns=tuple(replace(each, title=f"{each.name} of each group") for each in WIDE.columns))])
+    title, heading, rule, *rows = capsys.readouterr().out.splitlines()
+    assert (title, [row.split()[0] for row in rows]) == ("groups", ["a", "b"])
+    assert len(heading) == len(rule) > 80 and rule.count("─") > 80
+
+
 def test_a_table_with_many_rows_is_parted_and_not_turned() -> None:
     long = replace(WIDE, rows=WIDE.rows * 4)
     assert all(part.columns[0].header == "group" for part in fitting(long, Console(width=40)))
