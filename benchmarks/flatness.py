@@ -77,7 +77,7 @@ class NullProposer:
 class NullJudge:
     """Judges at once: scores and permutations as trajectories, both drawn with the program's `weight` as the seed."""
 
-    async def evaluate(self, source: str) -> Verdict:
+    async def evaluate(self, source: str, *_: object) -> Verdict:
         """Return the verdict; raises IndexError if the source has no line `weight = NUMBER`."""
         number = int(re.findall(r"weight = (\d+)", source)[0])
         rng = np.random.default_rng(number)

@@ -49,7 +49,7 @@ class Numbered:
 class Judge(NullJudge):
     """Gives made-up verdicts, also on a template without `weight`, as if its weight were 0."""
 
-    async def evaluate(self, source: str) -> Verdict:
+    async def evaluate(self, source: str, *_: object) -> Verdict:
         """Return the verdict."""
         return await super().evaluate(source if "weight = " in source else "weight = 0")
 

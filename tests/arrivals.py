@@ -41,7 +41,7 @@ class TwinsProposer(ToyProposer):
 class TellingJudge(ToyJudge):
     """Judges as the toy does but rejects more; its message shows names, lines and an address that changes each time."""
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
+    async def evaluate(self, source: str, *_: object) -> Verdict | Failure:
         """The verdict; its CPU time follows from the text."""
         verdict = await super().evaluate(source)
         if isinstance(verdict, Failure) or verdict.scores[0] < 3:

@@ -30,7 +30,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
 from behavesim.engine import judging
 from behavesim.sandbox import Limits
-from behavesim.state.events import STORED_AS, Evaluated, Event
+from behavesim.state.events import STORED_AS, Evaluated, Event, PutOff, Responded
 from behavesim.store.codec import NAMES, decode, encode
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
@@ -46,7 +46,10 @@ UNKNOWABLE: Mapping[str, Sequence[str]] = {
         r"NoteReceived reply\..*",
     ],
     "how long a program took": [r"(Evaluated|Rejected) cpu_s"],
-    "that a program ran out of time or memory, and what was said of it": [r"Rejected (reason|message)"],
+    "that a program ran out of time or memory, or was put off, and what was said of it": [
+        r"Rejected (reason|message)",
+        r"PutOff .*",
+    ],
     "what the clock said within a period": [r"ClockRead active_s"],
     "what a person's program is called, and from when on it waited": [r"Injected (name|not_before)"],
     "with what and where the run was made": [
@@ -118,7 +121,7 @@ class Judges:
         judge, verdicts = self.known[key], self.verdicts
 
         class Remembering:
-            async def evaluate(self, source: str) -> Verdict | Failure:
+            async def evaluate(self, source: str, *_: object) -> Verdict | Failure:
                 if (*key, source) not in verdicts:
                     verdicts[*key, source] = await judge.evaluate(source)
                 return verdicts[*key, source]
@@ -145,7 +148,15 @@ async def runs(folder: Path) -> list[RunFolder]:
     ):
         ended = await carried_out(*arguments, *here)
         assert ended.code == 0, ended.stderr
-    return [RunFolder(folder / name) for name in ("plain", "forked", "noted")]
+    return [RunFolder(folder / name) for name in ("plain", "forked")] + [await put_off(RunFolder(folder / "noted"))]
+
+
+async def put_off(run: RunFolder) -> RunFolder:
+    """A copy of a run in which the machine was busy when the first program came."""
+    events = [event for _, _, event in read_events(run.journal)]
+    at = next(k for k, event in enumerate(events) if isinstance(event, Responded))
+    busy = PutOff(events[at].candidate, "clock", "its time by the clock was over")
+    return await written([*events[: at + 1], busy, *events[at + 1 :]], run, run.path.with_name("busy"))
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -37,7 +37,7 @@ from behavesim.state.events import (
     RunStarted,
 )
 from behavesim.state.members import OpenCandidate
-from behavesim.state.protocols import Judge
+from behavesim.state.protocols import Judge, Postponed, unnoticed
 from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
@@ -222,13 +222,13 @@ class SalvagedJudge:
         self._judge = judge
         self._verdicts = verdicts
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
         """Return the saved verdict on the program `source`, or run it in the sandbox if there is none.
 
         Raises SandboxError if the sandbox fails.
         """
         known = self._verdicts.get(source)
-        return known if known is not None else await self._judge.evaluate(source)
+        return known if known is not None else await self._judge.evaluate(source, postponed)
 
 
 class SalvagedMethod(Method[Any]):

@@ -51,9 +51,9 @@ class Dealer:
         """The number of programs that the workers can run at once."""
         return sum(link.places for link in self.links)
 
-    def put(self, source: str, question: bytes) -> Job:
-        """Return a new program to be run, which has been dealt out if there is room."""
-        job = Job(next(self._numbers), source, question, asyncio.get_running_loop().create_future())
+    def put(self, source: str, question: bytes, alone: bool = False) -> Job:
+        """Return a new program to be run, `alone` on its worker or not; it has been dealt out if there is room."""
+        job = Job(next(self._numbers), source, question, alone, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         if len(self._waiting) == 1:  # otherwise nobody has room for the first one
             self._deal()

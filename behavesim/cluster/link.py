@@ -34,7 +34,7 @@ class Refused(UsageError):
 
 @dataclass(eq=False)
 class Job:
-    """A program to be run, or one call of it.
+    """A program to be run, or one call of it; `alone` is whether no other may run on the worker meanwhile.
 
     `lost` is how often a worker was lost or failed while it ran there, `had_by` the names of all workers that had it.
     """
@@ -42,6 +42,7 @@ class Job:
     number: int
     source: str
     question: bytes
+    alone: bool
     done: asyncio.Future[Ran]
     lost: int = 0
     had_by: set[str] = field(default_factory=set)
@@ -117,7 +118,7 @@ class Link:
             await self._woken.wait()
             self._woken.clear()
             (jobs, self._unsent), (cancelled, self._cancelled) = (self._unsent, []), (self._cancelled, [])
-            run = [[job.number, job.source, job.question] for job in jobs if job.number in self.held]
+            run = [[job.number, job.source, job.question, job.alone] for job in jobs if job.number in self.held]
             await self.line.send({"run": run, "cancel": cancelled})
 
     async def _receive(self) -> None:

@@ -2,16 +2,15 @@
 
 The daemon opens with an `Order`. The worker answers {"facts": …}. Where the daemon accepts them, it sends the task's
 files: {"file": [path, piece]} for each piece, then {"file": null}. The worker answers {"ready": [isolation, notes,
-places]} or {"refused": text}. Then the daemon sends {"run": [[job, source, question], …]} and {"cancel": [job, …]}, and
-the worker {"ran": [[job, ending, frame, program's ending], …]} and {"failed": [[job, text], …]}. All the time the
-worker sends {"beat": 1}, so that its silence means something. The daemon believes nothing that a worker sends: see
+places]} or {"refused": text}. Then the daemon sends {"run": [[job, source, question, alone], …]} and {"cancel": [job,
+…]}, and the worker {"ran": [[job, ending, frame, program's ending], …]} and {"failed": [[job, text], …]}. All the time
+the worker sends {"beat": 1}, so that its silence means something. The daemon believes nothing that a worker sends: see
 `results_of`.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -28,7 +27,7 @@ BEAT_S = 2.0
 """Seconds between two signs of life of a worker."""
 ENOUGH = 1 << 22
 """Bytes of results after which a worker begins another message."""
-KILLED = ("", "cpu", "wall", "memory", "processes", "files")
+KILLED = ("", "cpu", "wall", "waited", "memory", "processes", "files")
 """Why a worker may have killed a program's process, besides our asking."""
 _LONGEST_S = 1e9
 
@@ -69,7 +68,8 @@ def as_values(job: int, ran: Ran) -> list[Any]:
 
 
 def _ending_values(ending: Ending) -> list[Any]:
-    return [ending.status, ending.killed, ending.cpu_s, ending.peak_bytes]
+    reached = [ending.instance, ending.calls, ending.first_s]
+    return [ending.status, ending.killed, ending.cpu_s, ending.peak_bytes, *reached]
 
 
 def results_of(values: Any, most: int) -> list[tuple[int, Ran]]:
@@ -94,10 +94,10 @@ def _result(values: Any, most: int) -> tuple[int, Ran]:
 
 def _ending(job: int, values: list[Any]) -> Ending:
     match values:
-        case [int(status), str(killed), float(cpu_s), int(peak)]:
-            known = 0 <= status < 1 << 16 and killed in KILLED and peak >= 0
-            if known and (status & 0x7F) != 0x7F and math.isfinite(cpu_s) and 0 <= cpu_s < _LONGEST_S:
-                return Ending(job, status, killed, cpu_s, peak)
+        case [int(status), str(killed), float(cpu_s), int(peak), int(instance), int(calls), float(first_s)]:
+            known = 0 <= status < 1 << 16 and killed in KILLED and min(peak, instance, calls) >= 0
+            if known and (status & 0x7F) != 0x7F and 0 <= first_s <= cpu_s < _LONGEST_S:  # no NaN passes
+                return Ending(job, status, killed, cpu_s, peak, instance, calls, first_s)
     raise Garbage(f"a process is said to have ended as none can: {values!r:.100}")
 
 

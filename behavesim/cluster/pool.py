@@ -101,8 +101,8 @@ class _Entered:
     def ready(self) -> Ready:
         return self._entered.ready
 
-    async def run(self, source: str, question: bytes = b"") -> Ran:
-        return await self._entered.run(source, question)
+    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
+        return await self._entered.run(source, question, alone)
 
     @property
     def _entered(self) -> ClusterRunner:

@@ -114,15 +114,15 @@ class ClusterRunner:
         workers, places = len(self.dealer.links), self.dealer.places
         return f"{counted(workers, 'worker')}, {counted(places, 'place')}, {rate:.1f} evaluations/s"
 
-    async def run(self, source: str, question: bytes = b"") -> Ran:
+    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
         """Run a program on every instance on some worker, or let it answer one encoded call.
 
-        Waits until a worker has a place. Cancelling kills the program. Raises SandboxError if the scheduler is lost, or
-        several workers with this program.
+        Waits until a worker has a place; with `alone`, the program then has all places of that worker. Cancelling kills
+        the program. Raises SandboxError if the scheduler is lost, or several workers with this program.
         """
         if self._failure:
             raise self._failure
-        job = self.dealer.put(source, question)
+        job = self.dealer.put(source, question, alone)
         try:
             return await job.done
         finally:

@@ -25,7 +25,7 @@ from behavesim.sandbox.environment import bare_environment
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.messages import Assignment
 from behavesim.sandbox.pool import FIRST_USE_S, PRELOADED, SCIENTIFIC
-from behavesim.sandbox.runner import Runner, ZygoteRunner
+from behavesim.sandbox.runner import Places, Runner, ZygoteRunner
 from behavesim.sandbox.tree.messages import TreeAssignment
 from behavesim.sandbox.tree.runner import TreeRunner
 from behavesim.task.evaluated import EvaluatorFile
@@ -45,7 +45,7 @@ class Desk:
 
     def __init__(self, places: int) -> None:
         self._places = places
-        self._free = asyncio.Semaphore(places)
+        self._free = Places(places)
         self._proven: set[Order] = set()  # whose task here is the daemon's; finding that out takes a second
 
     async def serve(self, comm: Comm, order: str) -> Status:
@@ -112,7 +112,7 @@ class Desk:
 class _Session:
     """One daemon's programs on this worker, and what is to be sent to it."""
 
-    def __init__(self, comm: Comm, free: asyncio.Semaphore) -> None:
+    def __init__(self, comm: Comm, free: Places) -> None:
         self._comm = comm
         self._free = free
         self._running: dict[int, asyncio.Task[None]] = {}
@@ -152,19 +152,19 @@ class _Session:
             with suppress(CommClosedError):
                 while True:
                     message = await self._comm.read()
-                    for job, source, question in message.get("run", ()):
-                        self._running[job] = group.create_task(self._run(runner, job, source, question))
+                    for job, *what in message.get("run", ()):
+                        self._running[job] = group.create_task(self._run(runner, job, *what))
                     for job in message.get("cancel", ()):
                         if job in self._running:
                             self._running[job].cancel()
             for task in self._running.values():
                 task.cancel()
 
-    async def _run(self, runner: Runner, job: int, source: str, question: bytes) -> None:
+    async def _run(self, runner: Runner, job: int, source: str, question: bytes, alone: bool) -> None:
         """Run a program when there is a place for it, and put what came of it among what is sent."""
         try:
-            async with self._free:
-                ran = await runner.run(source, question)
+            async with self._free.taken(alone):
+                ran = await runner.run(source, question, alone)
             self._add("ran", as_values(job, ran))
         except BehavesimError as error:
             self._add("failed", [job, f"{error}"[:2000]])

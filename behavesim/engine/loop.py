@@ -93,7 +93,7 @@ class Search:
         self._measurements = None if behaviours is None else Measurements(behaviours, self._start_worker)
         self._pending: Pending | None = None  # the measurement that the next decision waits for
         check = None if self._measurements is None else self._measurements.checked
-        self._trials = Trials(task, judge, journal, check)
+        self._trials = Trials(task, judge, journal, check, self._arrive)
 
     def fold(self, event: Event) -> None:
         """Apply an event to the state and the behaviours; commit nothing, show nothing and start nothing.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from behavesim.engine.outcome import copied, extracted, judged
 from behavesim.programs.reading import Program
-from behavesim.state.events import CandidateId, Evaluated, Event, Rejected, Reply, RunForked
+from behavesim.state.events import CandidateId, Evaluated, Event, PutOff, Rejected, Reply, RunForked
 from behavesim.state.members import OpenCandidate
 from behavesim.state.protocols import Journal, Judge
 from behavesim.task import Task
@@ -23,10 +24,13 @@ class Trials:
 
     Programs that differ only in names or layout are evaluated separately: a program can see its names and line
     numbers, and the message of a failure shows them. Earlier results are read from `journal`. `check` is applied to
-    each verdict of the judge; None for no check.
+    each verdict of the judge; None for no check. `arrive` takes an event for the journal: a program was put off.
     """
 
-    def __init__(self, task: Task, judge: Judge, journal: Journal, check: Check | None) -> None:
+    def __init__(
+        self, task: Task, judge: Judge, journal: Journal, check: Check | None, arrive: Callable[[Event], None]
+    ) -> None:
+        self._arrive = arrive
         self._task = task
         self._judge = judge
         self._journal = journal
@@ -61,8 +65,11 @@ class Trials:
         if first != candidate:
             return await self._copy(candidate, program, first)
         self._under_way[candidate] = asyncio.Event()
-        verdict = await self._judge.evaluate(program.source)
+        verdict = await self._judge.evaluate(program.source, partial(self._put_off, candidate))
         return judged(candidate, program, verdict if self._check is None else await self._check(verdict))
+
+    def _put_off(self, candidate: CandidateId, reason: str, words: str) -> None:
+        self._arrive(PutOff(candidate, reason, words))
 
     async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
         """Return the outcome of the candidate `first` for this candidate, as soon as it is committed."""

@@ -11,6 +11,7 @@ from behavesim.evaluators.result import Result
 from behavesim.evaluators.tracing import ANSWERS, CALLS, METRICS
 from behavesim.sandbox import Limits
 from behavesim.sandbox.tree.pool import ResultPool, TreePool
+from behavesim.state.protocols import Postponed, unnoticed
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
@@ -74,14 +75,14 @@ class EvaluatorJudge:
         """The isolation level of evaluator and program; raises SandboxError if the pool is not entered."""
         return self._pool.isolation
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
         """Return the evaluator's verdict on a program's text.
 
         Returns a Failure if the program fails, gets no score or stops at a stage, or if the result cannot be read.
-
-        Raises SandboxError if the sandbox fails.
+        `postponed` is called each time that the program is put off. Raises SandboxError if the sandbox fails, or the
+        machine cannot say how the program ends.
         """
-        sent, cpu_s = await self._pool.evaluate(source)
+        sent, cpu_s = await self._pool.evaluate(source, postponed)
         if isinstance(sent, Failure):
             return Failure(sent.reason, sent.message, cpu_s)
         try:

@@ -82,10 +82,13 @@ def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
     """Return the rules of every task without an evaluator, one a line; the arguments are those of `contract`."""
     count = len(instances_of(task, "search"))
     judged = "one instance" if count == 1 else f"{count} instances, one after another in the same process"
+    compiling = ", compiling and imports included,"
+    if task.first_call_s:
+        compiling = f", imports included, and {task.first_call_s:g} s more for its first call, in which numba compiles;"
     together, on_any = ("", "") if count == 1 else (" for all of them together", ", on whichever instance")
     return [
         f"- A program is judged on {judged}. {STATELESS if task.stateless else 'What it keeps between calls is kept.'}",
-        f"- It has {timeout_s:g} s of CPU time{together}, compiling and imports included, {memory_mb} MB of memory and "
+        f"- It has {timeout_s:g} s of CPU time{together}{compiling} {memory_mb} MB of memory and "
         "one thread. On other instances, which it is tried on later, it has as much time for each.",
         "- It may import the standard library of Python 3.11, numpy, scipy and numba. Files, the network and other "
         "processes are out of its reach.",

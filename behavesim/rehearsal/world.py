@@ -22,7 +22,7 @@ from behavesim.engine.loop import Search
 from behavesim.engine.settings import settings_from_person
 from behavesim.methods.installed import method_type
 from behavesim.state.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted
-from behavesim.state.protocols import Responder
+from behavesim.state.protocols import Postponed, Responder, unnoticed
 from behavesim.store.codec import decode, encode
 from behavesim.task import Objective, Split, Task, instances_of
 from behavesim.task.verdict import Failure, Verdict
@@ -89,7 +89,7 @@ class ToyProposer:
 
 
 class ToyJudge:
-    """Judges a program by the number in its source; multiples of 13 fail, but not 0.
+    """Judges a program by the number in its source; multiples of 13 fail, but not 0, and multiples of 11 are put off.
 
     `delay` draws how long each takes, None for equal times; `workers` programs are judged at once. `evaluated` are the
     sources so far.
@@ -101,12 +101,15 @@ class ToyJudge:
         self._task = task
         self._delay = delay
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
-        """Return the verdict, or the failure, after a delay."""
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
+        """Return the verdict, or the failure, after a delay; after two if the program is put off once."""
         self.evaluated.append(source)
         async with self._workers:
             await pause(self._delay)
         number = int(re.findall(r"return (\d+)", source)[0])
+        if number and number % 11 == 0:
+            postponed("clock", "as in a run on a busy machine")
+            await pause(self._delay)
         # 0 is the template's number, which must not fail
         if number and number % 13 == 0:
             return Failure("exception", "bad luck", 0.1)

@@ -9,12 +9,14 @@ Questions are pickles, which only trusted code writes. Answers are arrays of num
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
 from behavesim.sandbox.frames import ANSWER, FrameError, answer_size, decode_answer, encode_answer, encode_failed_answer
 from behavesim.sandbox.program import function_of, reason_and_message
-from behavesim.sandbox.wire import encode_question, encode_source, receive, receive_question, send
+from behavesim.sandbox.progress import Progress
+from behavesim.sandbox.wire import Question, encode_question, encode_source, receive, receive_question, send
 from behavesim.task.verdict import Failure
 
 
@@ -69,20 +71,28 @@ class Remote:
         return data
 
 
-def answer_questions(entry_point: str, limit: int, source: str, fd: int) -> None:
+def answer_questions(entry_point: str, limit: int, source: str, progress: Progress, fd: int) -> None:
     """Answer calls of the function `entry_point` of a program until the other end of the socket `fd` closes.
 
-    An answer's array may have `limit` bytes; a larger one is sent as a failure. An Exception of a call is sent as its
-    answer, and the next call is awaited. If the program or a call's arguments cannot be loaded, or the program raises
-    SystemExit or KeyboardInterrupt, that failure is the last answer.
+    `progress` notes the calls, and how long each was awaited. An answer's array may have `limit` bytes; a larger one is
+    sent as a failure. An Exception of a call is sent as its answer, and the next call is awaited. If the program or a
+    call's arguments cannot be loaded, or the program raises SystemExit or KeyboardInterrupt, that failure is the last
+    answer.
     """
     random.seed(0)  # after each fork the standard library seeds it by entropy
     try:
-        function = function_of(source, entry_point)
-        while (asked := receive_question(fd)) is not None:
+        function = progress.counted(function_of(source, entry_point))
+        while (asked := _asked(fd, progress)) is not None:
             send(fd, _answer(function, *asked, limit))
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         send(fd, encode_failed_answer(*reason_and_message(error)))
+
+
+def _asked(fd: int, progress: Progress) -> Question | None:
+    began_ns = time.monotonic_ns()
+    asked = receive_question(fd)
+    progress.idle(began_ns)
+    return asked
 
 
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any], limit: int) -> bytes:

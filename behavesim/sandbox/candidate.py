@@ -18,6 +18,7 @@ from behavesim.base.plugins import TakesTooLong, cpu_limited
 from behavesim.sandbox.apart import Remote, Unanswered
 from behavesim.sandbox.frames import FrameError, encode_failure, encode_solutions
 from behavesim.sandbox.program import function_of, reason_and_message
+from behavesim.sandbox.progress import Progress
 from behavesim.sandbox.remains import Solve
 from behavesim.sandbox.stateless import ANSWERS
 from behavesim.sandbox.wire import send
@@ -47,28 +48,34 @@ def rehearse(template: str, work: Work, timeout_s: float) -> None:
     """
     # the alarm mostly comes inside `run_program`, which takes it for the template's failure
     with contextlib.suppress(TakesTooLong), cpu_limited(timeout_s):
-        run_program(template, replace(work, instances=deepcopy(work.instances[:1])))  # `solve` may change its instance
+        run_program(
+            template, replace(work, instances=deepcopy(work.instances[:1])), Progress()
+        )  # `solve` may change it
 
 
-def perform(work: Work, source: str, fd: int, link: int | None = None) -> None:
+def perform(work: Work, source: str, progress: Progress, fd: int, link: int | None = None) -> None:
     """Run a program on every instance and write the result of `run_program` to the socket `fd`.
 
     Raises OSError if the other end is closed.
     """
-    send(fd, run_program(source, work, link))
+    send(fd, run_program(source, work, progress, link))
 
 
-def run_program(source: str, work: Work, link: int | None = None) -> bytes:
+def run_program(source: str, work: Work, progress: Progress, link: int | None = None) -> bytes:
     """Run a program on every instance; return the frame of its solutions, one for each, or of its failure.
 
-    With a `link`, a socket, the program is not loaded here: the process at its other end answers the calls. Whatever
-    the program raises, even SystemExit, becomes its failure.
+    How far it got is noted in `progress`. With a `link`, a socket, the program is not loaded here: the process at its
+    other end answers the calls. Whatever the program raises, even SystemExit, becomes its failure.
     """
     random.seed(0)  # after each fork the standard library seeds it by entropy
     try:
         limit = work.output_limit
         function = function_of(source, work.entry_point) if link is None else Remote(link, source, limit)
-        solutions = [_solution(function, each, work) for each in work.instances]
+        counted = progress.counted(function)
+        solutions = []
+        for number, each in enumerate(work.instances, 1):
+            progress.begin(number)
+            solutions.append(_solution(counted, each, work))
         return encode_solutions(solutions, limit)
     except Unanswered as unanswered:
         return encode_failure(unanswered.failure.reason, unanswered.failure.message)

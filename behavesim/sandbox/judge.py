@@ -13,7 +13,7 @@ import numpy as np
 from behavesim.base.errors import TaskError
 from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.stateless import AnsweredCall, calls_to_repeat
-from behavesim.state.protocols import Sandbox, Solved
+from behavesim.state.protocols import Postponed, Sandbox, Solved, unnoticed
 from behavesim.task import InvalidSolution, Split, Task, instances_of, number_from, raised
 from behavesim.task.score import Metrics, Score, bounded_metrics, joined_feedback, mean_metrics
 from behavesim.task.verdict import Failure, Verdict
@@ -48,23 +48,24 @@ class SandboxJudge:
         """
         return self._sandbox.isolation
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
         """Return a program's scores and trajectories, or its failure.
 
         If the task's code raises while it scores, the program fails as `invalid-solution`: the same code scored the
-        template's solutions. Raises SandboxError if the sandbox itself fails. Raises TaskError if the sandbox has
+        template's solutions. `postponed` is called each time that the program is put off. Raises SandboxError if the
+        sandbox itself fails, or the machine cannot say how the program ends. Raises TaskError if the sandbox has
         another number of instances than this process, or if a stateless task's call cannot be sent to be repeated.
         """
-        solved = await self._sandbox.evaluate(source)
+        solved = await self._sandbox.evaluate(source, postponed)
         if isinstance(solved, Failure):
             return solved
         if len(solved.solutions) != len(self._instances):
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
         if self._task.stateless:
-            return await self._score_stateless(source, solved)
+            return await self._score_stateless(source, solved, postponed)
         return await asyncio.to_thread(verdict_on, self._task, self._instances, solved)
 
-    async def _score_stateless(self, source: str, solved: Solved) -> Verdict | Failure:
+    async def _score_stateless(self, source: str, solved: Solved, postponed: Postponed) -> Verdict | Failure:
         """Return the verdict on a program of a stateless task: some of its calls are repeated in fresh processes.
 
         It fails as `keeps-state` if a repeated call is answered otherwise, and as `timeout` or `memory` if a repeated
@@ -80,7 +81,7 @@ class SandboxJudge:
             return Failure("invalid-solution", as_message(str(error)), solved.cpu_s)
         cpu_s = solved.cpu_s
         for call in calls:
-            again = await self._sandbox.answer(source, call.arguments)
+            again = await self._sandbox.answer(source, call.arguments, postponed)
             cpu_s += again.cpu_s
             if isinstance(again, Failure):
                 is_machines = again.reason in MACHINES_REASONS

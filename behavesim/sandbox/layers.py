@@ -47,7 +47,7 @@ class Confinement:
     `zygote` is its process id, `address_space` the size of its address space in bytes (0 if unknown), `tasks` the limit
     on the user's threads. `own_pids` is a descriptor of its namespace of processes, `rules` one of a Landlock ruleset,
     `calls` a seccomp filter as BPF code. Each of the three is None without that layer. `notes` say what failed or holds
-    no more, a line each.
+    no more, a line each. `all_pids` is a descriptor of /proc as it was before the layers, for the zygote alone.
     """
 
     limits: Limits
@@ -58,6 +58,7 @@ class Confinement:
     rules: int | None = None
     calls: bytes | None = None
     notes: tuple[str, ...] = ()
+    all_pids: int | None = None
 
     def fork(self) -> int:
         """Fork a child, which must then call `enclose`; return its process id, or 0 in the child.
@@ -126,7 +127,7 @@ class Confinement:
         bounds = {
             resource.RLIMIT_AS: self.address_space + memory if self.address_space else _NO_BOUND,
             # the zygote enforces it more exactly, but not on every system
-            resource.RLIMIT_CPU: math.ceil(self.limits.timeout_s) + 1,
+            resource.RLIMIT_CPU: math.ceil(self.limits.most_s(math.inf)) + 1,
             resource.RLIMIT_FSIZE: 0,
             resource.RLIMIT_CORE: 0,
             resource.RLIMIT_NOFILE: OPEN_FILES,
@@ -156,6 +157,7 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
     calling process returns. `hidden` files and folders cannot be read even if they lie among the libraries; Landlock
     sees to that. Raises SandboxError as `require_memory`.
     """
+    all_pids = processes.open_processes()
     address_space, tasks = begin(limits, SPARE_TASKS)
     readable = libraries.readable_paths()
     attempts = Attempts(wanted)
@@ -168,7 +170,9 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
     calls = attempts.put_on("seccomp", seccomp.program)
     # no other process of this user may trace the zygote and its children, or read their memory
     kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
-    return Confinement(limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(attempts.notes))
+    return Confinement(
+        limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(attempts.notes), all_pids
+    )
 
 
 def begin(limits: Limits, spare_tasks: int) -> tuple[int, int]:

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1 << 20
 """Bytes in a megabyte, as the limits count them."""
+NEAR = 1.2
+"""A program is stopped at this multiple of its CPU time: one that ends before it is tried once more, alone.
+
+On a busy machine the same work takes more CPU time, as caches and cores are shared.
+"""
 
 
 @dataclass(frozen=True)
@@ -22,12 +27,14 @@ class Limits:
 
     `timeout_s` is CPU time in seconds: waiting on a busy machine does not count. `memory_mb` is the memory it may
     allocate beyond the interpreter and the libraries it starts with. `output_mb` limits the arrays of its solutions
-    together. A megabyte has 2 ** 20 bytes.
+    together. A megabyte has 2 ** 20 bytes. `first_call_s` is CPU time that the first call may take besides `timeout_s`,
+    in seconds: numba compiles there.
     """
 
     timeout_s: float = 50.0
     memory_mb: int = 2048
     output_mb: int = 8
+    first_call_s: float = 0.0
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
@@ -42,15 +49,26 @@ class Limits:
         instances cannot be made.
         """
         share = max(1.0, len(instances_of(task, split)) / len(instances_of(task, "search")))
-        return replace(self, timeout_s=self.timeout_s * share, output_mb=math.ceil(self.output_mb * share))
+        output_mb = math.ceil(self.output_mb * share)
+        return replace(
+            self, timeout_s=self.timeout_s * share, output_mb=output_mb, first_call_s=float(task.first_call_s)
+        )
+
+    def allowed_s(self, first_s: float) -> float:
+        """Return the limit on CPU time (s) of a program whose first call took `first_s` seconds of it."""
+        return self.timeout_s + min(first_s, self.first_call_s)
+
+    def most_s(self, first_s: float) -> float:
+        """Return the CPU time (s) at which such a program is stopped: NEAR times its limit."""
+        return NEAR * self.allowed_s(first_s)
 
     @property
     def wall_s(self) -> float:
-        """Limit on wall-clock time (s), for programs that sleep instead of computing: twice `timeout_s` plus 2.
+        """Limit on wall-clock time (s), for programs that sleep instead of computing: twice the CPU time, plus 2.
 
         The zygote adds the time that a program waits for a free core, up to `longest_s`.
         """
-        return 2 * self.timeout_s + 2
+        return 2 * self.allowed_s(math.inf) + 2
 
     @property
     def in_words(self) -> str:

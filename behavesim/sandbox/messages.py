@@ -23,6 +23,8 @@ REQUEST = struct.Struct("<cQ")
 """A request: FORK or KILL, and the daemon's number for the candidate's process."""
 FORK, KILL = b"f", b"k"
 """Requests: fork a child for the candidate whose sockets come with the message; kill the candidate's process."""
+_NOTABLE = 0.2
+"""Share of the CPU time from which a message names the first call's."""
 OUT_OF_MEMORY = 77
 """The exit status of a candidate's process that had too little memory left to send its failure."""
 
@@ -81,8 +83,11 @@ class Ending:
     """How the process of candidate `job` (the daemon's number) ended.
 
     `status` is its wait status (see os.wait), `cpu_s` its CPU time (s), `peak_bytes` its peak of resident memory.
-    `killed` is why the zygote killed it, "" if it did not: "cpu", "wall" or "cancelled", and for an evaluation also
-    "memory", "processes" or "files".
+    `killed` is why the zygote killed it, "" if it did not: "cpu", "wall" (by the clock), "waited" (by the clock, as it
+    had no core most of the time) or "cancelled", and for an evaluation also "memory", "processes" or "files".
+
+    How far it got, by its own account: `instance` and `calls` are the last that it began, from 1, and 0 if unknown;
+    `first_s` is the CPU time of its first call (s).
     """
 
     job: int
@@ -90,6 +95,22 @@ class Ending:
     killed: str
     cpu_s: float
     peak_bytes: int
+    instance: int = 0
+    calls: int = 0
+    first_s: float = 0.0
+
+    @property
+    def reached(self) -> str:
+        """How far the program got, as the end of a sentence; "" if unknown."""
+        where = f", on instance {self.instance}" if self.instance else ""
+        if not self.calls:
+            return where
+        if self.calls == 1:
+            return f", in its first call{where}"
+        said = f", at call {self.calls}{where}"
+        if self.first_s < _NOTABLE * self.cpu_s:
+            return said
+        return f"{said}; the first call took {self.first_s:.2g} s, all else {self.cpu_s - self.first_s:.2g} s"
 
 
 def in_words(error: BaseException) -> str:

@@ -96,13 +96,47 @@ def cpu_seconds(pid: int) -> float:
         return 0.0
 
 
-def seconds_without_a_core(pid: int) -> float:
-    """Return how long a process's main thread has waited for a free core so far (s); 0 if the system does not say."""
+def open_processes() -> int | None:
+    """Return a descriptor of /proc, which shows processes wherever this one moves; None except on Linux."""
     try:
-        _, waited_ns, _ = Path(f"/proc/{pid}/schedstat").read_text().split()
+        return os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) if LINUX else None
+    except OSError:
+        return None
+
+
+def seconds_without_a_core(pid: int, proc: int | None = None) -> float:
+    """Return how long a process's main thread has waited for a free core so far (s); 0 if the system does not say.
+
+    `pid` is its number for this process. `proc` is a descriptor from `open_processes`, where it may have another
+    number; None for /proc as this process sees it.
+    """
+    if not LINUX:
+        return 0.0
+    try:
+        _, waited_ns, _ = _text_in(proc, f"{_number_in(proc, pid)}/schedstat").split()
     except (OSError, ValueError):
         return 0.0
     return int(waited_ns) / 1e9
+
+
+def _number_in(proc: int | None, pid: int) -> str:
+    """Return the number that a process has in `proc`; raises OSError if it is gone."""
+    handle = os.pidfd_open(pid)
+    try:
+        about = _text_in(proc, f"self/fdinfo/{handle}")
+    finally:
+        os.close(handle)
+    return about.split("Pid:", 1)[1].split(None, 1)[0]
+
+
+def _text_in(proc: int | None, path: str) -> str:
+    """Return the text of a file in `proc`; raises OSError if it cannot be read."""
+    place = path if proc is not None else f"/proc/{path}"
+    fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
+    try:
+        return os.read(fd, 1 << 16).decode()
+    finally:
+        os.close(fd)
 
 
 def address_space() -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol, Self
@@ -43,16 +44,35 @@ class Runner(Protocol):
         """
         ...
 
-    async def run(self, source: str, question: bytes = b"") -> Ran:
+    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
         """Run a program on every instance, or let it answer one encoded call (see `wire.encode_question`).
 
-        Waits until a place is free. Cancelling kills the program. Raises SandboxError if the sandbox itself fails.
+        Waits until a place is free, or with `alone` until all are, on the machine where it runs. Cancelling kills the
+        program. Raises SandboxError if the sandbox itself fails.
         """
         ...
 
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(self, *_: object) -> None: ...
+
+
+class Places:
+    """The places for programs on a machine: `count` run at once. They get their places in the order of asking."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._free = asyncio.Semaphore(count)
+        self._turn = asyncio.Lock()
+
+    @asynccontextmanager
+    async def taken(self, alone: bool = False) -> AsyncIterator[None]:
+        """Wait for a place, or with `alone` for all of them, and keep what was taken until the block ends."""
+        async with AsyncExitStack() as places:
+            async with self._turn:  # two that need all places would wait for each other
+                for _ in range(self._count if alone else 1):
+                    await places.enter_async_context(self._free)
+            yield
 
 
 class RunnerPool:
@@ -124,7 +144,7 @@ class ZygoteRunner:
         self._with_task = self._zygotes(assignment, self._accept)
         self._without_task: _Zygotes | None = None
         self._allow_weak_isolation = allow_weak_isolation
-        self._free = asyncio.Semaphore(workers)
+        self._places = Places(workers)
         self._ready: Ready | None = None
 
     async def __aenter__(self) -> Self:
@@ -159,22 +179,22 @@ class ZygoteRunner:
             raise SandboxError(NOT_ENTERED)
         return self._ready
 
-    async def run(self, source: str, question: bytes = b"") -> Ran:
+    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
         """Run a program on every instance, apart from them for an online task, or let it answer one encoded call.
 
-        Waits until a worker is free. Cancelling kills the program. Raises SandboxError if the sandbox itself fails or
-        was not entered.
+        Waits until a worker is free, or with `alone` until all are. Cancelling kills the program. Raises SandboxError
+        if the sandbox itself fails or was not entered.
         """
         if question:
-            return await self._tried(partial(self._answer, source, question))
-        return await self._tried(partial(self._run_apart if self.ready.online else self._run_with_task, source))
+            return await self._tried(partial(self._answer, source, question), alone)
+        return await self._tried(partial(self._run_apart if self.ready.online else self._run_with_task, source), alone)
 
-    async def _tried(self, run: Callable[[], Awaitable[Ran]]) -> Ran:
-        """Await `run()` once a worker is free, and return its result.
+    async def _tried(self, run: Callable[[], Awaitable[Ran]], alone: bool) -> Ran:
+        """Await `run()` once a worker is free, or with `alone` all are, and return its result.
 
         If the zygote dies, `run` is called once more: the program is not at fault. Raises ZygoteDied if it dies again.
         """
-        async with self._free:
+        async with self._places.taken(alone):
             try:
                 return await run()
             except ZygoteDied:

@@ -11,14 +11,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from behavesim.base.errors import TaskError
+from behavesim.sandbox.again import settled
 from behavesim.sandbox.connection import ProcessOutput
 from behavesim.sandbox.frames import FrameError, decode, whole_answer
+from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import OUT_OF_MEMORY, Ending
 from behavesim.sandbox.runner import Ran, RunnerPool
 from behavesim.sandbox.stateless import answers_apart
 from behavesim.sandbox.wire import ADVICE, encode_question
-from behavesim.state.protocols import Solved
+from behavesim.state.protocols import Postponed, Solved, unnoticed
 from behavesim.task.verdict import Failure
 
 T = TypeVar("T")
@@ -27,32 +29,41 @@ T = TypeVar("T")
 class SolutionPool(RunnerPool):
     """A sandbox of programs that are functions: reads their solutions from the bytes that come back."""
 
-    async def evaluate(self, source: str) -> Solved | Failure:
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
         """Run one program on every instance; return its solutions or its failure.
 
         For an online task the program runs apart from the instances. Waits until a worker is free. Cancelling kills the
-        program. Raises SandboxError if the sandbox itself fails or was not entered.
+        program. `postponed` is called each time that it is put off, see `settled`. Raises SandboxError as that does, or
+        if the pool was not entered.
         """
         ready = self._runner.ready
-        ran = await self._runner.run(source)
+        ran = await settled(self._runner, self._limits, source, postponed, may_signal=self._may_signal)
         if ran.program is None:
             return result(ran.output, self._limits, ready.instances)
         return self._apart(ran, ran.program, ready.instances)
 
-    async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
+    async def answer(
+        self, source: str, arguments: tuple[Any, ...], postponed: Postponed = unnoticed, /
+    ) -> Solved | Failure:
         """Call a program's function once, in a process without instances; return its answer or its failure.
 
         The answer is the only solution of the Solved. Waits until a worker is free. Cancelling kills the program.
-        Raises TaskError if the arguments cannot be sent, SandboxError if the sandbox fails or was not entered.
+        Raises TaskError if the arguments cannot be sent, SandboxError as `evaluate`.
         """
-        output = (await self._runner.run(source, _encoded(arguments))).output
+        question = _encoded(arguments)
+        output = (await settled(self._runner, self._limits, source, postponed, question, self._may_signal)).output
         answer = _decoded(output, self._limits, partial(whole_answer, limit=self._limits.output_mb * MEGABYTE))
         return answer if isinstance(answer, Failure) else Solved((answer,), output.ending.cpu_s)
+
+    @property
+    def _may_signal(self) -> bool:
+        return LEVELS.index(self.isolation) < LEVELS.index("strong")
 
     def _apart(self, ran: Ran, ending: Ending, instances: int) -> Solved | Failure:
         """Return the solutions or the failure of a program that ran apart from the instances, and ended like this."""
         # the program's own end comes first: how the process with the instances ended may only follow from it
-        found = _ended_badly(ending, self._limits) or result(ran.output, self._limits, instances)
+        at = replace(ending, instance=ran.output.ending.instance)  # which the program itself does not know
+        found = _ended_badly(at, self._limits) or result(ran.output, self._limits, instances)
         return replace(found, cpu_s=ending.cpu_s + ran.output.ending.cpu_s)
 
 
@@ -99,20 +110,25 @@ def _encoded(arguments: tuple[Any, ...]) -> bytes:
 
 
 def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
-    """Return the failure of a process that did not exit with status 0; None if it did.
+    """Return the failure of a process that did not exit with status 0, or exceeded its CPU time; None if neither.
 
     The failure has no CPU time.
     """
-    if ending.killed == "wall":
-        return Failure("timeout", f"still not done after {limits.wall_s:g} s by the clock, some of them spent waiting")
+    allowed_s = limits.allowed_s(ending.first_s)
+    if ending.killed in ("wall", "waited"):
+        spent = f"{ending.cpu_s:.3g} of {allowed_s:.3g} s of CPU time used"
+        return Failure("timeout", f"still not done after {limits.wall_s:g} s by the clock, {spent}{ending.reached}")
     code = os.waitstatus_to_exitcode(ending.status)
-    if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s >= limits.timeout_s):
-        return Failure("timeout", f"still not done after {limits.timeout_s:g} s of CPU time")
+    if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s > allowed_s):
+        return Failure("timeout", f"still not done after {allowed_s:.3g} s of CPU time{ending.reached}")
+    if not ending.killed and ending.cpu_s > allowed_s:
+        return Failure(
+            "timeout", f"it took {ending.cpu_s:.3g} s of CPU time, and may take {allowed_s:.3g}{ending.reached}"
+        )
     if code == OUT_OF_MEMORY:
         return Failure("memory", "the program asked for more memory than its limit")
-    if code == -signal.SIGKILL:  # by the kernel: the zygote would have said so, and no program may signal another
-        held_mb = ending.peak_bytes // MEGABYTE
-        return Failure("memory", f"the machine or container had no more memory; the program held {held_mb} MB")
+    if code == -signal.SIGKILL:
+        return Failure("memory", f"killed, for lack of memory or by itself; it held {ending.peak_bytes // MEGABYTE} MB")
     if code == -signal.SIGSYS:
         return Failure("forbidden", "the program made a system call that no program may make")
     if code < 0:

@@ -24,10 +24,11 @@ from behavesim.base.errors import SandboxError
 from behavesim.sandbox import apart, candidate, isolation, kernel, layers, processes, remains, wire
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, errors_sent, line
+from behavesim.sandbox.progress import Progress
 from behavesim.task import instances_of, task_from
 
 Perform = Callable[..., None]
-"""What a child runs: takes a program's source and the descriptors of the socket it answers to and of a link if any.
+"""What a child runs: takes a program's source, its page of progress, its socket, and that of a link if any.
 
 The socket is the daemon's or, for a program apart, that of the process that calls it. The link is a socket to another
 process, which has the program; see `apart`.
@@ -36,7 +37,7 @@ process, which has the program; see `apart`.
 
 @dataclass
 class _Child:
-    """A running candidate; `killed` is why it was killed, "" if it was not: "cpu", "wall" or "cancelled".
+    """A running candidate; `killed` is why it was killed, "" if it was not (see `Ending`).
 
     `started` and `deadline` are times of the zygote's clock (s).
     """
@@ -44,6 +45,7 @@ class _Child:
     pid: int
     started: float
     deadline: float
+    progress: Progress
     killed: str = ""
 
 
@@ -105,6 +107,7 @@ class Zygote:
 
     def _fork(self, job: int, fds: list[int]) -> None:
         """Fork a child for a candidate with the sockets `fds`; if that fails, tell the daemon and raise OSError."""
+        progress = Progress()
         try:
             pid = self._confinement.fork()
         except OSError as error:
@@ -113,15 +116,16 @@ class Zygote:
             self._control.sendall(line({"error": said}))
             raise
         if pid == 0:
-            self._run_candidate(fds)
+            self._run_candidate(fds, progress)
+        progress.keep_to_one_child()
         for fd in fds:
             os.close(fd)
         now = self._clock()
         waits = len(fds) > 1  # for a program apart, which has the usual limit in its own zygote
         deadline = now + (self._limits.longest_s if waits else self._limits.wall_s)
-        self._children[job] = _Child(pid, now, deadline)
+        self._children[job] = _Child(pid, now, deadline, progress)
 
-    def _run_candidate(self, fds: list[int]) -> NoReturn:
+    def _run_candidate(self, fds: list[int], progress: Progress) -> NoReturn:
         """Receive a program from the first socket, confine this child, run `perform`, and exit.
 
         A second socket leads to another process, which runs the program in place of this one. The exit status is 0,
@@ -131,7 +135,7 @@ class Zygote:
         try:
             source = wire.receive_source(fds[0])
             self._confinement.enclose(*fds)
-            self._perform(source, *fds)
+            self._perform(source, progress, *fds)
             leave(0)
         except MemoryError:
             leave(OUT_OF_MEMORY)
@@ -152,7 +156,12 @@ class Zygote:
                     processes.kill_strays([each.pid for each in self._children.values()])
                 cpu_s = usage.ru_utime + usage.ru_stime
                 peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
-                self._control.sendall(line(Ending(job, status, child.killed, cpu_s, peak_bytes)))
+                got = child.progress
+                ending = Ending(
+                    job, status, child.killed, cpu_s, peak_bytes, got.instance, got.calls, got.first_s(cpu_s)
+                )
+                got.close()
+                self._control.sendall(line(ending))
 
     def _enforce_limits(self) -> float | None:
         """Kill candidates that exceeded a time limit; return how soon to look again (ms), None without candidates.
@@ -164,16 +173,26 @@ class Zygote:
             return None
         now, soonest_s = self._clock(), STEP_S / 2
         for child in self._children.values():
-            cpu_left_s = self._limits.timeout_s - processes.cpu_seconds(child.pid)
+            cpu_s = processes.cpu_seconds(child.pid)
+            cpu_left_s = self._limits.most_s(child.progress.first_s(cpu_s)) - cpu_s
             if now >= child.deadline:
-                without_s = processes.seconds_without_a_core(child.pid)
-                child.deadline = child.started + min(self._limits.wall_s + without_s, self._limits.longest_s)
-            if now >= child.deadline:
-                self._kill(child, "wall")
+                self._enforce_deadline(child, now)
             elif cpu_left_s <= 0:
                 self._kill(child, "cpu")
             soonest_s = min(soonest_s, child.deadline - now, cpu_left_s / self._cores)
         return 1e3 * max(0.01, soonest_s)
+
+    def _enforce_deadline(self, child: _Child, now: float) -> None:
+        """Put off a candidate's deadline by the time for which others kept it from going on; kill it if none is left.
+
+        That is its time without a core, and for a program apart also its time without a call, up to `wall_s`: it could
+        leave the process that calls it without an answer.
+        """
+        without_s = processes.seconds_without_a_core(child.pid, self._confinement.all_pids)
+        wall_s, longest_s = self._limits.wall_s, self._limits.longest_s
+        child.deadline = child.started + min(wall_s + without_s + min(child.progress.idle_s, wall_s), longest_s)
+        if now >= child.deadline:
+            self._kill(child, "waited" if without_s >= longest_s / 2 else "wall")
 
 
 def main(assignment: Assignment, control: socket.socket) -> None:

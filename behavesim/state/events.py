@@ -133,6 +133,19 @@ class Responded:
 
 
 @dataclass(frozen=True)
+class PutOff:
+    """A candidate's evaluation said nothing of its program, since the machine may be at fault; it is repeated alone.
+
+    `reason` is "clock" (its time by the clock was over), "memory" (the machine had no more) or "cpu" (it ended near its
+    limit on CPU time). `message` says more to people. No decision follows from it.
+    """
+
+    candidate: CandidateId
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class Evaluated:
     """A candidate is feasible: its program's text, its score (the task's mean), scores and trajectories by instance.
 
@@ -278,7 +291,7 @@ RunEvent = (
 )  # fmt: skip
 """Events of the run as a whole: they belong to no candidate and no note, and no method decides them."""
 
-Event = Decision | Responded | NoteReceived | Evaluated | Rejected | RunEvent
+Event = Decision | Responded | NoteReceived | PutOff | Evaluated | Rejected | RunEvent
 
 AFTER_A_PAUSE = (
     RunStarted,

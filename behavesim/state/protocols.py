@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,6 +38,14 @@ class Solved:
     answers: tuple[NDArray[Any], ...] = ()
 
 
+Postponed = Callable[[str, str], None]
+"""Called when a program was put off: why ("clock", "memory" or "cpu"), and words for people."""
+
+
+def unnoticed(reason: str, words: str) -> None:
+    """Do nothing about a program that was put off."""
+
+
 class Sandbox(Protocol):
     """Runs programs in isolated processes."""
 
@@ -46,18 +54,21 @@ class Sandbox(Protocol):
         """The isolation level that the self-test found: strong+, strong, partial or process, strongest first."""
         ...
 
-    async def evaluate(self, source: str) -> Solved | Failure:
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
         """Run one program on every instance that the sandbox was made for. Return its solutions, or a Failure.
 
-        Raises SandboxError only if the sandbox itself fails.
+        While the machine may be at fault for how it ended, the program is put off and run again, alone. Raises
+        SandboxError only if the sandbox itself fails, or the machine stays in doubt.
         """
         ...
 
-    async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
+    async def answer(
+        self, source: str, arguments: tuple[Any, ...], postponed: Postponed = unnoticed, /
+    ) -> Solved | Failure:
         """Call a program's function once, in a process that has no instances; `solutions` holds its one answer.
 
-        Returns a Failure if the program fails. Raises SandboxError if the sandbox itself fails, TaskError if the
-        arguments cannot be pickled.
+        Returns a Failure if the program fails. Raises SandboxError as `evaluate`, TaskError if the arguments cannot be
+        pickled.
         """
         ...
 
@@ -65,8 +76,10 @@ class Sandbox(Protocol):
 class Judge(Protocol):
     """Evaluates programs: `SandboxJudge` by a task's trusted code, `EvaluatorJudge` by an evaluator."""
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
         """Return the verdict on a program, or a Failure if the program cannot be run or scored.
+
+        `postponed` is called each time that the program is put off, since the machine may be at fault.
 
         Raises SandboxError if the sandbox itself fails, TaskError if the fault is the task's, such as a
         stateless task's call that cannot be pickled.

@@ -23,6 +23,7 @@ from behavesim.state.events import (
     NotAdded,
     NoteAsked,
     NoteReceived,
+    PutOff,
     Regrouped,
     Rejected,
     Responded,
@@ -149,6 +150,10 @@ class RunState(RunFacts):
                     raise JournalError(f"candidate {candidate} has an outcome before it has a reply")
                 opened.outcome = event
                 self.tally.take_outcome(event)
+            case PutOff(candidate, reason):
+                if (opened := self._opened(candidate)).reply is None or opened.outcome is not None:
+                    raise JournalError(f"candidate {candidate} is put off while it has nothing to be evaluated")
+                self.tally.put_off[reason] += 1
             case Compared(candidate):
                 self._opened(candidate).compared = event
             case Added():

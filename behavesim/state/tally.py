@@ -21,6 +21,8 @@ class Tally:
     """Candidates with a score, registered or not, without the template."""
     rejected: Counter[str] = field(default_factory=Counter)
     """Rejected candidates by reason, registered or not. One that is asked for again counts with its last outcome."""
+    put_off: Counter[str] = field(default_factory=Counter)
+    """Evaluations that said nothing of a program and were repeated alone, by reason: "clock", "memory" or "cpu"."""
     repairs: int = 0
     """Times a rejected candidate was asked for again."""
     recent: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))

@@ -81,6 +81,8 @@ class Task(ABC):
     """Default number of programs that a search generates, including rejected ones."""
     timeout_s: float = 50.0
     """Default limit on the CPU seconds that a program may take over all search instances together."""
+    first_call_s: float = 0.0
+    """CPU seconds that a program's first call may take besides `timeout_s`: that of programs that numba compiles."""
     stateless: bool = False
     """Whether programs must not keep anything between calls.
 

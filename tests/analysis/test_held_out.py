@@ -64,7 +64,7 @@ class Scores:
         self._scores = scores
         self.asked: list[str] = []
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
+    async def evaluate(self, source: str, *_: object) -> Verdict | Failure:
         """The verdict with those scores, or a timeout."""
         self.asked.append(source)
         scores = self._scores.get(source)

@@ -94,7 +94,7 @@ class Fixed:
     def __init__(self, scores: dict[str, tuple[float, ...]]) -> None:
         self._scores = scores
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
+    async def evaluate(self, source: str, *_: object) -> Verdict | Failure:
         """The verdict with those scores."""
         scores = self._scores.get(source)
         return Failure("timeout") if scores is None else Verdict(sum(scores) / len(scores), scores, (), 0.0)

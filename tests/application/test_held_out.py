@@ -23,7 +23,7 @@ class Slow:
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
+    async def evaluate(self, source: str, *_: object) -> Verdict | Failure:
         """The verdict, or a timeout."""
         if source == "slow" and self._timeout_s < 100:
             return Failure("timeout")

@@ -82,7 +82,7 @@ class Fixed:
     def __init__(self, scores: dict[str, float]) -> None:
         self._scores = scores
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
+    async def evaluate(self, source: str, *_: object) -> Verdict | Failure:
         score = self._scores.get(source)
         return Failure("timeout") if score is None else Verdict(score, (score,), (), 0.0)
 

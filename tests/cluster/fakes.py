@@ -30,7 +30,7 @@ class Fake(Line):
         """Wait for programs, and return their numbers."""
         while True:
             if run := (await self.receive()).get("run"):
-                return [job for job, _, _ in run]
+                return [job for job, *_ in run]
 
 
 @asynccontextmanager

@@ -29,7 +29,8 @@ from behavesim.sandbox.messages import Ready
 from behavesim.sandbox.runner import Ran
 from tests.cluster.fakes import Fake, Script, ready, scheduler_of, served
 
-ENDING = [0, "", 0.01, 1000]
+REACHED = [1, 5, 0.001]
+ENDING = [0, "", 0.01, 1000, *REACHED]
 ORDER = Order("functions", "x:y", "search", Limits(timeout_s=0.1), True, Parcel({}).hash, "")
 TERMS = Terms(ORDER, Parcel({}), facts(), False, 1000)
 
@@ -103,11 +104,12 @@ LIES = {
     "no result": says({"ran": [5]}),
     "no frame": answers(ENDING, "text", None),
     "a large frame": answers(ENDING, b"x" * 1001, None),
-    "no status": answers([-1, "", 0.01, 1000], b"", None),
-    "a stopped process": answers([0x137F, "", 0.01, 1000], b"", None),
-    "cancelled by nobody": answers([0, "cancelled", 0.01, 1000], b"", None),
-    "no number of seconds": answers([0, "", float("nan"), 1000], b"", None),
-    "text for seconds": answers([0, "", "1", 1000], b"", None),
+    "no status": answers([-1, "", 0.01, 1000, *REACHED], b"", None),
+    "a stopped process": answers([0x137F, "", 0.01, 1000, *REACHED], b"", None),
+    "cancelled by nobody": answers([0, "cancelled", 0.01, 1000, *REACHED], b"", None),
+    "no number of seconds": answers([0, "", float("nan"), 1000, *REACHED], b"", None),
+    "text for seconds": answers([0, "", "1", 1000, *REACHED], b"", None),
+    "a first call longer than all": answers([0, "", 0.01, 1000, 1, 5, 0.02], b"", None),
     "no failure": says({"failed": [[0, 5]]}),
     "another reason": says({"failed": "all"}),
 }

@@ -136,7 +136,7 @@ class Sandbox:
 
     isolation = "strong"
 
-    async def evaluate(self, source: str) -> Solved | Failure:
+    async def evaluate(self, source: str, *_: object) -> Solved | Failure:
         number = re.search(r"return (\d)$", source)
         word = re.search(r"return '(.*)'$", source)
         data = FRAMES[word[1]] if word and word[1] in FRAMES else encode_failure("exception", source[-200:])

@@ -74,6 +74,7 @@ async def test_every_candidate_is_asked_once_answered_once_and_told_once() -> No
         assert sorted(e.candidate for e in events if isinstance(e, kind)) == list(range(60))
     outcomes = [e.candidate for e in events if isinstance(e, Evaluated | Rejected) and e.candidate >= 0]
     assert sorted(outcomes) == list(range(60))
+    assert run.state.tally.put_off["clock"] > 0
     assert run.state.tally.feasible + sum(run.state.tally.rejected.values()) == run.state.registered == 60
     assert events[-1] == RunStopped("budget")
 

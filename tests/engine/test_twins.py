@@ -23,7 +23,7 @@ LAID_OUT = "def number() -> int:\n\n    a = 3\n    return 13"
 class Quoting(ToyJudge):
     """Rejects a program with a message that quotes its second and third lines, as a traceback may."""
 
-    async def evaluate(self, source: str) -> Verdict | Failure:
+    async def evaluate(self, source: str, *_: object) -> Verdict | Failure:
         await super().evaluate(source)
         return Failure("exception", "".join(source.splitlines()[1:3]), 0.1)
 
@@ -33,7 +33,7 @@ class Tried:
 
     def __init__(self) -> None:
         self.judge, self.journal = Quoting(Toy()), MemoryJournal()
-        self.trials = Trials(Toy(), self.judge, self.journal, None)
+        self.trials = Trials(Toy(), self.judge, self.journal, None, lambda event: None)
 
     async def of(self, candidate: int, source: str) -> Evaluated | Rejected:
         asked = Asked(candidate, (TEMPLATE,), None, Prompt("a prompt", "improve"))

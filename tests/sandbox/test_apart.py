@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.sandbox.apart import Remote, Unanswered, answer_questions
 from behavesim.sandbox.frames import FrameError, TooLarge, decode_answer, encode_answer, whole_answer
+from behavesim.sandbox.progress import Progress
 from behavesim.sandbox.wire import encode_question, receive_source
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure, Verdict
@@ -216,7 +217,7 @@ def test_answers_come_back_as_what_they_were(link: tuple[int, int]) -> None:
     here, there = link
 
     def serve() -> None:
-        answer_questions("echo", LIMIT, receive_source(there), there)
+        answer_questions("echo", LIMIT, receive_source(there), Progress(), there)
         socket.socket(fileno=os.dup(there)).shutdown(socket.SHUT_RDWR)
 
     serving = threading.Thread(target=serve, daemon=True)

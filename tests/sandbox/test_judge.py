@@ -36,7 +36,7 @@ class Returns:
     def __init__(self, *solutions: Any) -> None:
         self._solutions = solutions
 
-    async def evaluate(self, source: str) -> Solved | Failure:
+    async def evaluate(self, source: str, *_: object) -> Solved | Failure:
         return Solved(self._solutions, cpu_s=0.25)
 
 
@@ -80,7 +80,7 @@ async def test_the_verdict_holds_scores_and_trajectories_of_each_instance() -> N
 
 async def test_a_failure_of_the_sandbox_is_handed_on() -> None:
     class Fails(Returns):
-        async def evaluate(self, source: str) -> Solved | Failure:
+        async def evaluate(self, source: str, *_: object) -> Solved | Failure:
             return Failure("timeout", "x", 1.0)
 
     assert await SandboxJudge(CITIES.load(), "search", Fails()).evaluate("") == Failure("timeout", "x", 1.0)

@@ -79,7 +79,7 @@ async def test_what_depends_on_earlier_calls_is_rejected(judge: SandboxJudge, na
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_answers_that_are_made_up_afterwards_lead_to_another_solution(judge: SandboxJudge) -> None:
-    forging = "if len(left) == 1: sys._getframe(1).f_locals['answers'].reverse()"
+    forging = "if len(left) == 1: sys._getframe(2).f_locals['answers'].reverse()"
     failure = await judge.evaluate(program(f"{forging}\n{BACKWARDS}", "import sys"))
     assert isinstance(failure, Failure)
     assert (failure.reason, failure.message) == ("invalid-solution", "a program's answers must lead to its solution")
@@ -89,10 +89,10 @@ async def test_a_solution_that_no_program_was_asked_for_is_rejected(judge: Sandb
     class Silent:
         isolation = "strong"
 
-        async def evaluate(self, source: str) -> Solved | Failure:
+        async def evaluate(self, source: str, *_: object) -> Solved | Failure:
             return Solved((np.arange(30), np.arange(30)), 0.1)
 
-        async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
+        async def answer(self, source: str, arguments: tuple[Any, ...], *_: object) -> Solved | Failure:
             raise NotImplementedError
 
     failure = await SandboxJudge(STEPS.load(), "search", Silent()).evaluate("")
@@ -104,11 +104,11 @@ async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_t
     class Failing:
         isolation = "strong"
 
-        async def evaluate(self, source: str) -> Solved | Failure:
+        async def evaluate(self, source: str, *_: object) -> Solved | Failure:
             tours = (np.arange(30), np.arange(30))
             return Solved(tours, 0.5, tours)
 
-        async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
+        async def answer(self, source: str, arguments: tuple[Any, ...], *_: object) -> Solved | Failure:
             return Failure(reason, "so it is", 0.25)
 
     failure = await SandboxJudge(STEPS.load(), "search", Failing()).evaluate("")

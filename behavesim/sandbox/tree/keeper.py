@@ -222,20 +222,20 @@ class Keeper:
     def _exceeded(self, each: _Evaluation, members: dict[int, usage.Process]) -> str:
         """Return the first limit that an evaluation, whose processes are `members`, exceeds; "" if none.
 
-        It is one of "processes", "cpu", "wall", "memory", "files", in this order.
+        It is one of "processes", "cpu", "wall" or "waited", "memory", "files", in this order.
         """
         # processes come first: of very many it takes long to find out more
         if sum(process.threads for process in members.values()) > confinement.MOST_PROCESSES:
             return "processes"
         first_s = processes.cpu_seconds(each.pid) if each.pid else 0.0  # exact, where `members` count in ticks
-        if max(each.cpu.read(members), first_s) >= self._limits.timeout_s:
+        if max(each.cpu.read(members), first_s) >= self._limits.most_s(0.0):
             return "cpu"
         now = self._clock()
         if now >= each.deadline:
             without_s = sum(map(processes.seconds_without_a_core, members))
             each.deadline = each.started + min(self._limits.wall_s + without_s, self._limits.longest_s)
-        if now >= each.deadline:
-            return "wall"
+            if now >= each.deadline:
+                return "waited" if without_s >= self._limits.longest_s / 2 else "wall"
         if usage.holds_more(members, self._limits.memory_mb * MEGABYTE + self._loaded_memory):
             return "memory"
         # few processes cannot have so many

@@ -56,7 +56,7 @@ def serve(link: socket.socket, assignment: TreeAssignment, confined: TreeConfine
         evaluate = _load(assignment)
         settle()
         link.sendall(line({"loaded": True}))
-        Nursery(link, lambda source, fd: send(fd, evaluate(source)), assignment.limits, enclosed).serve()
+        Nursery(link, lambda source, _, fd: send(fd, evaluate(source)), assignment.limits, enclosed).serve()
     except (Exception, SystemExit) as error:  # noqa: BLE001 (the evaluator's: the daemon raises it again)
         with contextlib.suppress(OSError):
             link.sendall(line({"error": in_words(error)[:MOST_SAID], "is_usage": isinstance(error, TaskError)}))

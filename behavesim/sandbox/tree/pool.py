@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.sandbox.again import settled
 from behavesim.sandbox.connection import ProcessOutput
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import Limits
@@ -14,6 +15,7 @@ from behavesim.sandbox.solutions import frame_of
 from behavesim.sandbox.tree.confinement import MOST_FILES, MOST_PROCESSES
 from behavesim.sandbox.tree.messages import LOAD_S, TreeAssignment
 from behavesim.sandbox.tree.runner import TreeRunner
+from behavesim.state.protocols import Postponed, unnoticed
 from behavesim.task.verdict import Failure
 
 
@@ -23,14 +25,15 @@ class ResultPool(RunnerPool):
     Its isolation is "strong+", "partial" or "process".
     """
 
-    async def evaluate(self, program: str) -> tuple[bytes | Failure, float]:
+    async def evaluate(self, program: str, postponed: Postponed = unnoticed) -> tuple[bytes | Failure, float]:
         """Return the bytes that the evaluation of a program sent, or its failure; and the CPU seconds of its processes.
 
         Waits until a worker is free. Cancelling kills all processes of the evaluation. If the sandbox dies, it is
-        started again and the program is evaluated once more. Raises SandboxError if it dies again or does not start,
-        TaskError if the evaluator can no longer be loaded.
+        started again and the program is evaluated once more; also if its ending may be the machine's fault, see
+        `settled`. Raises SandboxError if it dies again or does not start, or as `settled`, and TaskError if the
+        evaluator can no longer be loaded.
         """
-        output = (await self._runner.run(program)).output
+        output = (await settled(self._runner, self._limits, program, postponed, may_signal=True)).output
         return self._sent(output), output.ending.cpu_s
 
     def _sent(self, output: ProcessOutput) -> bytes | Failure:

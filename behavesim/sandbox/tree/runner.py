@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Self
 
 from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import ZygoteDied
 from behavesim.sandbox.messages import Ready
-from behavesim.sandbox.runner import NOT_ENTERED, Ran, refuse_weak, refuse_weaker
+from behavesim.sandbox.runner import NOT_ENTERED, Places, Ran, refuse_weak, refuse_weaker
 from behavesim.sandbox.supervisor import ZygoteSupervisor
 from behavesim.sandbox.tree.messages import TreeAssignment
 
@@ -25,7 +24,7 @@ class TreeRunner:
     def __init__(self, assignment: TreeAssignment, allow_weak_isolation: bool, clock: Heartbeat | None = None) -> None:
         self._allow_weak_isolation = allow_weak_isolation
         self._zygote = ZygoteSupervisor(assignment, self._accept, clock or Heartbeat())
-        self._free = asyncio.Semaphore(assignment.workers)
+        self._places = Places(assignment.workers)
         self._ready: Ready | None = None
 
     async def __aenter__(self) -> Self:
@@ -46,13 +45,13 @@ class TreeRunner:
             raise SandboxError(NOT_ENTERED)
         return self._ready
 
-    async def run(self, source: str, question: bytes = b"") -> Ran:
+    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
         """Run the evaluator with a program; `question` must be empty, since evaluators are asked no calls.
 
-        Waits until a worker is free. Cancelling kills all processes of the evaluation. Raises SandboxError if the
-        sandbox itself fails.
+        Waits until a worker is free, or with `alone` until all are. Cancelling kills all processes of the evaluation.
+        Raises SandboxError if the sandbox itself fails.
         """
-        async with self._free:
+        async with self._places.taken(alone):
             try:
                 return Ran(await (await self._zygote.connection()).run(source))
             except ZygoteDied:  # once more: the program had no part in it

@@ -1,0 +1,80 @@
+"""Runs a program again, alone, as long as its ending may be the machine's fault and not its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from behavesim.base.errors import SandboxError
+from behavesim.sandbox.limits import MEGABYTE, Limits
+from behavesim.sandbox.messages import Ending
+from behavesim.state.protocols import Postponed
+
+if TYPE_CHECKING:
+    from behavesim.sandbox.runner import Ran, Runner
+
+PAUSES_S = (0.0, 10.0, 60.0)
+"""Seconds before each try alone: others on the machine may need a minute until they give time and memory back."""
+_ADVICE = {
+    "clock": "let other work on this machine end, then resume",
+    "memory": "free memory, then resume; or go on with a smaller memory_mb (--fork NEW-ID)",
+}
+"""What a person can do, by the reason for which programs are put off."""
+
+
+async def settled(
+    runner: Runner,
+    limits: Limits,
+    source: str,
+    postponed: Postponed,
+    question: bytes = b"",
+    may_signal: bool = False,
+) -> Ran:
+    """Return what comes of a program, or of one call of it, once the machine had no part in how it ended.
+
+    A program is put off, and run again while no other one runs, if it ended by the clock, for lack of the machine's
+    memory, or near its limit on CPU time. `postponed` is called before each such try. `may_signal` is whether programs
+    may kill their own processes. Waits until there is a place. Cancelling kills the program. Raises SandboxError if the
+    machine is still in doubt after the last try, or if the sandbox itself fails.
+    """
+    ran = await runner.run(source, question)
+    reason, words = doubt(ran, limits, False, may_signal)
+    for pause_s in PAUSES_S:
+        if not reason:
+            return ran
+        postponed(reason, words)
+        await asyncio.sleep(pause_s)
+        ran = await runner.run(source, question, alone=True)
+        reason, words = doubt(ran, limits, True, may_signal)
+    if not reason:
+        return ran
+    raise SandboxError(
+        f"the machine cannot say whether a program is within its limits, tried {len(PAUSES_S)} times alone: {words}; "
+        + _ADVICE[reason]
+    )
+
+
+def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[str, str]:
+    """Return why a program's ending may be the machine's fault: "clock", "memory" or "cpu", and words for people.
+
+    Both are empty if it is the program's own. After a run alone that is so for CPU time; for time by the clock, unless
+    the program had no core for most of it; and for a killed process if programs may kill their own.
+    """
+    for ending in filter(None, (ran.program, ran.output.ending)):
+        allowed_s = limits.allowed_s(ending.first_s)
+        if ending.killed == "waited" or (ending.killed == "wall" and not is_alone):
+            return "clock", f"its time by the clock was over, after {ending.cpu_s:.3g} of {allowed_s:.3g} s of CPU time"
+        if is_killed(ending, limits) and not (is_alone and may_signal):
+            held = ending.peak_bytes // MEGABYTE
+            return "memory", f"the machine or container had no more memory when it held {held} of {limits.memory_mb} MB"
+        if not is_alone and not ending.killed and ending.cpu_s > allowed_s:
+            return "cpu", f"it took {ending.cpu_s:.3g} s of CPU time, just above its limit of {allowed_s:.3g} s"
+    return "", ""
+
+
+def is_killed(ending: Ending, limits: Limits) -> bool:
+    """Whether a process was killed, neither by the zygote nor for its CPU time: the kernel does so for memory."""
+    by_kernel = not ending.killed and os.waitstatus_to_exitcode(ending.status) == -signal.SIGKILL
+    return by_kernel and ending.cpu_s <= limits.allowed_s(ending.first_s)

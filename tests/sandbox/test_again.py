@@ -1,0 +1,173 @@
+"""What the machine did to a program is never held against it: the program runs again, alone, until that is known."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+from behavesim.base.errors import SandboxError
+from behavesim.sandbox import again
+from behavesim.sandbox.again import settled
+from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.messages import Ending, Ready
+from behavesim.sandbox.progress import Progress
+from behavesim.sandbox.runner import Places, Ran
+from behavesim.sandbox.solutions import frame_of
+from behavesim.task.verdict import Failure
+
+LIMITS = Limits(timeout_s=12.0, memory_mb=2048)
+DONE = Ending(0, 0, "", 9.1, 0)
+NEAR = replace(DONE, cpu_s=13.0)
+ASLEEP = Ending(0, signal.SIGKILL, "wall", 0.1, 0)
+WAITED = replace(ASLEEP, killed="waited", cpu_s=9.1, calls=1310, instance=5, first_s=6.7)
+OUT = Ending(0, signal.SIGKILL, "", 0.5, 251 << 20)
+ENDLESS = Ending(0, signal.SIGKILL, "cpu", 14.5, 0)
+
+
+class Scripted:
+    """A runner whose programs end as the script says; `alone` says of each run whether it was alone."""
+
+    def __init__(self, *endings: Ending) -> None:
+        self.alone: list[bool] = []
+        self._left = list(endings)
+
+    @property
+    def ready(self) -> Ready:
+        return Ready("strong", (), 1)
+
+    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
+        self.alone.append(alone)
+        return Ran(ProcessOutput(self._left.pop(0), b"frame"))
+
+    async def __aenter__(self) -> Scripted:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(again, "PAUSES_S", (0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("endings", "reasons", "said"),
+    [
+        ([DONE], [], ""),
+        ([ENDLESS], [], "still not done after 12 s of CPU time"),
+        ([ASLEEP, DONE], ["clock"], ""),
+        ([ASLEEP, ASLEEP], ["clock"], "still not done after 26 s by the clock, 0.1 of 12 s of CPU time used"),
+        ([WAITED, WAITED, WAITED, DONE], ["clock"] * 3, ""),
+        ([NEAR, DONE], ["cpu"], ""),
+        ([NEAR, NEAR], ["cpu"], "it took 13 s of CPU time, and may take 12"),
+        ([OUT, OUT, NEAR], ["memory", "memory"], "it took 13 s of CPU time, and may take 12"),
+        ([NEAR, OUT, DONE], ["cpu", "memory"], ""),
+    ],
+)
+async def test_a_program_is_put_off_until_its_ending_is_its_own(
+    endings: list[Ending], reasons: list[str], said: str
+) -> None:
+    runner, why = Scripted(*endings), list[str]()
+    ran = await settled(runner, LIMITS, "", lambda reason, words: why.append(reason))
+    found = frame_of(ran.output, LIMITS)
+    assert why == reasons
+    assert runner.alone == [False] + [True] * len(reasons)
+    assert (found.message if isinstance(found, Failure) else "") == said
+
+
+@pytest.mark.parametrize(("ending", "said"), [(WAITED, "9.1 of 12 s of CPU time"), (OUT, "held 251 of 2048 MB")])
+async def test_a_machine_that_cannot_say_stops_the_run_and_blames_no_program(ending: Ending, said: str) -> None:
+    with pytest.raises(SandboxError, match=f"the machine cannot say .* 3 times alone: .*{said}.*, then resume"):
+        await settled(Scripted(*[ending] * 4), LIMITS, "", lambda *_: None)
+
+
+async def test_a_program_that_may_kill_itself_does_not_stop_the_run() -> None:
+    ran = await settled(Scripted(OUT, OUT), LIMITS, "", lambda *_: None, may_signal=True)
+    found = frame_of(ran.output, LIMITS)
+    assert isinstance(found, Failure)
+    assert found.message == "killed, for lack of memory or by itself; it held 251 MB"
+
+
+def test_the_first_call_may_be_left_out_of_the_limit_by_a_bounded_time() -> None:
+    limits = replace(LIMITS, first_call_s=10.0)
+    assert [limits.allowed_s(first_s) for first_s in (0.0, 6.7, 1e9)] == [12.0, 18.7, 22.0]
+    took = Ran(ProcessOutput(replace(NEAR, first_s=6.7, calls=1988), b"frame"))
+    assert isinstance(frame_of(took.output, LIMITS), Failure)
+    assert frame_of(took.output, limits) == b"frame"
+    assert limits.wall_s == 46
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        (replace(WAITED, calls=1988), ", at call 1988, on instance 5; the first call took 6.7 s, all else 2.4 s"),
+        (replace(WAITED, first_s=0.01), ", at call 1310, on instance 5"),
+        (replace(WAITED, calls=1), ", in its first call, on instance 5"),
+        (replace(WAITED, calls=0), ", on instance 5"),
+        (OUT, ""),
+    ],
+)
+def test_a_reason_says_how_far_a_program_got(ending: Ending, said: str) -> None:
+    assert ending.reached == said
+
+
+def test_calls_are_counted_and_the_first_one_timed() -> None:
+    progress = Progress()
+    progress.begin(3)
+    double = progress.counted(lambda x, y=0: 2 * x + y)
+    assert (progress.calls, progress.first_s(5.0)) == (0, 0.0)
+    assert [double(1), double(2, y=1)] == [2, 5]
+    assert (progress.instance, progress.calls) == (3, 2)
+    assert 0.0 <= progress.first_s(1e9) < 1.0
+    nested = Progress()
+    assert nested.counted(lambda: nested.first_s(1e9))() > 1e8, "as long as it lasts, all that follows is of that call"
+
+
+def test_what_a_program_writes_into_its_page_is_no_more_than_a_number() -> None:
+    progress = Progress()
+    for place, forged in enumerate((-5, 1 << 62, 1, (1 << 53) - 1, -1)):
+        progress._words[place] = forged
+    assert (progress.instance, progress.calls, progress.idle_s, progress.first_s(7.0)) == (0, 0, 0.0, 7.0)
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux can keep a page from later children")
+def test_no_later_child_can_reach_the_page_of_another() -> None:
+    progress = Progress()
+    progress.keep_to_one_child()
+    if (child := os.fork()) == 0:
+        signal.signal(signal.SIGSEGV, signal.SIG_DFL)  # pytest's would print all threads
+        progress.begin(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGSEGV
+    assert progress.instance == 0
+
+
+async def test_a_program_that_runs_alone_has_all_places_and_waits_its_turn() -> None:
+    places, order, running = Places(3), list[str](), list[str]()
+
+    async def run(name: str, alone: bool = False) -> None:
+        async with places.taken(alone):
+            running.append(name)
+            assert len(running) <= (1 if alone else 3)
+            await asyncio.sleep(0)
+            assert not alone or running == [name]
+            running.remove(name)
+            order.append(name)
+
+    async with asyncio.TaskGroup() as group:
+        for name in "abcd":
+            group.create_task(run(name))
+        group.create_task(run("first alone", True))
+        given_up = group.create_task(run("given up", True))
+        group.create_task(run("second alone", True))
+        group.create_task(run("e"))
+        await asyncio.sleep(0)
+        given_up.cancel()
+    assert sorted(order[:4]) == list("abcd")
+    assert order[4:] == ["first alone", "second alone", "e"]
