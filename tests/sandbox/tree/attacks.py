@@ -35,6 +35,10 @@ def _call(name: str, arguments: str, function: str = "syscall") -> Attack:
 
 _SPIN = "\nimport time\nend = time.process_time() + 30\nwhile time.process_time() < end: pass\n"
 _SEND = "import socket\ns = socket.socket(socket.AF_UNIX)\ns.settimeout(1)\ns.connect({})\ns.send(b'x')\nout = 'BREACH'"
+_THREADS = (
+    "import threading, time\nthreading.stack_size(1 << 16)\n"
+    "for _ in range(400): threading.Thread(target=time.sleep, args=(1,)).start()\nout = 'allowed'"
+)
 
 ON_THE_MACHINE = (
     _attack("a loop", "timeout", "while True: pass"),
@@ -67,6 +71,8 @@ ON_THE_MACHINE = (
         f"forbidden {RAISED}",
         "import os\nfor _ in range(560): os.posix_spawn('/bin/sleep', ['sleep', '60'], {})\nos.wait()",
     ),
+    _attack("as many threads as are allowed", RETURNED, _THREADS),
+    _attack("as many threads as are allowed, beside it", RETURNED, _THREADS),
     _attack("much memory", f"memory {RAISED}", "x = bytearray(1 << 30)"),
     _attack(
         "memory of several processes",
