@@ -18,7 +18,8 @@ a { color: light-dark(#0b62a4, #64b5f6); }
 h1 { font-size: 1.75rem; } caption { text-align: left; font-weight: 600; padding: .5rem 0; }
 .table { overflow-x: auto; } table { border-collapse: collapse; margin-top: 1rem; }
 th, td { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid light-dark(#dfe3e7, #30363d); }
-.number { text-align: right; } td { white-space: pre-line; } .note { color: light-dark(#5b6570, #9aa5b1); }
+.number { text-align: right; } td { white-space: pre-line; } td:first-child { white-space: nowrap; }
+.note { color: light-dark(#5b6570, #9aa5b1); }
 """
 
 
