@@ -44,16 +44,14 @@ class InvalidSolution(ValueError):
     """Raised by a task's code for a solution that breaks its rules; replaces `behavesim.task.InvalidSolution`."""
 
 
-@dataclass(frozen=True)
 class Objective:
-    """Which scores are better ("minimise" or "maximise"), the best known score, None if there is none, and its source.
+    """Which scores are better ("minimise" or "maximise"), and the best known score; None if there is none.
 
-    Replaces `behavesim.task.Objective`.
+    It replaces `behavesim.task.Objective`. What else a task says of its scores is for screens, and left out.
     """
 
-    direction: str
-    best_known: float | None = None
-    source: str = ""
+    def __init__(self, direction: str, best_known: float | None = None, *_: object, **__: object) -> None:
+        self.direction, self.best_known = direction, best_known
 
 
 class Task:
