@@ -194,10 +194,9 @@ def _carry_out(order: dict[str, Any], status: int, *fds: int) -> None:
 def _share_zygotes() -> None:
     """Let the zygotes of all forks of this process be forks, too, of one server."""
     from behavesim.sandbox import connection
-    from tests import forks
 
-    forks._server("behavesim.sandbox.zygote")
-    connection.subprocess = forks  # type: ignore[assignment]
+    _server("behavesim.sandbox.zygote")
+    connection.subprocess = sys.modules[__name__]
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.cli.command import Command
 from tests.cli.people import FOLDERS
 
@@ -33,11 +35,12 @@ def test_a_killed_run_is_resumed_verified_and_replayed(behavesim: Command, tmp_p
 
 def killed_at_work(folder: Path, *options: str) -> None:
     """Begin a run in a process of its own and kill it with SIGKILL after some candidates."""
-    process = subprocess.Popen(
+    process = (forks if forks.ARE_POSSIBLE else subprocess).Popen(
         [sys.executable, "-m", "behavesim", "run", *options],
-        cwd=folder,
+        cwd=str(folder),
         stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
+        env=os.environ,
     )
     try:
         while process.poll() is None and answers(folder) < 5:
