@@ -21,8 +21,8 @@ from behavesim.sandbox.solutions import SolutionPool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure
+from benchmarks.dask_processes import DaskCluster
 from tests.application.test_session import unseen
-from tests.cluster.processes import DaskCluster
 from tests.crash.processes import FEW_CITIES
 
 HEAD = "def select_next_node(current_node, destination_node, unvisited_nodes, distance_matrix):\n    "

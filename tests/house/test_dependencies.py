@@ -17,7 +17,7 @@ OURS = {
     "behavesim",
     "behavesim_cli",
     "behavesim_tasks",
-    "tests",
+    *("benchmarks", "tests"),
     *(p.stem for p in (ROOT / "benchmarks").rglob("*") if p.suffix in ("", ".py")),
 }
 IMPORTED_AS = {"yaml": "pyyaml"}
