@@ -27,7 +27,7 @@ BEAT_S = 2.0
 """Seconds between two signs of life of a worker."""
 ENOUGH = 1 << 22
 """Bytes of results after which a worker begins another message."""
-KILLED = ("", "cpu", "wall", "waited", "memory", "processes", "files")
+KILLED = ("", "cpu", "wall", "waited", "machine", "memory", "processes", "files")
 """Why a worker may have killed a program's process, besides our asking."""
 _LONGEST_S = 1e9
 

@@ -60,13 +60,14 @@ def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[s
     """Return why a program's ending may be the machine's fault: "clock", "memory" or "cpu", and words for people.
 
     Both are empty if it is the program's own. After a run alone that is so for CPU time; for time by the clock, unless
-    the program had no core for most of it; and for a killed process if programs may kill their own.
+    the program had no core for most of it; and for a killed process if it had most of the memory, or may kill itself.
     """
     for ending in filter(None, (ran.program, ran.output.ending)):
         allowed_s = limits.allowed_s(ending.first_s)
         if ending.killed == "waited" or (ending.killed == "wall" and not is_alone):
             return "clock", f"its time by the clock was over, after {ending.cpu_s:.3g} of {allowed_s:.3g} s of CPU time"
-        if is_killed(ending, limits) and not (is_alone and may_signal):
+        is_machines = ending.killed == "machine" and not (is_alone and may_signal)
+        if is_machines or (is_killed(ending, limits) and not is_alone):
             held = ending.peak_bytes // MEGABYTE
             return "memory", f"the machine or container had no more memory when it held {held} of {limits.memory_mb} MB"
         if not is_alone and not ending.killed and ending.cpu_s > allowed_s:

@@ -48,6 +48,7 @@ class Confinement:
     on the user's threads. `own_pids` is a descriptor of its namespace of processes, `rules` one of a Landlock ruleset,
     `calls` a seccomp filter as BPF code. Each of the three is None without that layer. `notes` say what failed or holds
     no more, a line each. `all_pids` is a descriptor of /proc as it was before the layers, for the zygote alone.
+    `memory` is that of the machine or container (bytes), 0 if unknown.
     """
 
     limits: Limits
@@ -59,6 +60,7 @@ class Confinement:
     calls: bytes | None = None
     notes: tuple[str, ...] = ()
     all_pids: int | None = None
+    memory: int = 0
 
     def fork(self) -> int:
         """Fork a child, which must then call `enclose`; return its process id, or 0 in the child.
@@ -157,7 +159,7 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
     calling process returns. `hidden` files and folders cannot be read even if they lie among the libraries; Landlock
     sees to that. Raises SandboxError as `require_memory`.
     """
-    all_pids = processes.open_processes()
+    all_pids, memory = processes.open_processes(), processes.memory_of_machine()
     address_space, tasks = begin(limits, SPARE_TASKS)
     readable = libraries.readable_paths()
     attempts = Attempts(wanted)
@@ -171,7 +173,7 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
     # no other process of this user may trace the zygote and its children, or read their memory
     kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
     return Confinement(
-        limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(attempts.notes), all_pids
+        limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(attempts.notes), all_pids, memory
     )
 
 

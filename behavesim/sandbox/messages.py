@@ -84,7 +84,8 @@ class Ending:
 
     `status` is its wait status (see os.wait), `cpu_s` its CPU time (s), `peak_bytes` its peak of resident memory.
     `killed` is why the zygote killed it, "" if it did not: "cpu", "wall" (by the clock), "waited" (by the clock, as it
-    had no core most of the time) or "cancelled", and for an evaluation also "memory", "processes" or "files".
+    had no core most of the time) or "cancelled"; or "machine" if the kernel did, and it had less than half of the
+    machine's memory; and for an evaluation also "memory", "processes" or "files".
 
     How far it got, by its own account: `instance` and `calls` are the last that it began, from 1, and 0 if unknown;
     `first_s` is the CPU time of its first call (s).

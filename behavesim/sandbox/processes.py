@@ -139,6 +139,31 @@ def _text_in(proc: int | None, path: str) -> str:
         os.close(fd)
 
 
+def memory_of_machine() -> int:
+    """Return the memory of this machine, or of the smallest control group that this process is in (bytes).
+
+    It is 0 except on Linux.
+    """
+    if not LINUX:
+        return 0
+    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")]
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, kinds, path = line.split(":", 2)
+        root, name = ("memory", "memory.limit_in_bytes") if kinds else ("", "memory.max")
+        if kinds in ("", "memory"):
+            place = Path("/sys/fs/cgroup", root)
+            inner = place / path[1:]
+            found += [_limit_in(each / name) for each in (inner, *inner.parents) if each.is_relative_to(place)]
+    return min(filter(None, found))
+
+
+def _limit_in(file: Path) -> int:
+    """Return the number of bytes in a file of a control group; 0 if there is no such file, or it sets no limit."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(file.read_text())
+    return 0
+
+
 def address_space() -> int:
     """Return the size of this process's address space in bytes; 0 except on Linux."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE") if LINUX else 0

@@ -128,7 +128,8 @@ def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
     if code == OUT_OF_MEMORY:
         return Failure("memory", "the program asked for more memory than its limit")
     if code == -signal.SIGKILL:
-        return Failure("memory", f"killed, for lack of memory or by itself; it held {ending.peak_bytes // MEGABYTE} MB")
+        held = f"it held {ending.peak_bytes // MEGABYTE} MB"
+        return Failure("memory", f"killed, also alone, for lack of the machine's memory or by itself; {held}")
     if code == -signal.SIGSYS:
         return Failure("forbidden", "the program made a system call that no program may make")
     if code < 0:

@@ -25,7 +25,9 @@ DONE = Ending(0, 0, "", 9.1, 0)
 NEAR = replace(DONE, cpu_s=13.0)
 ASLEEP = Ending(0, signal.SIGKILL, "wall", 0.1, 0)
 WAITED = replace(ASLEEP, killed="waited", cpu_s=9.1, calls=1310, instance=5, first_s=6.7)
-OUT = Ending(0, signal.SIGKILL, "", 0.5, 251 << 20)
+OUT = Ending(0, signal.SIGKILL, "machine", 0.5, 251 << 20)
+GREEDY = replace(OUT, killed="", peak_bytes=1900 << 20)
+KILLED = "killed, also alone, for lack of the machine's memory or by itself"
 ENDLESS = Ending(0, signal.SIGKILL, "cpu", 14.5, 0)
 
 
@@ -67,6 +69,8 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
         ([NEAR, NEAR], ["cpu"], "it took 13 s of CPU time, and may take 12"),
         ([OUT, OUT, NEAR], ["memory", "memory"], "it took 13 s of CPU time, and may take 12"),
         ([NEAR, OUT, DONE], ["cpu", "memory"], ""),
+        ([GREEDY, DONE], ["memory"], ""),
+        ([GREEDY, GREEDY], ["memory"], f"{KILLED}; it held 1900 MB"),
     ],
 )
 async def test_a_program_is_put_off_until_its_ending_is_its_own(
@@ -90,7 +94,7 @@ async def test_a_program_that_may_kill_itself_does_not_stop_the_run() -> None:
     ran = await settled(Scripted(OUT, OUT), LIMITS, "", lambda *_: None, may_signal=True)
     found = frame_of(ran.output, LIMITS)
     assert isinstance(found, Failure)
-    assert found.message == "killed, for lack of memory or by itself; it held 251 MB"
+    assert found.message == f"{KILLED}; it held 251 MB"
 
 
 def test_the_first_call_may_be_left_out_of_the_limit_by_a_bounded_time() -> None:
