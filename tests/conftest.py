@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -50,6 +51,16 @@ def pytest_sessionstart() -> None:
             with Path(find_spec(name).origin).open() as source:
                 fcntl.flock(source, fcntl.LOCK_EX)
                 import_module(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage only among what tests make: all that is loaded and collected stays to the end."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 @pytest.fixture(autouse=True, scope="session")
