@@ -101,11 +101,19 @@ def figures(moment: Moment) -> Table:
             **({"comparison": "being loaded; compiled once a machine, about 10 s"} if moment.is_warming else {}),
             "in flight": ", ".join([*(_awaited(moment) or [counted(moment.waiting, "prompt")]), evaluating]),
             "feasible": _feasible(state),
+            **_put_off(state),
             **spending(moment),
             **moment.facts,
             **_stuck(moment),
         }
     )
+
+
+def _put_off(state: RunState) -> dict[str, str]:
+    """Return how often programs were put off, with the reasons; {} if none was."""
+    why = state.tally.put_off
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in why.most_common())
+    return {"put off": f"{counted(why.total(), 'time')}, then tried alone: {reasons}"} if why else {}
 
 
 def diversity(moment: Moment) -> Table:

@@ -106,7 +106,10 @@ def test_the_dashboard_says_what_was_found() -> None:
     assert row(seen, "behaviours") == "20 different; 0 % repeat; 0 % copies"
     assert row(seen, "in flight") == "0 prompts, 0 programs"
     assert row(seen, "raised an exception") == "1  5 %"
-    assert "tokens" not in seen and "cost" not in seen
+    assert "tokens" not in seen and "cost" not in seen and "put off" not in seen
+    busy = state()
+    busy.tally.put_off.update(clock=2, cpu=1)
+    assert row(shown(moment(state=busy)), "put off") == "3 times, then tried alone: 2 clock, 1 cpu"
 
 
 def test_shares_of_repeats_are_of_the_feasible_ones() -> None:
