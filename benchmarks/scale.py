@@ -39,7 +39,7 @@ import uvloop
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
 from behavesim.cluster.facts import facts
-from behavesim.cluster.messages import BEAT_S
+from behavesim.cluster.messages import BEAT_S, as_values
 from behavesim.cluster.pool import Cluster
 from behavesim.cluster.wire import HANDSHAKE, SMALL, Line, LineLost
 from behavesim.engine.admission import run_provenance
@@ -47,8 +47,11 @@ from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
 from behavesim.engine.settings import settings_from_person
 from behavesim.sandbox import Limits, SandboxJudge
+from behavesim.sandbox.connection import ProcessOutput
 from behavesim.sandbox.frames import decode, encode_solutions
 from behavesim.sandbox.judge import verdict_on
+from behavesim.sandbox.messages import Ending
+from behavesim.sandbox.runner import Ran
 from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Reply, RunResumed, RunStarted
 from behavesim.state.protocols import Judge, Solved
 from behavesim.store.folder import RunFolder
@@ -97,7 +100,7 @@ class Player:
             while True:
                 message = await line.receive()
                 self.received += len(msgpack.packb(message))
-                for job, _, _ in message["run"]:
+                for job, *_ in message["run"]:
                     jobs.put_nowait(job)
         finally:
             for task in answering:
@@ -107,7 +110,8 @@ class Player:
         while True:
             job = await jobs.get()
             await asyncio.sleep(self.seconds)
-            message = {"beat": 1, "ran": [[job, [0, "", self.seconds, 1 << 25], next(self.frames), None]]}
+            ran = Ran(ProcessOutput(Ending(job, 0, "", self.seconds, 1 << 25), next(self.frames)))
+            message = {"beat": 1, "ran": [as_values(job, ran)]}
             self.sent += len(msgpack.packb(message))
             await line.send(message)
 
