@@ -24,19 +24,19 @@ def tasks(as_json: AsJson = False) -> None:
     if as_json:
         print_json([_as_json(name, task) for name, task in rows])
         return
-    kinds = get_args(TaskKind)
+    kinds, width = get_args(TaskKind), max(len(name) for name, _ in rows)
     for kind, of_kind in groupby(sorted(rows, key=lambda row: kinds.index(row[1].kind)), lambda row: row[1].kind):
         typer.echo(typer.style(kind, bold=True))
         for name, task in of_kind:
-            typer.echo(hanging(f"  {name:16}", _in_words(task)))
+            typer.echo(hanging(f"  {name:{width}}  ", _in_words(task)))
 
 
 def _in_words(task: Task) -> str:
     """Return what a person chooses a task by, in sentences."""
     known, source = task.objective.best_known, task.objective.source
     said = [f"{task.description.splitlines()[0]} {task.entry_point}(), {task.objective.direction}."]
-    if task.size:
-        said.append(f"{task.size}.")
+    if task.search_size:
+        said.append(f"{task.search_size}.")
     if known is not None:
         said.append(f"Best known: {known:.6g}{source and f' ({source})'}.")
     if task.used_by:
@@ -53,7 +53,7 @@ def _as_json(name: str, task: Task) -> dict[str, Any]:
         "direction": task.objective.direction,
         "best_known": task.objective.best_known,
         "source": task.objective.source,
-        "size": task.size,
+        "size": task.search_size,
         "used_by": task.used_by,
         "online": task.online,
         "budget": task.budget,

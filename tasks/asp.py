@@ -207,7 +207,7 @@ class AdmissibleSet(Task):
     """
 
     kind = "priority"
-    size = "1 instance: n = {}, w = {}".format(*SIZES["search"][0])
+    search_size = "1 instance: n = {}, w = {}".format(*SIZES["search"][0])
     used_by = "FunSearch, BehaveSim (the paper)"
     template = TEMPLATE
     rules = f"""\

@@ -89,7 +89,7 @@ class OnlineBinPacking(Task):
     """
 
     kind = "priority"
-    size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} items"
+    search_size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} items"
     used_by = "FunSearch, EoH, ReEvo, LLM4AD: other instances of this distribution"
     template = TEMPLATE
     rules = f"""\

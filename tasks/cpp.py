@@ -164,7 +164,7 @@ class CirclePacking(Task):
     """
 
     kind = "packing"
-    size = f"1 instance of {SIZES['search'][0]} circles"
+    search_size = f"1 instance of {SIZES['search'][0]} circles"
     used_by = "AlphaEvolve, OpenEvolve, ShinkaEvolve, BehaveSim (the paper)"
     template = TEMPLATE
     rules = f"""\

@@ -132,7 +132,7 @@ class TravellingSalesman(Task):
     """
 
     kind = "constructive"
-    size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} cities"
+    search_size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} cities"
     used_by = "BehaveSim (the paper), LLM4AD, EoH, ReEvo, MCTS-AHD: other instances"
     template = TEMPLATE
     rules = f"""\

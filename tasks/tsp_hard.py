@@ -52,7 +52,7 @@ class HardTravellingSalesman(TravellingSalesman):
     score is the mean length of the tours: the shorter the better.
     """
 
-    size = f"{2 * len(SIZES['search'])} instances of {SIZES['search'][0]} to {SIZES['search'][-1]} cities"
+    search_size = f"{2 * len(SIZES['search'])} instances of {SIZES['search'][0]} to {SIZES['search'][-1]} cities"
     used_by = ""
     rules = f"""\
 - There are {2 * len(SIZES["search"])} instances: of {", ".join(map(str, SIZES["search"]))} cities two each, first one

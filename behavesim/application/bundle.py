@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from behavesim.application import bundled
 from behavesim.base.text import comment
@@ -57,11 +58,26 @@ def bundle(task: Task, programs: Mapping[str, str], headline: Sequence[str], sec
 def _files(task: Task) -> dict[str, str]:
     """Return the sources of `answers` and of the files that define the task's class and base classes, by module name.
 
-    Files of base classes come first. Other modules of behavesim itself are left out: `bundled` replaces them.
+    Files of base classes come first, and before each file those that it imports from its own package. Other modules
+    of behavesim itself are left out: `bundled` replaces them.
     """
     names = dict.fromkeys(kind.__module__ for kind in reversed(type(task).__mro__))
     own = [name for name in names if name not in ("builtins", "abc") and not name.startswith("behavesim.")]
-    return {name: inspect.getsource(sys.modules[name]) for name in (bundled.ANSWERS, *own)}
+    return {bundled.ANSWERS: _source(bundled.ANSWERS)} | {
+        each: _source(each) for name in own for each in _with_siblings(name)
+    }
+
+
+def _with_siblings(name: str) -> Iterator[str]:
+    """Yield the modules that a module imports from its own package by `from .sibling import`, then the module."""
+    for node in ast.parse(_source(name)).body:
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
+            yield from _with_siblings(f"{name.rpartition('.')[0]}.{node.module}")
+    yield name
+
+
+def _source(name: str) -> str:
+    return inspect.getsource(sys.modules[name])
 
 
 def _quoted(source: str) -> str:

@@ -60,7 +60,7 @@ class Task(ABC):
     """More for prompts, in lines that begin with "- ": how often the function is called, on what, what is refused."""
     kind: TaskKind = "other"
     """What a program does in the task; `behavesim tasks` sorts by it."""
-    size: str = ""
+    search_size: str = ""
     """The search instances in a few words, such as "5 instances of 50 cities", for people who choose a task."""
     used_by: str = ""
     """Papers and tools that publish results on such instances, for people who choose a task."""

@@ -50,7 +50,7 @@ def imported(folder: str) -> frozenset[str]:
     [
         ("behavesim", ["pandas", "codebleu", "embeddings", "dask"]),
         ("cli", []),
-        ("tasks", []),
+        ("tasks", ["bbob"]),
         ("tests", ["test", "pandas", "fuzz", "mutants"]),
         ("benchmarks", ["bench", "dask"]),
     ],

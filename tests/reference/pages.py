@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import typer
 from behavesim_cli.app import app
@@ -15,6 +15,7 @@ from behavesim_cli.commands import COMMANDS
 import behavesim as bs
 from behavesim.base.config import described
 from behavesim.state.settings import owners
+from behavesim.task import Task, TaskKind, TaskReference, installed_tasks
 from tests.prompts.page import page as prompts
 from tests.reference.documents import documents
 from tests.reference.events import events, summary
@@ -95,6 +96,30 @@ def files() -> str:
     return introduced("files", events())
 
 
+def tasks() -> str:
+    """The installed tasks by kind, with what a person chooses by."""
+    found = {name: TaskReference(name).load() for name in installed_tasks()}
+    kinds = {kind: [name for name in found if found[name].kind == kind] for kind in get_args(TaskKind)}
+    head = ("task", "what it asks for", "function", "search instances", "score", "best known", "used by")
+    return introduced(
+        "tasks",
+        *(
+            f"## {kind.capitalize()}\n\n" + table(head, (described_task(name, found[name]) for name in names))
+            for kind, names in kinds.items()
+            if names
+        ),
+    )
+
+
+def described_task(name: str, task: Task) -> tuple[str, ...]:
+    """The cells of a task's row."""
+    known, source = task.objective.best_known, task.objective.source
+    score = f"{task.objective.unit or 'score'}, {task.objective.direction}d"
+    best = "" if known is None else f"{known:.6g} ({source})"
+    asks = task.description.splitlines()[0]
+    return f"`{name}`", asks, f"`{task.entry_point}`", task.search_size, score, best, task.used_by
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "commands": commands,
     "settings": settings,
@@ -103,4 +128,5 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "sql": sql,
     "files": files,
     "prompts": prompts,
+    "tasks": tasks,
 }

@@ -1,0 +1,40 @@
+"""Circle packing with 26 and 32 circles: as `cpp`, for programs that work for more than one number of circles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from behavesim.task import Objective, Split
+
+from .cpp import CirclePacking, Circles, greatest_distance
+
+SIZES: dict[Split, tuple[int, ...]] = {"search": (26, 32), "validation": (20, 29), "held-out": (15, 23, 30, 35)}
+"""The number of circles in each instance of each split."""
+LARGEST = {26: 2.635983, 32: 2.937944}
+"""Largest sum of the radii known, by number of circles."""
+SOURCE = "found by AlphaEvolve (2025) and searches since, not proved"
+"""Where LARGEST is from."""
+
+
+class CirclePackings(CirclePacking):
+    """Pack circles into the unit square so that none overlap and the sum of their radii is as great as possible.
+
+    The function receives the number of circles and returns an array with a row (x, y, radius) for each. Every circle
+    must lie inside the square, and no two may overlap; a radius may be zero. The score is the mean over two numbers of
+    circles of the sum of the radii.
+    """
+
+    search_size = "2 instances of {} and {} circles".format(*SIZES["search"])
+    rules = CirclePacking.rules.replace(
+        "called once, with n = 26; it must work", "called twice, with n = 26 and n = 32; it must work"
+    )
+    objective = Objective("maximise", math.fsum(LARGEST.values()) / len(LARGEST), SOURCE, "sum of radii")
+    normaliser = greatest_distance(32)
+
+    def instances(self, split: Split) -> Sequence[Circles]:
+        """Return the instances of a split: 26 and 32 circles for the search, other numbers for the others."""
+        return [Circles(n) for n in SIZES[split]]
+
+
+task = CirclePackings()

@@ -1,0 +1,41 @@
+"""Graphs for tasks: random ones, and the queens' graphs, as symmetric matrices of neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Graph = NDArray[np.bool_]
+"""Whether two vertices are neighbours, (vertices, vertices) bool: symmetric, with False on the diagonal."""
+
+
+def drawn(random: np.random.RandomState, kind: str, size: int, share: float) -> Graph:
+    """Return a graph by its kind, "uniform", "geometric" or "queens", with its size, and its density or reach."""
+    match kind:
+        case "uniform":
+            return uniform(random, size, share)
+        case "geometric":
+            return geometric(random, size, share)
+        case _:
+            return queens(size)
+
+
+def uniform(random: np.random.RandomState, vertices: int, density: float) -> Graph:
+    """Return a graph in which each pair of vertices is joined with the given probability."""
+    upper = np.triu(random.rand(vertices, vertices) < density, 1)
+    return upper | upper.T
+
+
+def geometric(random: np.random.RandomState, vertices: int, reach: float) -> Graph:
+    """Return a graph of points in the unit square, joined if they are nearer than `reach`."""
+    places = random.rand(vertices, 2)
+    near: Graph = ((places[:, None] - places[None]) ** 2).sum(axis=-1) < reach**2
+    return near & ~np.eye(vertices, dtype=bool)
+
+
+def queens(side: int) -> Graph:
+    """Return the graph of a chess board of `side` x `side` squares, joined if a queen goes from one to the other."""
+    row, column = np.divmod(np.arange(side * side), side)
+    lines = [row, column, row + column, row - column]
+    joined = np.any([line[:, None] == line for line in lines], axis=0)
+    return np.asarray(joined & ~np.eye(side * side, dtype=bool))

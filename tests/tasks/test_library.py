@@ -1,0 +1,348 @@
+"""The tasks of the library: golden values, optima of small instances by enumeration, and strict checks."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+from behavesim_tasks import (
+    cap_set,
+    cvrp,
+    facility_location,
+    graphs,
+    job_shop,
+    knapsack,
+    offline_bin_packing,
+    qap,
+    set_cover,
+    taillard,
+    vrptw,
+)
+
+from behavesim.proposers.genetic.breeding import Breeder
+from behavesim.task import SPLITS, InvalidSolution, Solution, Task, TaskReference
+
+GOLDEN: dict[str, tuple[float, float, float]] = {
+    "bbob": (0.7419, 0.3199, 0.686),
+    "cap_set": (256, 64, 58.6667),
+    "circle_packing": (0.78, 0.735, 0.7475),
+    "cvrp": (14.3627, 11.922, 15.0349),
+    "facility_location": (22187.1667, 17405.3333, 21767.7143),
+    "flow_shop": (1640.25, 1460.3333, 1484.25),
+    "graph_colouring": (12.875, 12.25, 11.625),
+    "independent_set": (41, 39.5, 42.25),
+    "job_shop": (1655, 1624, 1409.5714),
+    "knapsack": (40299, 28796.25, 36139.1667),
+    "offline_bin_packing": (36.7, 39, 58.8),
+    "ovrp": (9.2933, 7.6537, 10.3535),
+    "qap": (2066.5, 1395.5, 2159.5),
+    "set_cover": (328.6, 331.3333, 287.8333),
+    "vrptw": (17.2592, 16.1529, 18.751),
+}
+"""Mean score of the template on each split."""
+TASKS = {name: TaskReference(name).load() for name in GOLDEN}
+NAMES = [
+    pytest.param(name, marks=pytest.mark.skipif(name == "bbob" and find_spec("ioh") is None, reason="needs ioh"))
+    for name in TASKS
+]
+RANDOM = np.random.RandomState(7)
+
+
+def function_of(task: Task, source: str = "") -> Callable[..., Any]:
+    """Return the function of a program, the template's if no source is given."""
+    names: dict[str, Any] = {}
+    exec(source or task.template, names)
+    function: Callable[..., Any] = names[task.entry_point]
+    return function
+
+
+def score_of(task: Task, function: Callable[..., Any], split: Any) -> float:
+    solved = [(instance, task.solve(function, instance)) for instance in task.instances(split)]
+    return task.mean_score([float(task.score(*each)) for each in solved])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_template_has_its_golden_score_and_is_not_better_than_the_best_known(name: str) -> None:
+    task = TASKS[name]
+    for split, golden in zip(SPLITS, GOLDEN[name], strict=True):
+        score, objective = score_of(task, function_of(task), split), task.objective_on(split)
+        assert score == pytest.approx(golden, abs=5e-5)
+        assert objective.direction == task.objective.direction
+        gap = objective.gap(score)
+        assert gap is None or (gap > 0 and objective.source)
+    assert task.objective == task.objective_on("search")
+
+
+def numbers_of(instance: Any) -> str:
+    """Return what an instance is given by, in words: all its numbers."""
+    fields = {"": instance} if isinstance(instance, np.ndarray) else dataclasses.asdict(instance)
+    return str({name: np.asarray(value).tolist() for name, value in fields.items()})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_splits_differ_and_a_program_that_writes_into_what_it_is_given_changes_none(name: str) -> None:
+    task = TASKS[name]
+    drawn = [numbers_of(instance) for split in SPLITS for instance in task.instances(split)]
+    assert len(set(drawn)) == len(drawn)
+    function, instance = function_of(task), task.instances("search")[0]
+
+    def spoiling(*arguments: Any) -> Any:
+        answer = copy.deepcopy(function(*arguments))
+        for each in arguments:
+            if isinstance(each, np.ndarray) and each.ndim < 2:
+                each[...] = 0
+        return answer
+
+    solution = task.solve(spoiling, instance)
+    assert numbers_of(instance) == drawn[0]
+    assert np.array_equal(solution, task.solve(function, instance))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_decisions_have_words_and_the_trajectory_grows(name: str) -> None:
+    task = TASKS[name]
+    instance = task.instances("search")[0]
+    solution = task.solve(function_of(task), instance)
+    trajectory = task.trajectory(instance, solution)
+    assert len(trajectory) > 1
+    assert task.kind != "other" and task.search_size and task.rules.count("\n- ") >= 1
+    if task.kind in ("constructive", "priority"):
+        assert task.in_words(instance, int(np.asarray(solution)[0]))
+        assert len(trajectory) <= 1.1 * float(task.normaliser)
+    task.picture(instance)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_programs_of_its_grammar_run(name: str) -> None:
+    task, breeder = TASKS[name], Breeder(TASKS[name])
+    instance, scores = task.instances("search")[0], []
+    for seed in range(8):
+        _, reply = breeder.write("i1", [], np.random.default_rng(seed))
+        with np.errstate(all="ignore"):
+            solution = task.solve(function_of(task, reply.split("```")[1].removeprefix("python\n")), instance)
+        scores.append(float(task.score(instance, solution)))
+    assert len(set(scores)) > 1
+
+
+def wrong(solution: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Return what is never a solution, from one that is: a row of integers."""
+    return {
+        "nothing": None,
+        "a list": solution.tolist(),
+        "a text": np.array("0"),
+        "a number": np.array(0),
+        "empty": solution[:0],
+        "two rows": np.stack([solution, solution]),
+        "fractions": solution.astype(float),
+        "texts": solution.astype(str),
+        "below 0": np.where(solution == solution.max(), -1, solution),
+        "too great": np.where(solution == solution.max(), 10**6, solution),
+        "twice": np.concatenate([solution, solution]),
+        "the last one repeated": np.append(solution[:-2], [solution[-1]] * 2),
+    }
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.kind in ("constructive", "priority")])
+def test_what_is_no_solution_is_refused_with_a_reason(name: str) -> None:
+    task = TASKS[name]
+    instance = task.instances("search")[0]
+    for words, solution in wrong(np.asarray(task.solve(function_of(task), instance))).items():
+        for judge in (task.score, task.trajectory):
+            with pytest.raises(InvalidSolution, match=r"expected"):
+                pytest.fail(f"{words}: {judge(instance, solution)!r:.80} was taken")
+
+
+def few(answer: str) -> tuple[Callable[..., int], Callable[..., Any]]:
+    """Return how many answers a function of this kind can give to its arguments, and the i-th of them."""
+    match answer:
+        case "choice":
+            return lambda current, choices, *_: len(choices), lambda i, current, choices, *_: choices[i]
+        case "placement":
+            return lambda added, *_: added.size, lambda i, added, *_: (np.arange(added.size) == i).reshape(added.shape)
+        case "or none":
+            return lambda first, *_: len(first) + 1, lambda i, first, *_: 1.0 * (np.arange(len(first)) == i)
+        case "left":
+            return lambda *each: len(each[-1]), lambda i, *each: np.arange(len(each[-1])) == i
+    return lambda first, *_: len(first), lambda i, first, *_: np.arange(len(first)) == i
+
+
+def every_solution(task: Task, instance: Any, answer: str) -> Iterator[Solution]:
+    """Yield the solutions that all sequences of answers lead to."""
+    count, answered = few(answer)
+    scripts: list[tuple[int, ...]] = [()]
+    while scripts:
+        script, asked = scripts.pop(), []
+
+        def function(*arguments: Any, script: tuple[int, ...] = script, asked: list[int] = asked) -> Any:
+            asked.append(count(*arguments))
+            return answered(script[len(asked) - 1] if len(asked) <= len(script) else 0, *arguments)
+
+        yield task.solve(function, instance)
+        for place in range(len(script), len(asked)):
+            rest = (0,) * (place - len(script))
+            scripts += [(*script, *rest, other) for other in range(1, asked[place])]
+
+
+def subsets(count: int) -> Iterator[list[int]]:
+    return (list(each) for size in range(1, count + 1) for each in itertools.combinations(range(count), size))
+
+
+def routes_of(order: Sequence[int]) -> Iterator[list[list[int]]]:
+    """Yield all ways to cut an order of customers into routes."""
+    for cuts in itertools.product([False, True], repeat=len(order) - 1):
+        routes = [[order[0]]]
+        for customer, cut in zip(order[1:], cuts, strict=True):
+            if cut:
+                routes.append([])
+            routes[-1].append(customer)
+        yield routes
+
+
+def best_routes(instance: Any, customers: int, fits: Callable[[list[int]], bool], returns: bool = True) -> float:
+    """Return the least total length of routes that fit, over all orders and cuts."""
+    d = instance.distances
+
+    def length(route: list[int]) -> float:
+        stops = [0, *route, 0] if returns else [0, *route]
+        return sum(float(d[pair]) for pair in itertools.pairwise(stops))
+
+    cut = (routes for order in itertools.permutations(range(1, customers + 1)) for routes in routes_of(order))
+    return min(sum(map(length, routes)) for routes in cut if all(map(fits, routes)))
+
+
+def in_time(shop: vrptw.Customers, route: list[int]) -> bool:
+    time, here = 0.0, 0
+    for node in route:
+        time = max(time + shop.distances[here, node], shop.windows[node, 0])
+        if time > shop.windows[node, 1]:
+            return False
+        time, here = time + vrptw.SERVICE, node
+    return bool(time + shop.distances[here, 0] <= vrptw.DAY)
+
+
+def makespan(shop: job_shop.Shop, order: Sequence[int]) -> int:
+    done, ready, free = [0] * len(shop.times), [0] * len(shop.times), [0] * shop.times.shape[1]
+    for job in order:
+        machine = shop.machines[job, done[job]]
+        ready[job] = free[machine] = max(ready[job], free[machine]) + int(shop.times[job, done[job]])
+        done[job] += 1
+    return max(ready)
+
+
+def flow_time(times: np.ndarray[Any, Any], order: Sequence[int]) -> int:
+    ends = np.zeros((len(order) + 1, times.shape[1] + 1), int)
+    for (i, job), machine in itertools.product(enumerate(order, 1), range(1, times.shape[1] + 1)):
+        ends[i, machine] = max(ends[i - 1, machine], ends[i, machine - 1]) + times[job, machine - 1]
+    return int(ends[-1, -1])
+
+
+def fewest_bins(sizes: Sequence[int], capacity: int) -> int:
+    groups = itertools.product(range(len(sizes)), repeat=len(sizes))
+    loads = (np.bincount(group, weights=sizes) for group in groups)
+    return min(int((load > 0).sum()) for load in loads if load.max() <= capacity)
+
+
+def fewest_colours(graph: graphs.Graph) -> int:
+    edges = np.argwhere(np.triu(graph))
+    colourings = itertools.product(range(len(graph)), repeat=len(graph))
+    return min(max(c) + 1 for c in colourings if all(c[a] != c[b] for a, b in edges))
+
+
+KNAPSACK = knapsack._drawn(RANDOM, 6, 0.5)
+COVER = set_cover.Sets(RANDOM.randint(1, 9, 6), RANDOM.rand(6, 5) < 0.5)
+SITES = facility_location.Sites(RANDOM.randint(500, 900, 4), RANDOM.randint(1, 999, (4, 5)))
+GRAPH = graphs.uniform(RANDOM, 6, 0.5)
+CROWN = np.kron([[0, 1], [1, 0]], 1 - np.eye(3)).astype(bool)
+FLOW = taillard.times(873654221, 5, 4)
+SHOP = job_shop.Shop(taillard.times(840612802, 3, 3), taillard.orders(398197754, 3, 3))
+PLACES = qap._drawn(RANDOM, 2, 2)
+ITEMS = offline_bin_packing.Items(np.array([60, 50, 40, 30, 20]), 100)
+CITIES = cvrp.Customers(cvrp._drawn(RANDOM, 50).distances[:5, :5], np.array([0, 9, 8, 2, 5]), 12, ())
+TIMED = vrptw._drawn(RANDOM, 4)
+SMALL: dict[str, tuple[Any, str, float]] = {
+    "knapsack": (
+        *(KNAPSACK, "priority"),
+        max(KNAPSACK.values[s].sum() for s in subsets(6) if (KNAPSACK.weights[s].sum(0) <= KNAPSACK.room).all()),
+    ),
+    "set_cover": (COVER, "priority", min(COVER.costs[s].sum() for s in subsets(6) if COVER.covers[s].any(0).all())),
+    "facility_location": (
+        *(SITES, "or none"),
+        min(SITES.opening[s].sum() + SITES.costs[s].min(0).sum() for s in subsets(4)),
+    ),
+    "independent_set": (GRAPH, "priority", max(len(s) for s in subsets(6) if not GRAPH[np.ix_(s, s)].any())),
+    "graph_colouring": (CROWN, "left", fewest_colours(CROWN)),
+    "flow_shop": (FLOW, "priority", min(flow_time(FLOW, p) for p in itertools.permutations(range(5)))),
+    "job_shop": (SHOP, "priority", min(makespan(SHOP, p) for p in itertools.permutations([0, 1, 2] * 3))),
+    "qap": (
+        *(PLACES, "placement"),
+        min((PLACES.flows * PLACES.distances[np.ix_(p, p)]).sum() / 2 for p in itertools.permutations(range(4))),
+    ),
+    "offline_bin_packing": (ITEMS, "priority", fewest_bins(ITEMS.sizes.tolist(), 100)),
+    "cvrp": (CITIES, "choice", best_routes(CITIES, 4, lambda route: CITIES.demands[route].sum() <= 12)),
+    "ovrp": (CITIES, "choice", best_routes(CITIES, 4, lambda route: CITIES.demands[route].sum() <= 12, returns=False)),
+    "vrptw": (TIMED, "choice", best_routes(TIMED, 4, lambda route: in_time(TIMED, route))),
+}
+"""A small instance of each task, how its function answers, and the optimum by enumeration of all solutions."""
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_some_sequence_of_answers_leads_to_the_optimum_of_a_small_instance_and_none_beyond(name: str) -> None:
+    task, (instance, answer, optimum) = TASKS[name], SMALL[name]
+    best = min if task.objective.direction == "minimise" else max
+    scores = [float(task.score(instance, solution)) for solution in every_solution(task, instance, answer)]
+    assert len(set(scores)) > 1
+    assert best(scores) == pytest.approx(optimum)
+
+
+def test_cap_sets_of_small_dimensions_have_no_three_on_a_line_and_reach_the_largest() -> None:
+    task, found = TASKS["cap_set"], []
+    space = cap_set.Space(3)
+    for seed in range(60):
+        priorities = dict(zip(space.vectors, np.random.default_rng(seed).random(27), strict=True))
+        solution = task.solve(lambda el, n, priorities=priorities: priorities[el], space)
+        rows = np.array(space.vectors)[solution]
+        lines = (rows[:, None, None] + rows[:, None] + rows) % 3
+        assert ((lines == 0).all(axis=-1).sum()) == len(rows)  # a line's vectors add up to 0; so does thrice one vector
+        found.append(float(task.score(space, solution)))
+    assert max(found) == 9
+    with pytest.raises(InvalidSolution, match="on a line"):
+        task.score(space, np.array([0, 1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("name", "solution", "reason"),
+    [
+        ("knapsack", np.arange(100), "too much of resource"),
+        ("set_cover", np.array([0, 1]), "are not covered"),
+        ("independent_set", np.arange(100), "two of its vertices are joined"),
+        ("cvrp", np.array([0, *range(1, 51), 0]), "routes that take up to 40"),
+        ("cvrp", np.array([*range(1, 51), 0]), "begin and end at the depot"),
+        ("cvrp", np.array([0, *range(1, 50), 0]), "every customer of 1…50 once"),
+        (
+            "vrptw",
+            np.array([0, *itertools.chain(*([c, 0] for c in range(1, 49))), 49, 50, 0]),
+            "served in time|take up",
+        ),
+        ("qap", np.arange(20), "each facility and each location once"),
+        ("job_shop", np.zeros(225, int), "each of 15 jobs 15 times"),
+        ("graph_colouring", np.zeros(49, int), "each of 0…48 once"),
+    ],
+)
+def test_a_solution_that_breaks_a_rule_of_its_task_is_refused(name: str, solution: Any, reason: str) -> None:
+    with pytest.raises(InvalidSolution, match=reason):
+        TASKS[name].score(TASKS[name].instances("search")[0], solution)
+
+
+def test_published_instances_are_those_of_their_lists() -> None:
+    assert taillard.times(873654221, 5, 20)[0].tolist()[:10] == [54, 83, 15, 71, 77, 36, 53, 38, 27, 87]  # ta001
+    assert taillard.times(840612802, 15, 15)[0].tolist()[:5] == [94, 66, 10, 53, 26]  # ta01
+    assert (taillard.orders(398197754, 15, 15)[0] + 1).tolist()[:5] == [7, 13, 5, 8, 4]
+    assert sum(map(sum, job_shop.FT06[0])) == 197
+    queens = graphs.queens(8)
+    assert (len(queens), int(queens.sum()) // 2) == (64, 728)
