@@ -60,7 +60,7 @@ class Cluster:
         order = Order("functions", name, split, limits, self.allow_weak_isolation, parcel.hash, proof(loaded, split))
         count = len(instances_of(loaded, split))
         most = PREFIX.size + header_limit(count) + limits.output_mb * MEGABYTE
-        known = Ready("", (), count, loaded.online, loaded.entry_point)
+        known = Ready("", (), count, loaded.runs_apart, loaded.entry_point)
         return SolutionPool(_Entered(self, self._terms(order, parcel, most), known), limits)
 
     def evaluator(self, file: EvaluatorFile, limits: Limits) -> ResultPool:

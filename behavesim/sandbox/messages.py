@@ -66,14 +66,14 @@ class Ready:
     """A zygote's first message: it is ready for requests.
 
     `isolation` is the level that its self-test found, `notes` what keeps that from "strong+", a line each. `instances`
-    is the number of the split's instances: 0 without a task, 1 for an evaluator. From the task come `online`,
+    is the number of the split's instances: 0 without a task, 1 for an evaluator. From the task come `apart`,
     `entry_point`, and `hidden`, the files and folders that programs must not read.
     """
 
     isolation: str
     notes: Sequence[str]
     instances: int
-    online: bool = False
+    apart: bool = False
     entry_point: str = ""
     hidden: Sequence[str] = ()
 

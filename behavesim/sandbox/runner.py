@@ -127,7 +127,7 @@ class ZygoteRunner:
     There are two zygotes with the task. One serves programs that mention scipy: it has the modules `scientific`
     imported besides those of the assignment, and starts with the first such program. The other serves all other
     programs. Two more zygotes never load the task. They start when a program must run apart from the instances, as all
-    programs of an online task and some calls of a stateless one.
+    programs of an online or apart task and some calls of a stateless one.
     """
 
     def __init__(
@@ -180,14 +180,14 @@ class ZygoteRunner:
         return self._ready
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
-        """Run a program on every instance, apart from them for an online task, or let it answer one encoded call.
+        """Run a program on every instance, apart from them if the task says so, or let it answer one encoded call.
 
         Waits until a worker is free, or with `alone` until all are. Cancelling kills the program. Raises SandboxError
         if the sandbox itself fails or was not entered.
         """
         if question:
             return await self._tried(partial(self._answer, source, question), alone)
-        return await self._tried(partial(self._run_apart if self.ready.online else self._run_with_task, source), alone)
+        return await self._tried(partial(self._run_apart if self.ready.apart else self._run_with_task, source), alone)
 
     async def _tried(self, run: Callable[[], Awaitable[Ran]], alone: bool) -> Ran:
         """Await `run()` once a worker is free, or with `alone` all are, and return its result.

@@ -32,9 +32,9 @@ class SolutionPool(RunnerPool):
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
         """Run one program on every instance; return its solutions or its failure.
 
-        For an online task the program runs apart from the instances. Waits until a worker is free. Cancelling kills the
-        program. `postponed` is called each time that it is put off, see `settled`. Raises SandboxError as that does, or
-        if the pool was not entered.
+        The program runs apart from the instances if the task says so. Waits until a worker is free. Cancelling kills
+        the program. `postponed` is called each time that it is put off, see `settled`. Raises SandboxError as that
+        does, or if the pool was not entered.
         """
         ready = self._runner.ready
         ran = await settled(self._runner, self._limits, source, postponed, may_signal=self._may_signal)

@@ -246,14 +246,14 @@ def _load(assignment: Assignment) -> tuple[Perform, Ready]:
     task = task_from(assignment.task)
     # read here: `solving_only` may delete any of these from the task
     name, template, entry_point = task.name, task.template, task.entry_point
-    online, stateless = task.online, task.stateless
+    runs_apart, stateless = task.runs_apart, task.stateless
     instances = tuple(instances_of(task, assignment.split))
     solve, files = remains.solving_only(task)
     work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE, stateless)
     candidate.rehearse(template, work, assignment.first_use_s)
     if processes.threads() > 1:
         raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")
-    ready = Ready("", (), len(instances), online, entry_point, tuple(map(str, files)))
+    ready = Ready("", (), len(instances), runs_apart, entry_point, tuple(map(str, files)))
     return partial(candidate.perform, work), ready
 
 

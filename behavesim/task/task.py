@@ -93,6 +93,11 @@ class Task(ABC):
 
     A portfolio then cannot choose between solutions.
     """
+    apart: bool = False
+    """Whether programs run in a process without the instances, as those of an `online` task always do.
+
+    Then a program sees nothing but its arguments. A call costs 20 to 40 µs more.
+    """
     niche_radius: float = 0.3
     """Smallest distance between elites of the method `niche`, as a multiple of the median distance of behaviours."""
     grammar: str = ""
@@ -102,6 +107,11 @@ class Task(ABC):
     def score_source(self) -> ScoreSource:
         """Who computes scores: trusted code (the default), or code in the sandbox ("self-reported")."""
         return "trusted"
+
+    @property
+    def runs_apart(self) -> bool:
+        """Whether programs run in a process without the instances: if the task says so, or is online."""
+        return self.apart or self.online
 
     @property
     def entry_point(self) -> str:

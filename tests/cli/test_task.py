@@ -160,7 +160,7 @@ def test_the_limit_of_a_template_is_said_before_it_is_tried_and_one_that_fails_i
     tried: list[str] = []
     evaluate = Pool.evaluate
 
-    async def counted(pool: Pool, source: str) -> object:
+    async def counted(pool: Pool, source: str, *_: object) -> object:
         tried.append(source)
         return await evaluate(pool, source)
 

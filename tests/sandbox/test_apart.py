@@ -80,7 +80,7 @@ def guesses(folder: Path, kind: str) -> TaskReference:
     return TaskReference(str(file))
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["", "online", "stateless"])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["", "online", "apart", "stateless"])
 async def judge(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[tuple[str, SandboxJudge]]:
@@ -102,7 +102,7 @@ async def test_a_program_that_looks_for_what_comes_gains_by_it_only_where_that_i
         assert verdict.reason == "keeps-state"
     else:
         assert isinstance(verdict, Verdict), verdict
-        assert verdict.score == (0.0 if kind == "online" else 20.0)
+        assert verdict.score == (20.0 if kind == "" else 0.0)
 
 
 @pytest.mark.asyncio(loop_scope="module")
