@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, as_integers
+from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer
 from behavesim.trajectory import Trajectory
 
 from .known import objective_of
+from .routes import checked, drawn
 
 TEMPLATE = '''\
 import numpy as np
@@ -164,34 +165,18 @@ class CapacitatedRouting(Task):
 
     def score(self, instance: Customers, solution: Solution) -> float:
         """Return the length of all routes; raises InvalidSolution if they do not serve every customer once and fit."""
-        visits = _checked(instance, solution)
+        visits = checked(solution, instance.demands, instance.capacity)
         legs = instance.distances[visits[:-1], visits[1:]]
         return math.fsum(legs[self.returns | (visits[1:] > 0)].tolist())
 
     def trajectory(self, instance: Customers, solution: Solution) -> Trajectory:
         """Return the growing routes: state i is the first i + 1 nodes visited; raises InvalidSolution as `score`."""
-        return Trajectory.prefixes(_checked(instance, solution))
+        return Trajectory.prefixes(checked(solution, instance.demands, instance.capacity))
 
 
 def _drawn(random: np.random.RandomState, size: int) -> Customers:
-    places = random.rand(size + 1, 2)
-    demands = np.append(0, random.randint(1, 10, size=size)).astype(np.int64)
-    distances = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=-1))
+    places, demands, distances = drawn(random, size)
     return Customers(distances, demands, CAPACITIES[size], tuple((x, y) for x, y in places.tolist()))
-
-
-def _checked(instance: Customers, solution: Solution) -> NDArray[np.int64]:
-    """Return the visits as int64; raises InvalidSolution if a customer is missing or a route is too full."""
-    nodes = len(instance.demands)
-    visits = as_integers(solution, nodes, "visits of nodes")
-    if len(visits) < 2 or visits[0] != 0 or visits[-1] != 0 or not (visits[1:] | visits[:-1]).all():
-        raise InvalidSolution("expected routes that begin and end at the depot, 0, none of them empty")
-    if not np.array_equal(np.sort(visits[visits > 0]), np.arange(1, nodes)):
-        raise InvalidSolution(f"expected every customer of 1…{nodes - 1} once")
-    fullest = int(np.bincount((visits == 0).cumsum(), weights=instance.demands[visits]).max())
-    if fullest > instance.capacity:
-        raise InvalidSolution(f"expected routes that take up to {instance.capacity}, one takes {fullest}")
-    return visits
 
 
 task = CapacitatedRouting()

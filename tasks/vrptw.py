@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, as_integers
+from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer
 from behavesim.trajectory import Trajectory
 
 from .known import objective_of
+from .routes import checked, drawn
 
 TEMPLATE = '''\
 import numpy as np
@@ -207,9 +208,7 @@ class RoutingWithTimeWindows(Task):
 
 
 def _drawn(random: np.random.RandomState, size: int) -> Customers:
-    places = random.rand(size + 1, 2)
-    demands = np.append(0, random.randint(1, 10, size=size)).astype(np.int64)
-    distances = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=-1))
+    places, demands, distances = drawn(random, size)
     widths = np.array(WIDTHS)[random.randint(0, len(WIDTHS), size=size)]
     latest = DAY - SERVICE - distances[1:, 0]
     due = distances[1:, 0] + random.rand(size) * (latest - distances[1:, 0])  # a vehicle of its own is in time
@@ -219,15 +218,7 @@ def _drawn(random: np.random.RandomState, size: int) -> Customers:
 
 def _checked(instance: Customers, solution: Solution) -> NDArray[np.int64]:
     """Return the visits as int64; raises InvalidSolution if a customer is missing, or a route too full or too late."""
-    nodes = len(instance.demands)
-    visits = as_integers(solution, nodes, "visits of nodes")
-    if len(visits) < 2 or visits[0] != 0 or visits[-1] != 0 or not (visits[1:] | visits[:-1]).all():
-        raise InvalidSolution("expected routes that begin and end at the depot, 0, none of them empty")
-    if not np.array_equal(np.sort(visits[visits > 0]), np.arange(1, nodes)):
-        raise InvalidSolution(f"expected every customer of 1…{nodes - 1} once")
-    fullest = int(np.bincount((visits == 0).cumsum(), weights=instance.demands[visits]).max())
-    if fullest > CAPACITY:
-        raise InvalidSolution(f"expected routes that take up to {CAPACITY}, one takes {fullest}")
+    visits = checked(solution, instance.demands, CAPACITY)
     time = 0.0
     for current, node in zip(visits[:-1].tolist(), visits[1:].tolist(), strict=True):
         time = float(instance.leaves(time, current, np.array([node]))[0]) if node else 0.0
