@@ -182,11 +182,13 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         await asyncio.gather(stack.enter_async_context(pool), folding)
         again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
         notes = tuple(note.asked.number for note in search.state.awaited_notes)
-        lost = search.state.under_way
+        lost, batched = search.state.under_way, search.state.batched
+        if keeps_requests(launch.settings):
+            launch.requests.batches.earlier = dict(batched)
         if not proposer.costs_money or keeps_requests(launch.settings):
             lost = 0
         elif lost is None:  # as after a kill: then at most
-            lost = min(len(again) + len(notes), connections)
+            lost = max(min(len(again) + len(notes), connections), len(batched))
         try:
             await search.record(RunResumed(again, pool.isolation, lost, name_of_list(), notes))
         except asyncio.CancelledError:  # it is committed all the same, and must not look like a killed session

@@ -13,7 +13,7 @@ from behavesim.base.plugins import failures_named
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Permits, Rules, due
 from behavesim.engine.measurements import Measurements, Pending
-from behavesim.engine.outcome import injected_reply
+from behavesim.engine.outcome import injected_reply, is_paid
 from behavesim.engine.trials import Trials
 from behavesim.methods.method import Measurement, Method
 from behavesim.proposers.proposer import note_number
@@ -22,6 +22,7 @@ from behavesim.state.events import (
     DECISIONS,
     INJECTED,
     Asked,
+    BatchSent,
     ClockRead,
     Event,
     Injected,
@@ -54,8 +55,8 @@ class Search:
     A decision is applied first (`_decide`) and committed before any step follows from it. What a worker brings
     (`_arrive`) is committed first (`_commit`), then applied. Candidate t is asked for when candidate t − window is
     registered, and they are registered by number: decisions do not depend on which reply came first.
-    `behaviours` is None if the method needs none. `show` sees each event after its commit. The clock is read every
-    `clock_every_s` active seconds; 0 for never. `requests` counts what the proposer sends; None if nobody counts.
+    `behaviours` is None if the method needs none. `show` sees each event after its commit. `clock_every_s` is active
+    seconds between readings of the clock; 0 for none.
     """
 
     def __init__(
@@ -79,7 +80,8 @@ class Search:
         self.behaviours = behaviours
         self.show = show
         self.clock_every_s = clock_every_s
-        self.requests = requests or Requests()
+        self.requests = requests or Requests()  # None if nobody counts
+        self.requests.batches.recorded_by(self._arrive)
         self._proposer = proposer
         self._journal = journal
         self._arrived: list[Event] = []  # from workers; not committed and not applied yet
@@ -118,10 +120,7 @@ class Search:
         return name in self.state.injected_names
 
     def stop(self, reason: str) -> None:
-        """End the run in order for this reason: requests under way are given up, what has arrived is committed.
-
-        Only the first call gives the reason.
-        """
+        """End the run in order: requests under way are given up, what arrived is committed. The first reason counts."""
         self._stopped_by = self._stopped_by or reason
         self._woken.set()
 
@@ -175,7 +174,9 @@ class Search:
             elif self._workers or self._arrived:  # the last may have come during the commit
                 if self._measurements is not None:
                     self._measurements.warm()
-                await self._woken.wait()
+                asked = self.state.waiting - len(self._unsent)  # each has a worker
+                with self.requests.batches.expecting(asked, is_all=len(self._workers) == asked and not self._arrived):
+                    await self._woken.wait()
             elif self.caps.forbids_candidate(self.state, len(self._unsent)) is None:
                 raise BehavesimError(
                     f"the method asks for nothing more after {self.state.asked} of {self.caps.budget} candidates; "
@@ -187,13 +188,13 @@ class Search:
             await asyncio.sleep(0)  # lets workers that have finished deliver their events
 
     def _queue_unfinished(self) -> None:
-        """Queue what earlier sessions left open: replies and injected programs at once, prompts as the caps allow."""
+        """Queue what earlier sessions left open: what costs nothing more at once, prompts as the caps allow."""
         candidates = (candidate for candidate in self.state.open.values() if candidate.outcome is None)
         for event in (*(each.latest for each in candidates), *(note.asked for note in self.state.awaited_notes)):
-            if isinstance(event, Asked | NoteAsked) and event.prompt.operator != INJECTED:
-                self._unsent.append(event)
-            else:  # an injected program or a reply costs nothing
+            if isinstance(event, Responded) or is_paid(event, self.requests.batches.earlier):
                 self._steps.append(event)
+            else:
+                self._unsent.append(event)
 
     async def _watch_time(self) -> None:
         await self.caps.clock.sleep(self.caps.left_s())
@@ -260,12 +261,12 @@ class Search:
     def _advance(self, event: Event) -> None:
         """Start the step that follows from an event, if any: ask the model, or read and evaluate a reply."""
         match event:
-            case Asked():
+            case Asked() | NoteAsked():
                 self._start_step(self._propose, event)
             case Responded(candidate):
                 self._start_step(self._trials.outcome, self.state.open[candidate], event.reply)
-            case NoteAsked():
-                self._start_step(self._request_note, event)
+            case BatchSent():
+                self.requests.batches.committed(event)
 
     def _start_step(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
         """Run a step in a worker, which delivers the event that the step returns."""
@@ -289,10 +290,9 @@ class Search:
         self._arrived.append(event)
         self._woken.set()
 
-    async def _propose(self, asked: Asked) -> Responded:
+    async def _propose(self, asked: Asked | NoteAsked) -> Responded | NoteReceived:
+        if isinstance(asked, NoteAsked):
+            return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))
         if asked.prompt.operator == INJECTED:
             return injected_reply(asked)
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
-
-    async def _request_note(self, asked: NoteAsked) -> NoteReceived:
-        return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))

@@ -6,6 +6,7 @@ The search records the outcome; an audit derives it again from the journal.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,8 @@ from behavesim.programs.fences import fenced
 from behavesim.programs.form import form_of
 from behavesim.programs.reading import Program
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import INJECTED, Asked, CandidateId, Evaluated, Rejected, Reply, Responded
+from behavesim.state.events import INJECTED, Asked, CandidateId, Evaluated, NoteAsked, Rejected, Reply, Responded
+from behavesim.state.exchange import note_number
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 
@@ -24,6 +26,12 @@ _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 def injected_reply(asked: Asked) -> Responded:
     """Return the reply of a candidate whose program a person injected: the program in a fenced block."""
     return Responded(asked.candidate, Reply(fenced(asked.prompt.text), INJECTED))
+
+
+def is_paid(asked: Asked | NoteAsked, batched: Collection[int]) -> bool:
+    """Whether a prompt without a reply costs nothing more: it is a person's program, or among the numbers `batched`."""
+    number = note_number(asked.number) if isinstance(asked, NoteAsked) else asked.candidate
+    return asked.prompt.operator == INJECTED or number in batched
 
 
 def extracted(task: Task, asked: Asked, reply: Reply, shown: str) -> Program | Rejected:

@@ -28,7 +28,7 @@ def models_asked(settings: Settings) -> tuple[str, ...]:
 def keeps_requests(settings: Settings) -> bool:
     """Whether open requests outlive the process, so that a resumed run does not ask them again."""
     options = settings.of_proposer
-    return isinstance(options, ProposerSettings) and options.keeps_requests
+    return isinstance(options, ProposerSettings) and options.leaves_requests()
 
 
 def argument(text: str) -> str:

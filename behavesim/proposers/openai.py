@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from behavesim.proposers.limiter import Limiter
 from behavesim.proposers.open_files import allow
@@ -13,6 +13,9 @@ from behavesim.proposers.openai_settings import OpenAISettings, base_url, has_en
 from behavesim.proposers.patience import Fault, Patience, Perseverance, PromptTries
 from behavesim.proposers.proposer import Proposer, ProposerContext
 from behavesim.state.events import Prompt, Reply
+
+if TYPE_CHECKING:
+    from behavesim.proposers.openai_batches import BatchSender
 
 
 class OpenAIProposer(Proposer[OpenAISettings]):
@@ -39,6 +42,14 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         self._dialect = Dialect(settings, prefer_completion_tokens=self._endpoint.host.endswith("openai.com"))
         scrub = self._endpoint.secrets.scrubbed
         self._persevering = Perseverance(self._patience, context.tell, context.clock, scrub)
+        self._sender: BatchSender | None = None
+        if settings.batch:
+            from behavesim.proposers.openai_batch_calls import BatchCalls
+            from behavesim.proposers.openai_batches import BatchSender
+
+            calls = BatchCalls(self._endpoint, self._limiter, self._persevering, self._patience.backoff_s)
+            clean = self._endpoint.secrets.clean
+            self._sender = BatchSender(calls, self._persevering, self._dialect, context.requests.batches, clean)
 
     @classmethod
     def of(cls, settings: OpenAISettings, context: ProposerContext) -> Self:
@@ -61,7 +72,9 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         return "" if has_endpoint() else needed
 
     async def __aexit__(self, *error: object) -> None:
-        """Close all connections; the proposer cannot be used afterwards."""
+        """Close all connections; the proposer cannot be used afterwards. Batches that were sent go on."""
+        if self._sender is not None:
+            await self._sender.aclose()
         await self._endpoint.aclose()
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
@@ -71,12 +84,13 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         not help any prompt, if no prompt has had a reply for too long, or if the endpoint asks for too long a pause.
         """
         tries, model = self._persevering.begin(number), self._settings.model_of(self._seed, number)
+        if self._sender is not None:
+            return await self._sender.reply(tries, model, prompt.text)
         with self._requests.accounted(lambda: tries.spent):
             while True:
                 result = await self._ask(model, prompt.text)
                 if result.usage is not None:  # estimated here, since only here the system prompt is known
-                    sent = f"{self._settings.system_prompt}{prompt.text}"
-                    tries.calls.append(result.usage.with_estimates(sent, ""))
+                    tries.calls.append(result.usage.with_estimates(self._dialect.sent(prompt.text), ""))
                 if isinstance(result, Completion):
                     pause = self._after_reply(result, tries)
                     reply = tries.reply(result.text, model, result.finish_reason)

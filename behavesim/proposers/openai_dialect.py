@@ -43,6 +43,10 @@ class Dialect:
         chosen = {name: value for name, value in wanted.items() if value is not None and name not in refused}
         return {"model": model, "messages": messages, **chosen}
 
+    def sent(self, prompt: str) -> str:
+        """Return all text that a request for `prompt` sends, by which its tokens are estimated."""
+        return f"{self._settings.system_prompt}{prompt}"
+
     def optional(self, body: Mapping[str, Any]) -> Collection[str]:
         """Return the names of parameters in `body` that could be left out; `system` stands for the system role.
 

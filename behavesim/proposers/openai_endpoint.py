@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import ssl
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -30,6 +30,9 @@ PATH = "/chat/completions"
 ANSWER_BYTES = 4 * 2**20
 """Most bytes of a decompressed answer that are read: the longest replies of models, escaped, take a quarter of it."""
 
+FILE_BYTES = 256 * 2**20
+"""Most bytes of a decompressed file that are read: the replies of a batch."""
+
 CONNECT_S = 10.0
 """Time limit for making a connection, in seconds."""
 MOST_REDIRECTS = 5
@@ -39,6 +42,10 @@ _KEEPALIVE_S = 15.0
 """Seconds that an idle connection stays open."""
 _AS_MANY_AS_ASKED = 0
 """aiohttp's value for no limit on connections: the limiter decides how many there are."""
+
+
+Send = Callable[[openai.AsyncOpenAI, Mapping[str, Any]], Awaitable[httpx2.Response]]
+"""Sends one request with the package's client and these headers, and returns the answer; it raises what that raises."""
 
 
 class Endpoint:
@@ -106,14 +113,31 @@ class Endpoint:
 
         Return a fault if there was no answer, or none within the time limit.
         """
+        return await self._answered(lambda: self._sent(path, body))
+
+    async def fetched(self, send: Send) -> httpx2.Response | Fault:
+        """Send a request with a method of the package's client; return the answer, or the fault if it is an error."""
+        client = self._client
+        if self.version:
+            client = client.with_options(base_url=f"{str(client.base_url).rstrip('/')}{self.version}")
+        response = await self._answered(lambda: send(client, self._headers))
+        if isinstance(response, Fault) or response.is_success:
+            return response
+        if response.has_redirect_location:
+            return self._redirected(response)
+        meant = answer(response.status_code, response.headers, response.content, (), self.secrets.clean)
+        return meant if isinstance(meant, Fault) else Fault("request", "the endpoint's filter refuses the request")
+
+    async def _answered(self, send: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response | Fault:
+        """Send a request; return its answer, or a fault if there was none or none in time."""
         try:
             async with self._clock.timeout(self._timeout_s):
-                found = await self._sent(path, body)
+                found = await send()
         except openai.APIStatusError as error:
             found = error.response
         except (openai.APIConnectionError, aiohttp.ClientError, OSError, UnicodeError) as error:
             if await self._is_at_ipv6():
-                return await self.response(path, body)
+                return await self._answered(send)
             return await diagnosed(error, self._route, self._timeout_s, is_new=not self._has_answered)
         self._has_answered = True
         return found
@@ -182,13 +206,13 @@ def _asked(request: httpx2.Request) -> tuple[str, str, int | None]:
 
 
 async def _read(response: httpx2.Response) -> httpx2.Response:
-    """Return an answer with its body, decompressed; a longer body than ANSWER_BYTES is cut soon after that."""
-    body = bytearray()
+    """Return an answer with its body, decompressed; a body longer than ANSWER_BYTES or FILE_BYTES is cut after that."""
+    body, most = bytearray(), FILE_BYTES if response.request.url.path.endswith("/content") else ANSWER_BYTES
     try:
         async with aclosing(response.aiter_bytes()) as pieces:
             async for piece in pieces:
                 body += piece
-                if len(body) > ANSWER_BYTES:  # a small answer may unpack to gigabytes
+                if len(body) > most:  # a small answer may unpack to gigabytes
                     break
     finally:
         await response.aclose()

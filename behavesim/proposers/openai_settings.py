@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from behavesim.base.config import Adjustable
 from behavesim.proposers.draw import pick
@@ -50,6 +50,8 @@ class OpenAISettings(ProposerSettings):
     """Text of a system message that is sent before every prompt; empty for none."""
     service_tier: Adjustable[str | None] = None
     """The endpoint's service tier, which decides speed and price, such as flex; if unset, the endpoint's default."""
+    batch: Adjustable[bool] = False
+    """Whether prompts are asked in batches, at half the price with some vendors; replies may take up to 24 hours."""
     request_timeout_s: Adjustable[float | None] = Field(None, gt=0)
     """Time limit of a request in seconds; if unset, 300, or 900 in the service tier flex."""
     extra_body: Mapping[str, Any] = {}
@@ -61,6 +63,16 @@ class OpenAISettings(ProposerSettings):
         if not (all(weight >= 0 for weight in models.values()) and 0 < sum(models.values()) < float("inf")):
             raise ValueError("should give each model a weight of 0 or more, and at least one a weight above 0")
         return models
+
+    @model_validator(mode="after")
+    def _has_one_price(self) -> Self:
+        if self.batch and self.service_tier:
+            raise ValueError("batch has its own price; use it without service_tier")
+        return self
+
+    def leaves_requests(self) -> bool:
+        """Whether open requests outlive the process: those of batches do."""
+        return self.batch
 
     def models_asked(self) -> tuple[str, ...]:
         """Return the names in `models`, also those with weight 0."""

@@ -87,6 +87,8 @@ class PromptTries:
     """Requests that the endpoint answered with the demand to slow down."""
     empty: int = 0
     """Replies without content."""
+    batches: int = 0
+    """Batches that ended without a reply to the prompt."""
 
     @property
     def spent(self) -> int:

@@ -23,6 +23,10 @@ def name_of_list() -> str:
     return f"genai-prices {version('genai-prices')}"
 
 
+BATCH = "batch"
+"""The service tier that is recorded for requests of a batch, which have a price of their own."""
+
+
 @dataclass(frozen=True)
 class PriceList:
     """The list prices of one vendor's models."""
@@ -54,7 +58,7 @@ class PriceList:
             return None
         import genai_prices  # some tenths of a second to load, and most verbs never need it
 
-        context = {"service_tier": tier} if tier else None
+        context = _context(tier) if tier else None
         try:
             return genai_prices.calc_price(
                 genai_prices.Usage(**counts), model, provider_api_url=self.url, price_context=context
@@ -88,10 +92,17 @@ def _counts(usage: Usage) -> dict[str, int] | None:
     }
 
 
+def _context(tier: str | None) -> dict[str, str]:
+    """Return a service tier as the package names it; batches are another way of processing there."""
+    return {"processing": BATCH} if tier == BATCH else {"service_tier": tier or ""}
+
+
 def _has_tier(found: PriceCalculation, tier: str | None) -> bool:
     """Whether a price that was found holds for the service tier; True for the standard one."""
     # the package falls back to the standard price where it has none for the tier, and for another vendor's models
     if tier in STANDARD:
         return True
     is_own = any(found.model is model for model in found.provider.models)
-    return is_own and any(variant.when.get("service_tier") == tier for variant in found.model.price_variants or ())
+    return is_own and any(
+        _context(tier).items() <= variant.when.items() for variant in found.model.price_variants or ()
+    )

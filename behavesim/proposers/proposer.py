@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 from behavesim.base.config import Configurable, Options
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.state.events import Prompt, Reply
+from behavesim.state.exchange import note_number as note_number
 from behavesim.state.requests import Requests
 from behavesim.task import Task
 
@@ -25,6 +26,10 @@ class ProposerSettings(Options):
     def models_asked(self) -> tuple[str, ...]:
         """Return the names of the models that may be asked and need a price for a limit on cost; empty if none is."""
         return ()
+
+    def leaves_requests(self) -> bool:
+        """Whether open requests outlive the process under these settings; `keeps_requests` unless overridden."""
+        return self.keeps_requests
 
 
 S = TypeVar("S", bound=ProposerSettings)
@@ -101,8 +106,3 @@ class Proposer(Configurable, ABC, Generic[S]):
         `number` is the candidate's, or `note_number` of a note. Faults that may pass are handled here, by asking again.
         Raises ProposerError if asking again would not help: the run stops, and can be resumed.
         """
-
-
-def note_number(note: int) -> int:
-    """Return the number that `propose` gets for note number `note` (from 0): -2 and below, unlike any candidate's."""
-    return -2 - note

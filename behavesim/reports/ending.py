@@ -11,6 +11,7 @@ from behavesim.analysis.standing import given_up
 from behavesim.base.config import Settings
 from behavesim.base.text import counted, one_line
 from behavesim.engine.caps import BY_NAME
+from behavesim.proposers.installed import keeps_requests
 from behavesim.reports.words import rejections
 from behavesim.store.reading import read_reply
 
@@ -64,7 +65,9 @@ def _given_up(run: Run) -> list[str]:
     requests = given_up(run)
     most = "up to " if run.state.under_way is None else ""
     said = f"{most}{counted(requests, 'request')} under way may have been billed, and are made again on resume"
-    return [said] if requests else []
+    prompts = sum(bool(batch.id) for batch in run.state.batched.values()) if keeps_requests(run.settings) else 0
+    batched = f"the batch with {counted(prompts, 'prompt')} goes on at the endpoint; resume takes up its replies"
+    return [*([said] if requests else []), *([batched] if prompts else [])]
 
 
 def _nothing_feasible(run: Run) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from behavesim.base.score_source import ScoreSource
+from behavesim.state.exchange import BatchSent as BatchSent
 from behavesim.state.exchange import Prompt as Prompt
 from behavesim.state.exchange import Reply as Reply
 from behavesim.task import Metrics
@@ -287,7 +288,7 @@ DECISIONS = get_args(Decision)
 """The classes of Decision, for `isinstance`."""
 
 RunEvent = (
-    Injected | ClockRead | RunStarted | RunForked | RunResumed | RunStopped | Recommended | PortfolioChosen
+    Injected | ClockRead | BatchSent | RunStarted | RunForked | RunResumed | RunStopped | Recommended | PortfolioChosen
 )  # fmt: skip
 """Events of the run as a whole: they belong to no candidate and no note, and no method decides them."""
 

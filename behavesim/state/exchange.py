@@ -1,4 +1,4 @@
-"""What passes between a run and a model: the prompt and the reply."""
+"""What passes between a run and a model: the prompt, the reply, and batches of prompts."""
 
 from __future__ import annotations
 
@@ -37,3 +37,21 @@ class Reply:
     finish_reason: str | None = None
     unanswered: int = 0
     fault: str = ""
+
+
+@dataclass(frozen=True)
+class BatchSent:
+    """The prompts with these `numbers` are asked as one batch: of candidates, and of notes as `note_number` gives them.
+
+    It is stored twice: with the `id` "" before anything is sent, and with the endpoint's id before a reply is waited
+    for. `name` stands in the batch's metadata: by it a resumed run finds a batch whose id was not stored before a kill.
+    """
+
+    name: str
+    numbers: tuple[int, ...]
+    id: str = ""
+
+
+def note_number(note: int) -> int:
+    """Return the number that `propose` gets for note number `note` (from 0): -2 and below, unlike any candidate's."""
+    return -2 - note

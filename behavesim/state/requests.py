@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import OFTEN_S, Sparing
 from behavesim.base.text import counted
+from behavesim.state.batches import Batches
 
 SILENCE_S = 30.0
 """Seconds in which no request under way ended, after which a notice says so."""
@@ -18,10 +19,12 @@ class Requests:
     """Counts requests that are sent and not answered yet. A proposer sends each that may be billed within `one`.
 
     `tell` is called with a line, at most once a minute, while requests are under way and none ends for SILENCE_S.
-    `clock` leaves out time in which the machine slept, so that sleep causes no notice.
+    `clock` leaves out time in which the machine slept, so that sleep causes no notice. `batches` is for proposers that
+    send prompts in batches; these go on without the process, and count as no requests under way.
     """
 
     def __init__(self, tell: Callable[[str], None] = lambda text: None, clock: Heartbeat | None = None) -> None:
+        self.batches = Batches()
         self._clock = clock or Heartbeat()
         self._often = Sparing(tell, self._clock)
         self._came_back_at = 0.0

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from behavesim.base.errors import JournalError
 from behavesim.state.events import (
+    BatchSent,
     ClockRead,
     Injected,
     PortfolioChosen,
@@ -48,6 +49,8 @@ class RunFacts:
     """Seconds the run has been active by the last clock reading in force, by which decisions are made; 0 before."""
     readings: list[ClockRead] = field(default_factory=list)
     """Clock readings not in force yet, oldest first: they wait until their number of candidates is registered."""
+    batched: dict[int, BatchSent] = field(default_factory=dict)
+    """The batch of each prompt that was asked in one and has no reply yet, by the prompt's number."""
     recommended: Recommended | None = None
     """The latest choice on validation instances; None if none was made."""
     portfolio: PortfolioChosen | None = None
@@ -75,6 +78,8 @@ class RunFacts:
             case ClockRead():
                 self.readings.append(event)
                 self._apply_readings()
+            case BatchSent(numbers=numbers):
+                self.batched |= dict.fromkeys(numbers, event)
             case RunStarted():
                 self.started, self.isolation = event, event.isolation
             case RunForked(_, settings, provenance):

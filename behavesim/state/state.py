@@ -28,6 +28,7 @@ from behavesim.state.events import (
     Rejected,
     Responded,
 )
+from behavesim.state.exchange import note_number
 from behavesim.state.members import Group, Member, Note, OpenCandidate, shown_source
 from behavesim.state.run_facts import RunFacts
 from behavesim.task import Objective
@@ -141,6 +142,7 @@ class RunState(RunFacts):
                 self._apply_asked(event)
             case Responded(candidate, reply):
                 self._opened(candidate).reply = reply
+                self.batched.pop(candidate, None)
                 self.tally.take_reply(reply)
             case Evaluated(candidate) if candidate == TEMPLATE:
                 self.template = self.members[TEMPLATE] = Member.of(event, self.objective.utility(event.score))
@@ -169,6 +171,7 @@ class RunState(RunFacts):
                 if number not in self.notes:
                     raise JournalError(f"note {number} is answered and was never asked for")
                 self.notes[number].reply = reply
+                self.batched.pop(note_number(number), None)
                 self.tally.take_reply(reply)
             case _:
                 self._apply_to_run(event)

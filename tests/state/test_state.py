@@ -424,7 +424,7 @@ def test_every_event_has_a_name_under_which_it_is_stored() -> None:
     assert STORED_AS.keys() == {
         *("RunStarted", "RunResumed", "RunForked", "RunStopped", "Injected", "ClockRead", "Asked", "Responded"),
         *("Evaluated", "Rejected", "Compared", "Added", "NotAdded", "Regrouped", "NoteAsked", "NoteReceived"),
-        *("Recommended", "PortfolioChosen", "PutOff"),
+        *("Recommended", "PortfolioChosen", "PutOff", "BatchSent"),
     }
 
 
