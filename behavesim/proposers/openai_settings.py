@@ -40,6 +40,10 @@ class OpenAISettings(ProposerSettings):
 
     models: Mapping[str, float] = {MODEL: 1.0}
     """Models by name, each with a weight of 0 or more: how often it is asked, relative to the others."""
+    strong_model: str = ""
+    """A model for every `strong_every`-th candidate, such as a better and dearer one; empty for none."""
+    strong_every: int = Field(10, ge=1)
+    """Which candidates `strong_model` writes: with 10, the tenth, the twentieth, and so on."""
     temperature: float | None = Field(None, ge=0)
     """The model's sampling temperature; if unset, the endpoint's default."""
     max_completion_tokens: int | None = Field(None, ge=1)
@@ -75,14 +79,16 @@ class OpenAISettings(ProposerSettings):
         return self.batch
 
     def models_asked(self) -> tuple[str, ...]:
-        """Return the names in `models`, also those with weight 0."""
-        return tuple(self.models)
+        """Return the names in `models`, also those with weight 0, and `strong_model`."""
+        return tuple(dict.fromkeys((*self.models, *filter(None, [self.strong_model]))))
 
     def model_of(self, seed: int, number: int) -> str:
-        """Return the model to ask for a candidate or note with this `number`, drawn by weight.
+        """Return the model to ask for a candidate or note with this `number`: `strong_model`, or one drawn by weight.
 
         It depends on these settings, the run's `seed` and the number alone.
         """
+        if self.strong_model and number >= 0 and (number + 1) % self.strong_every == 0:
+            return self.strong_model
         # A note's number is negative, and a seed must not be.
         rng = np.random.default_rng([seed, number % 2**32, MODEL_PURPOSE])
         return pick(self.models, rng)

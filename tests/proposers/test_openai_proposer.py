@@ -13,6 +13,7 @@ import pytest
 
 from behavesim.base.errors import ProposerError, UsageError
 from behavesim.engine.settings import settings_from_person
+from behavesim.proposers.openai_settings import OpenAISettings
 from behavesim.proposers.patience import Patience
 from behavesim.state.events import Reply
 from behavesim.state.requests import Requests
@@ -150,6 +151,16 @@ async def test_models_are_drawn_by_weight_as_a_function_of_the_candidate(propose
         first, second = await replies(one, 200), await replies(other, 200)
     assert [reply.model for reply in first] == [reply.model for reply in second]
     assert 120 <= sum(reply.model == "a" for reply in first) <= 180
+
+
+def test_a_strong_model_writes_every_kth_candidate_and_changes_no_other_draw() -> None:
+    plain = OpenAISettings(models={"a": 1, "b": 1})
+    settings = OpenAISettings(models={"a": 1, "b": 1}, strong_model="s", strong_every=3)
+    asked = [settings.model_of(0, number) for number in range(9)]
+    assert [number for number, model in enumerate(asked) if model == "s"] == [2, 5, 8]
+    others = [number for number in range(-9, 9) if number < 0 or number % 3 != 2]
+    assert all(settings.model_of(0, number) == plain.model_of(0, number) for number in others)
+    assert settings.models_asked() == ("a", "b", "s")
 
 
 @pytest.mark.parametrize(
