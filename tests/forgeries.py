@@ -51,7 +51,9 @@ UNKNOWABLE: Mapping[str, Sequence[str]] = {
         r"PutOff .*",
     ],
     "what the clock said within a period": [r"ClockRead active_s"],
-    "what a person's program is called, and from when on it waited": [r"Injected (name|not_before)"],
+    "what a person's program or advice is called, and from when on it waited": [
+        r"(Injected|Advised) (name|not_before)"
+    ],
     "with what and where the run was made": [
         r"(RunStarted|RunForked) provenance\.(behavesim|genai-prices|numpy|python|machine)",
         r"(RunStarted|RunResumed) isolation",
@@ -141,6 +143,7 @@ async def runs(folder: Path) -> list[RunFolder]:
     noted = ["--method", "reevo", "--proposer", model, "--set", "initial_population=4", "--set", "population=4"]
     for arguments in (
         ("run", FEW_CITIES, "--budget", "24", *begun, "--name", "plain"),
+        ("advise", "plain", "Look two cities ahead."),
         ("resume", "plain", "--budget", "30"),
         ("recommend", "plain", "--portfolio", "3"),
         ("resume", "plain", "--budget", "36", "--set", "timeout_s=40", "--fork", "forked"),

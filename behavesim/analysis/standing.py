@@ -54,6 +54,7 @@ def summary(run: Run) -> Summary:
         digest=state.digest(),
         failure=state.failure or None,
         unit=state.objective.unit,
+        advice=state.advice,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 from behavesim.analysis.scored import Scored
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.tokens import Spending
+from behavesim.state.advice import Advice
 
 State = Literal["running", "finished", "stopped", "failed"]
 """running: a process holds the run; finished: its budget is spent; stopped: a cap, a person or a kill ended it; failed:
@@ -49,7 +50,8 @@ class Summary:
 
     `isolation` names how well the sandbox shuts candidates off. `score_source` is "self-reported" if an evaluator in
     the sandbox computes the scores, where programs could change them, else "trusted". `digest` is a SHA-256 of all
-    registered candidates' sources, scores and islands, as hexadecimal digits.
+    registered candidates' sources, scores and islands, as hexadecimal digits. `advice` has what a person advised the
+    model, and the first candidates with (`since`) and, if it is in force no longer, without it (`until`).
     """
 
     run: str
@@ -77,6 +79,7 @@ class Summary:
     digest: str
     failure: str | None = None
     unit: str = ""
+    advice: tuple[Advice, ...] = ()
 
     @property
     def beats_template(self) -> bool:

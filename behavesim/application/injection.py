@@ -1,4 +1,4 @@
-"""Programs that people put into a run: at its start, while it is running, or while it is stopped."""
+"""Programs and advice that people put into a run: at its start, while it is running, or while it is stopped."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from behavesim.analysis.scored import TOP
 from behavesim.application.evaluation import read_program
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
+from behavesim.base.text import printable
 from behavesim.programs.fences import fenced
 from behavesim.programs.form import form_of
 from behavesim.proposers.replay import brought_again
-from behavesim.state.events import Asked, ClockRead, Injected
+from behavesim.state.advice import LONGEST
+from behavesim.state.events import Advised, Asked, ClockRead, Injected
 from behavesim.store.folder import RunFolder
+from behavesim.store.inbox import ADVICE
 from behavesim.store.reading import read_events
 from behavesim.task import Task
 from behavesim.task.verdict import Failure
@@ -31,13 +34,25 @@ def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:
         folder.inbox.put(stem, source)
 
 
-def first_events(settings: Settings, runs: Path, task: Task) -> tuple[Injected | ClockRead, ...]:
-    """Return the events with which a new run begins: programs to try first, and clock readings of a replayed run.
+def advise(folder: RunFolder, sentence: str) -> None:
+    """Put a sentence for later prompts into a run's inbox; "" withdraws all advice of the run.
+
+    Raises UsageError if the sentence is blank, longer than LONGEST, or not one line of printable characters.
+    """
+    if sentence and not (sentence.strip() and printable(sentence) == sentence and "\n" not in sentence):
+        raise UsageError("advice is one line of printable text")
+    if len(sentence) > LONGEST:
+        raise UsageError(f"advice has {LONGEST} characters at most, this one {len(sentence)}; shorten or divide it")
+    folder.inbox.put("advice", sentence, ADVICE)
+
+
+def first_events(settings: Settings, runs: Path, task: Task) -> tuple[Injected | Advised | ClockRead, ...]:
+    """Return the events with which a new run begins: programs to try first, and what a replayed run was given.
 
     The setting `start_with` names a run in the folder `runs`, or a folder of programs. Of a run the ten best programs
-    are taken, best first; of a folder all, in the order of their names. A replay gets the programs and clock readings
-    of its original. Raises UsageError if `start_with` is neither, if a program is not one of the task, or if both the
-    replayed run and `start_with` bring programs.
+    are taken, best first; of a folder all, in the order of their names. A replay gets the programs, advice and clock
+    readings of its original. Raises UsageError if `start_with` is neither, if a program is not one of the task, or if
+    both the replayed run and `start_with` bring programs.
     """
     text, again = settings.start_with, _of_replayed(settings.proposer, runs)
     if not text:
@@ -60,15 +75,15 @@ def _checked(name: str, source: str, task: Task) -> str:
     return source
 
 
-def _of_replayed(proposer: str, runs: Path) -> tuple[Injected | ClockRead, ...]:
-    """Return the injected programs that the run RUN tried, and its clock readings, for the proposer "replay:RUN".
+def _of_replayed(proposer: str, runs: Path) -> tuple[Injected | Advised | ClockRead, ...]:
+    """Return the programs, advice and clock readings of the run RUN for the proposer "replay:RUN".
 
-    For other proposers there are none. Raises UsageError if there is no such run.
+    They are those of `brought_again`. For other proposers there are none. Raises UsageError if there is no such run.
     """
     kind, _, run = proposer.partition(":")
     if kind != "replay":
         return ()
-    known = read_events(RunFolder.find(runs, run).journal, only=(Asked, ClockRead))
+    known = read_events(RunFolder.find(runs, run).journal, only=(Asked, Advised, ClockRead))
     return brought_again(event for _, _, event in known)
 
 

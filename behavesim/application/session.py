@@ -16,13 +16,16 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from behavesim.base.text import one_line
 from behavesim.engine.admission import refuse_changes
 from behavesim.engine.build import Launch, forked_search, new_search, resumed_search
 from behavesim.engine.judging import shared_cluster
 from behavesim.engine.loop import Search
+from behavesim.state.advice import LONGEST
+from behavesim.state.events import Advised, Injected
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
-from behavesim.store.inbox import Inbox
+from behavesim.store.inbox import ADVICE, Inbox
 from behavesim.task import instances_of
 
 if TYPE_CHECKING:
@@ -125,15 +128,18 @@ async def _said(tell: Tell, doing: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
-    """Inject the inbox's programs into the search before and during the block; remove each once it is committed.
+    """Bring the inbox's programs and advice to the search before and during the block; remove each once committed.
 
     One that comes too late for this search stays in the inbox for the next session.
     """
 
     async def look() -> None:
-        for name, source in await asyncio.to_thread(inbox.waiting):
-            if search.inject(name, source):
-                inbox.remove(name)
+        brought: list[Injected | Advised] = [Injected(*each) for each in await asyncio.to_thread(inbox.waiting)]
+        sentences = await asyncio.to_thread(inbox.waiting, ADVICE)
+        brought += [Advised(name, one_line(text, LONGEST)) for name, text in sentences]
+        for event in brought:
+            if search.bring(event):
+                inbox.remove(event.name)
 
     async def look_again() -> None:
         while True:

@@ -1,4 +1,4 @@
-"""Checks of the events that no decision leads to: starts, forks, resumes, stops, clock readings, injected programs.
+"""Checks of the events that no decision leads to: starts, forks, resumes, stops, clock readings, programs and advice.
 
 Most of what these events say came from outside, so a journal cannot prove it.
 docs/explanation/durability.md lists what.
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from behavesim.base.config import Settings, differences
+from behavesim.base.text import one_line
 from behavesim.sandbox.isolation import LEVELS
-from behavesim.state.events import ClockRead, Event, Injected, RunForked, RunResumed, RunStarted, RunStopped
+from behavesim.state.advice import LONGEST
+from behavesim.state.events import Advised, ClockRead, Event, Injected, RunForked, RunResumed, RunStarted, RunStopped
 from behavesim.state.state import RunState
 
 MEASURED = ("direction", "best_known")
@@ -52,9 +54,11 @@ def _contradictions(event: Event, state: RunState, clock_every_s: float) -> Iter
                 yield f"registered={state.registered + 1}, the next registration"
             if active_s // clock_every_s <= state.last_reading_s // clock_every_s:
                 yield f"active_s in a period of {clock_every_s:g} s after {state.last_reading_s:g} s"
-        case Injected(name):
-            if name in state.injected_names:
-                yield f"another name than {name!r}, which a program has already"
+        case Injected(name) | Advised(name):
+            if name in state.brought_names:
+                yield f"another name than {name!r}, which a program or advice has already"
+            if isinstance(event, Advised) and event.text != one_line(event.text, LONGEST):
+                yield f"a text of one line, of at most {LONGEST} characters"
         case RunStarted(_, _, isolation):
             if isolation not in LEVELS:
                 yield f"isolation of {', '.join(LEVELS)}"

@@ -142,12 +142,14 @@ async def _beginning(
 async def _take_up(search: Search, salvage: Salvage, target: RunFolder) -> None:
     """Fold the events of the journal of `target` into the search, and let it use what was salvaged.
 
-    Record the injected programs and clock readings of `salvage`, but not programs that are waiting already.
+    Record the programs, advice and clock readings of `salvage`, but not what the state has already.
     """
     for _, _, event in read_events(target.journal):
         search.fold(event)
     waiting = {program.source for program in search.state.injected}
-    await search.record(*(each for each in salvage.injections if each.source not in waiting), *salvage.readings)
+    programs = (each for each in salvage.injections if each.source not in waiting)
+    advice = (each for each in salvage.advised if each.name not in search.state.brought_names)
+    await search.record(*programs, *advice, *salvage.readings)
 
 
 async def _run_dry(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:

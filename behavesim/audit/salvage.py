@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from behavesim.programs.fences import fenced
 from behavesim.proposers.proposer import note_number
-from behavesim.proposers.replay import injected_again
+from behavesim.proposers.replay import advised_again, injected_again
 from behavesim.state.events import (
     INJECTED,
     TEMPLATE,
     Added,
+    Advised,
     Asked,
     CandidateId,
     ClockRead,
@@ -52,6 +53,8 @@ class Salvage:
     """The program text of each candidate whose outcome could be read and has one."""
     injected: list[Injected] = field(default_factory=list)
     """Programs that people injected, in order."""
+    advised: list[Advised] = field(default_factory=list)
+    """Advice of people, in order; `not_before` is the candidate from which each holds."""
     readings: list[ClockRead] = field(default_factory=list)
     """Readings of the clock, in order."""
     registered: int = 0
@@ -83,8 +86,9 @@ class Salvage:
     @classmethod
     def of(cls, events: Iterable[Event]) -> Salvage:
         """Return the events sorted by use."""
-        salvage = cls()
-        for event in events:
+        known = list(events)
+        salvage = cls(advised=advised_again(known))
+        for event in known:
             salvage._take(event)
         return salvage
 

@@ -40,6 +40,7 @@ from behavesim.proposers.proposer import Proposer, ProposerContext
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     TEMPLATE,
+    Advised,
     ClockRead,
     Evaluated,
     Event,
@@ -70,7 +71,7 @@ class Launch:
     settings: Settings
     task: Task
     folder: RunFolder
-    brought: tuple[Injected | ClockRead, ...] = ()
+    brought: tuple[Injected | Advised | ClockRead, ...] = ()
     """Events that a new run begins with: programs that people gave, and clock readings of the run that it replays."""
 
     @cached_property

@@ -21,6 +21,7 @@ from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     DECISIONS,
     INJECTED,
+    Advised,
     Asked,
     BatchSent,
     ClockRead,
@@ -90,7 +91,7 @@ class Search:
         self._woken = asyncio.Event()  # set when the loop may have something to do
         self._unsent: deque[Asked | NoteAsked] = deque()  # prompts of earlier sessions, not sent again yet
         self._workers: set[asyncio.Task[Any]] = set()  # all that the loop may wait for
-        self._injecting: set[str] = set()  # names of injected programs that are not committed yet
+        self._bringing: set[str] = set()  # names of programs and advice from people that are not committed yet
         self._stopped_by: str | None = None  # the signal or the cap that ends the run
         self._measurements = None if behaviours is None else Measurements(behaviours, self._start_worker)
         self._pending: Pending | None = None  # the measurement that the next decision waits for
@@ -112,12 +113,12 @@ class Search:
         self._arrived += events
         await self._commit()
 
-    def inject(self, name: str, source: str) -> bool:
-        """Add a person's program to the run, once for each name. Return whether it is committed by now."""
-        if name not in self.state.injected_names | self._injecting:
-            self._injecting.add(name)
-            self._arrive(Injected(name, source))
-        return name in self.state.injected_names
+    def bring(self, event: Injected | Advised) -> bool:
+        """Add a person's program or advice to the run, once for each name. Return whether it is committed by now."""
+        if event.name not in self.state.brought_names | self._bringing:
+            self._bringing.add(event.name)
+            self._arrive(event)
+        return event.name in self.state.brought_names
 
     def stop(self, reason: str) -> None:
         """End the run in order: requests under way are given up, what arrived is committed. The first reason counts."""

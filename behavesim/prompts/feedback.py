@@ -1,11 +1,12 @@
-"""Puts the metrics and feedback of programs, and a run's recent failures, into the words of prompts."""
+"""Puts the metrics and feedback of programs, a run's recent failures and advice into the words of prompts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from behavesim.state.events import Rejected
+from behavesim.state.events import CandidateId, Rejected
 from behavesim.state.members import Member
+from behavesim.state.state import RunState
 from behavesim.task import Metrics, Task
 from behavesim.task.score import PRIVATE
 
@@ -54,6 +55,14 @@ def with_failures(text: str, failures: Iterable[Rejected]) -> str:
     return text.replace(_PARAGRAPH, shown)
 
 
+def with_advice(text: str, state: RunState, candidate: CandidateId) -> str:
+    """Return the text of a candidate's prompt with the advice in force at its end, in place of any that it has."""
+    own = _advice(state, candidate)
+    # a prompt that candidates share has the advice to the last of them, one that was salvaged its own
+    last = "" if state.last_asked is None else _advice(state, state.last_asked.candidate)
+    return text.removesuffix(own).removesuffix(last) + own
+
+
 def quoted(text: str, longest: int, is_end: bool = False) -> str:
     """Return the first or, if `is_end`, the last `longest` characters of a text, indented and without blank lines.
 
@@ -63,6 +72,12 @@ def quoted(text: str, longest: int, is_end: bool = False) -> str:
     kept = text[-longest:] if is_end else text[:longest]
     lines = kept.replace("`", "'").replace("\0", "").splitlines()
     return "\n".join(f"    {line.rstrip()}" for line in lines if line.strip())
+
+
+def _advice(state: RunState, candidate: CandidateId) -> str:
+    """Return the end of a candidate's prompt, the advice in force; "" if there is none."""
+    said = "".join(f"\n- {_on_one_line(each.text)}" for each in state.advice if each.is_in_force(candidate))
+    return said and f"\n\nAdvice of the person who runs this search:{said}"
 
 
 def _failure(rejected: Rejected) -> str:

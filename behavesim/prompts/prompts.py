@@ -9,7 +9,14 @@ from behavesim.base.config import Settings
 from behavesim.programs.fences import fenced
 from behavesim.prompts.answering import Answering
 from behavesim.prompts.contract import contract
-from behavesim.prompts.feedback import FAILURES_PLACE, FEEDBACK_SHOWN, quoted, shows_failures, with_failures
+from behavesim.prompts.feedback import (
+    FAILURES_PLACE,
+    FEEDBACK_SHOWN,
+    quoted,
+    shows_failures,
+    with_advice,
+    with_failures,
+)
 from behavesim.prompts.parting import PLACE, InWords, Parting, shown_in
 from behavesim.prompts.shown import parts_of, prose, said_with_metrics
 from behavesim.prompts.wording import PARTS, Wording
@@ -91,9 +98,12 @@ class Prompts:
     def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | Parting:
         """Return a request as it can be sent, or a Parting, which measures behaviour and then completes its prompt.
 
-        In both, the run's recent failures have been filled in where the prompt has a place for them.
+        In both, the run's recent failures have been filled in where the prompt has a place for them. A request for a
+        program ends with the advice in force; one for a note has none.
         """
         text = with_failures(asked.prompt.text, state.failures)
+        if isinstance(asked, Asked):
+            text = with_advice(text, state, asked.candidate)
         asked = replace(asked, prompt=replace(asked.prompt, text=text)) if text != asked.prompt.text else asked
         if PLACE not in asked.prompt.text:
             return asked

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Self
 
 from behavesim.base.errors import ProposerError
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings, note_number
-from behavesim.state.events import INJECTED, Asked, ClockRead, Event, Injected, NoteReceived, Prompt, Reply, Responded
+from behavesim.state.events import (
+    INJECTED,
+    Advised,
+    Asked,
+    ClockRead,
+    Event,
+    Injected,
+    NoteReceived,
+    Prompt,
+    Reply,
+    Responded,
+)
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
@@ -46,10 +58,25 @@ class ReplayProposer(Proposer[ProposerSettings]):
         return self._replies[number]
 
 
-def brought_again(events: Iterable[Event]) -> tuple[Injected | ClockRead, ...]:
-    """Return `injected_again`, then all clock readings, of a run's events; a replay needs both from its start."""
+def brought_again(events: Iterable[Event]) -> tuple[Injected | Advised | ClockRead, ...]:
+    """Return what a replay needs from its start: programs, advice and clock readings of a run's events.
+
+    The programs are those of `injected_again`, the advice is that of `advised_again`.
+    """
     known = tuple(events)
-    return (*injected_again(known), *(event for event in known if isinstance(event, ClockRead)))
+    readings = (event for event in known if isinstance(event, ClockRead))
+    return (*injected_again(known), *advised_again(known), *readings)
+
+
+def advised_again(events: Iterable[Event]) -> list[Advised]:
+    """Return the advice in a run's events, as events for another run: each holds from the same candidate on there."""
+    asked, found = 0, list[Advised]()
+    for event in events:
+        if isinstance(event, Advised):
+            found.append(replace(event, not_before=max(event.not_before, asked)))
+        elif isinstance(event, Asked):
+            asked = max(asked, event.candidate + 1)  # a repair asks for an earlier candidate again
+    return found
 
 
 def injected_again(events: Iterable[Event]) -> tuple[Injected, ...]:

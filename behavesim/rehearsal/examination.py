@@ -117,7 +117,7 @@ async def _searched(journal: MemoryJournal, settings: Mapping[str, Any], delay: 
     # the journal may stop the search only after the template and a person's programs are in: no run begins without
     last, journal.die_after = journal.die_after, None
     rehearsed = await search(journal, settings, delay)
-    if not rehearsed.state.injected_names:
+    if not rehearsed.state.brought_names:
         await rehearsed.record(*INJECTED_PROGRAMS)
     journal.die_after = last
     rehearsed.method = Watched(rehearsed.method)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from behavesim.analysis.table import DISTANCE, SCORE
-from behavesim.base.text import counted
+from behavesim.base.text import counted, printable
 from behavesim.engine.caps import rejected_share
 from behavesim.reports.curve import convergence, from_template
 from behavesim.reports.live_islands import GAP
@@ -56,9 +56,10 @@ def line(moment: Moment) -> str:
 
 
 def head(moment: Moment, is_boxed: bool = False) -> RenderableType:
-    """Return the run's name and main settings, its progress bar, and its two latest messages, cut at 240 characters.
+    """Return the run's name and main settings, progress bar, advice, and two latest messages, cut at 240 characters.
 
-    `is_boxed` draws a box around them, which takes two more lines.
+    Of the advice in force it has the latest sentence, and how many there are. `is_boxed` draws a box around
+    them, which takes two more lines.
     """
     settings, state = moment.settings, moment.state
     models = settings.flat().get("models", ())
@@ -74,8 +75,19 @@ def head(moment: Moment, is_boxed: bool = False) -> RenderableType:
         overflow="ellipsis",
     )
     notices = [Text(str(notice)[:NOTICE_LENGTH], style="yellow") for notice in moment.notices[-NOTICES:]]
-    body = Group(about, _progress(moment), *notices)
+    body = Group(about, _progress(moment), *_advice(state), *notices)
     return Panel(body, title=Text(f"behavesim · {moment.run}"), title_align="left") if is_boxed else body
+
+
+def _advice(state: RunState) -> list[Text]:
+    """Return a line on the advice in force; none if there is none."""
+    in_force = [each for each in state.advice if each.is_in_force(state.asked)]
+    if not in_force:
+        return []
+    more = f" (the latest of {len(in_force)})" if len(in_force) > 1 else ""
+    # first what a narrow terminal must not cut off
+    said = f"advice since candidate {in_force[-1].since}{more}: {printable(in_force[-1].text)}"
+    return [Text(said, no_wrap=True, overflow="ellipsis")]
 
 
 def _progress(moment: Moment) -> RenderableType:

@@ -79,6 +79,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         ),
         **_metrics(metrics),
         **_spent(summary),
+        **_advice(summary),
         "scores": SCORES[summary.score_source],
         "isolation": summary.isolation,
         "time": _time(summary),
@@ -103,6 +104,7 @@ def headline_table(
         **({"best": "none yet"} if summary.best is None else {}),
         **_metrics(metrics),
         **_spent(summary),
+        **_advice(summary),
         **({} if summary.score_source == "trusted" else {"scores": SCORES[summary.score_source]}),
     }
     return facts_table("summary", f"run {summary.run}", rows)
@@ -123,6 +125,12 @@ def _spent(summary: Summary) -> dict[str, str]:
         "cost": dollars(summary.cost_usd),
         **_uncertain(summary),
     }
+
+
+def _advice(summary: Summary) -> dict[str, str]:
+    """Return a line on what a person advised the model, the latest first; none if nobody did."""
+    said = [each.words for each in reversed(summary.advice)]
+    return {"advice": "; ".join(said)} if said else {}
 
 
 def _candidates(summary: Summary) -> str:

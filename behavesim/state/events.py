@@ -99,6 +99,19 @@ class Injected:
 
 
 @dataclass(frozen=True)
+class Advised:
+    """A person advised the model: later prompts that ask for a program carry the sentence `text`.
+
+    They do so from candidate `not_before` on, or from the next one if that is later. An empty `text` withdraws all
+    advice. `name` is unique in the run.
+    """
+
+    name: str
+    text: str
+    not_before: CandidateId = 0
+
+
+@dataclass(frozen=True)
 class ClockRead:
     """The run had been active for `active_s` seconds, without pauses between sessions.
 
@@ -288,19 +301,14 @@ DECISIONS = get_args(Decision)
 """The classes of Decision, for `isinstance`."""
 
 RunEvent = (
-    Injected | ClockRead | BatchSent | RunStarted | RunForked | RunResumed | RunStopped | Recommended | PortfolioChosen
+    Injected | Advised | ClockRead | BatchSent | RunStarted | RunForked | RunResumed | RunStopped
+    | Recommended | PortfolioChosen
 )  # fmt: skip
 """Events of the run as a whole: they belong to no candidate and no note, and no method decides them."""
 
 Event = Decision | Responded | NoteReceived | PutOff | Evaluated | Rejected | RunEvent
 
-AFTER_A_PAUSE = (
-    RunStarted,
-    RunResumed,
-    RunForked,
-    Recommended,
-    PortfolioChosen,
-)
+AFTER_A_PAUSE = (RunStarted, RunResumed, RunForked, Recommended, PortfolioChosen)
 """Classes of events before which the run may have rested: the time since the event before them is not active time."""
 
 STORED_AS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from behavesim.base.errors import JournalError
+from behavesim.state.advice import Advice, advice
 from behavesim.state.events import (
+    Advised,
     BatchSent,
     ClockRead,
     Injected,
@@ -37,14 +39,18 @@ class RunFacts:
     """Number of requests at the stop that may be billed and that no reply counts; None if unknown or not stopped."""
     used_budgets: list[int] = field(default_factory=list)
     """The budgets (candidates) that were used up since the start or the last fork, in order."""
+    asked: int = 0
+    """Number of candidates asked for, injected ones included; a repair does not count again."""
     registered: int = 0
     """Number of candidates registered. They are registered in the order of their numbers."""
     without_candidate: int = 0
     """Number of regroupings and notes since a candidate was last asked for or registered, to notice endless ones."""
     injected: list[Injected] = field(default_factory=list)
     """Injected programs that have not become candidates yet, oldest first."""
-    injected_names: set[str] = field(default_factory=set)
-    """The names of all injected programs, those that became candidates included."""
+    brought_names: set[str] = field(default_factory=set)
+    """The names of all injected programs, those that became candidates included, and of all advice."""
+    advised: list[Advised] = field(default_factory=list)
+    """All advice and its withdrawals, in order; `not_before` is the candidate from which each holds."""
     active_s: float = 0.0
     """Seconds the run has been active by the last clock reading in force, by which decisions are made; 0 before."""
     readings: list[ClockRead] = field(default_factory=list)
@@ -70,11 +76,19 @@ class RunFacts:
         """Active seconds of the run at the last clock reading, in force or not; 0 before the first."""
         return self.readings[-1].active_s if self.readings else self.active_s
 
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """The advice that was or is in force, or waits for its first candidate, oldest first."""
+        return advice(self.advised)
+
     def _apply_to_run(self, event: RunEvent) -> None:
         match event:
             case Injected(name):
                 self.injected.append(event)
-                self.injected_names.add(name)
+                self.brought_names.add(name)
+            case Advised(name):
+                self.advised.append(replace(event, not_before=max(event.not_before, self.asked)))
+                self.brought_names.add(name)
             case ClockRead():
                 self.readings.append(event)
                 self._apply_readings()

@@ -41,13 +41,11 @@ FAILURES = 3
 class RunState(RunFacts):
     """Where a run stands. Only `apply` changes it; everybody else only reads it.
 
-    What concerns the whole run, such as `registered`, `injected`, `tally` and the clock, stands in its base class.
+    What concerns the whole run, such as `asked`, `registered`, `tally` and the clock, stands in its base class.
     """
 
     objective: Objective
     """Which scores are better, and the best one known."""
-    asked: int = 0
-    """Number of candidates asked for, injected ones included; a repair does not count again."""
     open: dict[CandidateId, OpenCandidate] = field(default_factory=dict)
     """Candidates asked for and not registered yet, in the order of their numbers."""
     last_asked: Asked | None = None

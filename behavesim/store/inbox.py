@@ -1,4 +1,4 @@
-"""A run's inbox: files of programs that people add to a run. Only the process that writes the journal takes them."""
+"""A run's inbox: programs and advice that people add to a run, as files that the journal's one writer takes."""
 
 from __future__ import annotations
 
@@ -9,38 +9,40 @@ from pathlib import Path
 
 from behavesim.base.errors import UsageError
 
+PROGRAM, ADVICE = ".py", ".txt"
+"""The suffixes of files in an inbox: a program, whatever its language, or a sentence of advice."""
 LONGEST = 1_000_000
 """Largest number of characters in a file: a program has at most 30 000, and huge texts do not fit a row of SQLite."""
 
 
 @dataclass(frozen=True)
 class Inbox:
-    """A folder of `.py` files, which need not exist; each stays until its program is committed."""
+    """A folder of files, which need not exist; each stays until its content is committed."""
 
     path: Path
 
-    def put(self, stem: str, source: str) -> None:
-        """Add a program as the file TIME-RANDOM-`stem`.py, in one step; make the folder if needed.
+    def put(self, stem: str, text: str, suffix: str = PROGRAM) -> None:
+        """Add a text as the file TIME-RANDOM-`stem` with the suffix, in one step; make the folder if needed.
 
         Raises UsageError if the folder cannot be written.
         """
-        name = f"{time.time_ns()}-{secrets.token_hex(2)}-{stem}.py"
+        name = f"{time.time_ns()}-{secrets.token_hex(2)}-{stem}{suffix}"
         draft = self.path / f".{name}.draft"
         try:
             self.path.mkdir(exist_ok=True)
-            # the draft begins with a dot and does not end in .py, so the run cannot take half a program
-            draft.write_text(source, encoding="utf-8")
+            # the draft has another suffix, so the run cannot take half a text
+            draft.write_text(text, encoding="utf-8")
             draft.replace(self.path / name)
         except OSError as error:
-            raise UsageError(f"cannot write {self.path}: {error.strerror}; put the program in as its owner") from None
+            raise UsageError(f"cannot write {self.path}: {error.strerror}; put it in as its owner") from None
 
-    def waiting(self) -> list[tuple[str, str]]:
-        """Return (file name, source) of every program, sorted by file name; [] if there is no folder.
+    def waiting(self, suffix: str = PROGRAM) -> list[tuple[str, str]]:
+        """Return (file name, text) of every file with the suffix, sorted by file name; [] if there is no folder.
 
-        Those that `put` added come in order of time. The source of a file that is too long or cannot be read is a
+        Those that `put` added come in order of time. The text of a file that is too long or cannot be read is a
         comment that says so.
         """
-        return [(path.name, _read(path)) for path in sorted(self.path.glob("*.py")) if path.is_file()]
+        return [(path.name, _read(path)) for path in sorted(self.path.glob(f"*{suffix}")) if path.is_file()]
 
     def remove(self, name: str) -> None:
         """Delete the file that `waiting` named; do nothing if it is gone. Raises OSError if it cannot be deleted."""

@@ -10,6 +10,7 @@ import pytest
 from behavesim.audit.inputs import contradiction, opening_contradictions
 from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import (
+    Advised,
     Asked,
     ClockRead,
     Event,
@@ -62,6 +63,7 @@ def contradicted(event: Event, *before: Event, every_s: float = 10.0) -> str:
         (ClockRead(10.0, 1), OPEN),
         (ClockRead(39.0, 1), [*OPEN, ClockRead(29.9, 1)]),
         (Injected("mine", "x = 1"), [*OPEN, Injected("yours", "x = 1")]),
+        (Advised("mine", "this"), [*OPEN, Advised("yours", "this")]),
     ],
 )
 def test_what_can_have_been_so_is_no_contradiction(event: Event, before: list[Event]) -> None:
@@ -91,6 +93,8 @@ def test_what_can_have_been_so_is_no_contradiction(event: Event, before: list[Ev
         (ClockRead(9.9, 1), OPEN, "active_s in a period of 10 s after 0 s"),
         (ClockRead(29.9, 1), [*OPEN, ClockRead(20.0, 1)], "active_s in a period of 10 s after 20 s"),
         (Injected("mine", "y = 1"), [*OPEN, Injected("mine", "x = 1")], "another name than 'mine'"),
+        (Advised("mine", "two  spaces"), OPEN, "a text of one line"),
+        (Advised("mine", "that"), [*OPEN, Advised("mine", "this")], "another name than 'mine'"),
     ],
 )
 def test_what_cannot_have_been_so_is_named(event: Event, before: list[Event], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Programs of one's own, put into runs by way of the command line."""
+"""Programs and advice, given to runs by way of the command line."""
 
 from __future__ import annotations
 
@@ -109,3 +109,33 @@ def test_a_program_is_put_into_a_run_that_goes_on(behavesim: Command) -> None:
         thread.join()
     assert ended.code == 0
     assert list(tried("r").values()) == [f"# mine\n{TEMPLATE}"]
+
+
+def test_advice_to_a_run_that_ended_is_heeded_on_resume_shown_verified_and_replayed(behavesim: Command) -> None:
+    assert behavesim(*RUN, "--budget", 3, "--name", "r").code == 0
+    for refused in (["two\nlines"], [" "], [], ["x" * 501], ["x", "--clear"], ["\x1b[2J"]):
+        assert behavesim("advise", "r", *refused).code == 2
+    assert RunFolder(Path("runs/r")).inbox.waiting(".txt") == []
+    said = behavesim("advise", "r", "Try a k-d tree.")
+    assert (said.code, "resume r --budget 4" in said.out, "only a model reads advice" in said.out) == (0, True, True)
+    assert behavesim("resume", "r", "--budget", 4).code == 0
+    assert behavesim("advise", "r", "--clear").code == 0
+    assert behavesim("resume", "r", "--budget", 5).code == 0
+    assert RunFolder(Path("runs/r")).inbox.waiting(".txt") == []
+    summary = behavesim("report", "r", "--json").document["runs"][0]
+    assert summary["advice"] == [{"text": "Try a k-d tree.", "since": 3, "until": 4}]
+    assert "“Try a k-d tree.”, candidates 3–3" in behavesim("report", "r").out
+    assert behavesim("verify", "r").code == 0
+    replay = behavesim(*RUN, "--budget", 5, "--name", "again", "--proposer", "replay:r", "--json").document
+    assert (replay["replay"]["differing"], replay["digest"], replay["advice"]) == (
+        {},
+        summary["digest"],
+        summary["advice"],
+    )
+    with sqlite3.connect("runs/r/run.db") as db:
+        db.execute(
+            "UPDATE events SET payload = json_set(payload, '$.text', 'Another.') "
+            "WHERE type = 'Advised' AND payload LIKE '%k-d%'"
+        )
+    found = behavesim("verify", "r", "--json").document["differences"]
+    assert ("Asked", 3) in [(each["event"], each["candidate"]) for each in found]

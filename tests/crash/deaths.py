@@ -7,12 +7,14 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from behavesim.state.events import DECISIONS, Evaluated, Event, Rejected, Responded
+from behavesim.engine.loop import Search
+from behavesim.state.events import DECISIONS, Advised, Evaluated, Event, Rejected, Responded
 from behavesim.store.reading import read_events
 from tests.crash.images import MOMENTS, Death, Image, PhotographedJournal
 from tests.engine.toys import DiskJournal, search
 
 SMALL = {"budget": 45, "window": 8, "islands": 4, "restart_every": 15}
+ADVICE = (Advised("a.txt", "Choose 7.", 9), Advised("b.txt", "", 21), Advised("c.txt", "Choose 8.", 30))
 METHODS = (
     "funsearch",
     "funsearch+behavesim",
@@ -57,16 +59,24 @@ async def uninterrupted(
     folder.mkdir()
     rng = random.Random(seed)
     async with PhotographedJournal(folder / "run.db", kept, rng) as journal:
-        run = await search(journal, {**SMALL, "method": method}, rng)
+        run = await _advised(await search(journal, {**SMALL, "method": method}, rng))
         await run.run()
     return Story.of(folder / "run.db", run.state.digest()), journal.images, len(journal.appended)
+
+
+async def _advised(run: Search) -> Search:
+    """Give a run its advice, one event after the other, as far as it has not got it."""
+    for event in ADVICE:
+        if event.name not in run.state.brought_names:
+            await run.record(event)
+    return run
 
 
 async def gone_on(method: str, image: Image, folder: Path, seed: int) -> Story:
     """The run as it ends when it goes on from an image."""
     path = image.put(folder)
     async with DiskJournal(path) as journal:
-        run = await search(journal, {**SMALL, "method": method}, random.Random(seed))
+        run = await _advised(await search(journal, {**SMALL, "method": method}, random.Random(seed)))
         await run.run()
     return Story.of(path, run.state.digest())
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.state.events import Asked
 from tests.crash.deaths import METHODS, SMALL, every_death, gone_on, uninterrupted
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
@@ -19,6 +20,8 @@ async def test_a_run_goes_on_from_any_death_as_if_nothing_had_happened(method: s
     kept = every_death(stride=STRIDE, first=METHODS.index(method))
     story, images, events = await uninterrupted(method, tmp_path / "whole", kept, seed=1)
     assert events > 4 * SMALL["budget"]
+    asked = [event for event in story.decisions if isinstance(event, Asked) and event.candidate in (8, 9, 20, 21, 30)]
+    assert [event.candidate for event in asked if "\nAdvice of the person" in event.prompt.text] == [9, 20, 30]
     assert len(images) == len([death for death in kept if death[0] <= events])
     for (event, moment), image in images.items():
         resumed = await gone_on(method, image, tmp_path / "resumed", seed=event)

@@ -58,7 +58,7 @@ def put_in_after(run: Search, registered: int, *sources: str) -> None:
         shown(event, state)
         if state.registered >= registered:
             for number, source in enumerate(sources):
-                run.inject(f"{number}.py", source)
+                run.bring(Injected(f"{number}.py", source))
 
     run.show = show
 
@@ -121,7 +121,7 @@ async def test_a_run_that_begins_with_programs_dies_anywhere_and_goes_on_as_if_i
 
     async def begun(journal: MemoryJournal, order: int) -> Search:
         run = await search(journal, settings, random.Random(order))
-        if not run.state.injected_names:
+        if not run.state.brought_names:
             await run.record(*first)
         return run
 
@@ -146,12 +146,12 @@ async def test_a_run_that_begins_with_programs_dies_anywhere_and_goes_on_as_if_i
 async def test_what_was_put_in_is_taken_once_whoever_asks_and_however_often() -> None:
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": "funsearch"})
-    assert not run.inject("a.py", program(3)), "it has come, and is not committed"
-    assert not run.inject("a.py", program(3))
+    assert not run.bring(Injected("a.py", program(3))), "it has come, and is not committed"
+    assert not run.bring(Injected("a.py", program(3)))
     await run.run()
-    assert run.inject("a.py", program(3))
+    assert run.bring(Injected("a.py", program(3)))
     resumed = await search(MemoryJournal(journal.rows), {**SMALL, "method": "funsearch", "budget": 44})
-    assert resumed.inject("a.py", program(3)), "a file that outlived the commit is not tried again"
+    assert resumed.bring(Injected("a.py", program(3))), "a file that outlived the commit is not tried again"
     await resumed.run()
     assert list(injected(events_of(journal))) == [0]
 

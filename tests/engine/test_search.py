@@ -293,7 +293,7 @@ async def test_a_run_fails_by_what_happened_first_and_not_by_what_a_worker_raise
 
     class EndsBadly(ToyProposer):
         async def propose(self, prompt: Prompt, number: int) -> Reply:
-            run.inject("mine", "def number() -> int:\n    return 3\n")
+            run.bring(Injected("mine", "def number() -> int:\n    return 3\n"))
             try:
                 await asyncio.get_running_loop().create_future()
             finally:

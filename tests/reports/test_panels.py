@@ -21,6 +21,7 @@ from behavesim.reports.words import clock
 from behavesim.state.events import (
     TEMPLATE,
     Added,
+    Advised,
     Asked,
     Evaluated,
     Prompt,
@@ -175,6 +176,15 @@ def test_what_was_said_last_stays_in_view_with_its_time() -> None:
     assert "12:30:15 the endpoint asks for a pause 2" in seen
     assert "12:30:15 the endpoint asks for a pause 3" in seen
     assert "pause 1" not in seen
+
+
+def test_the_latest_advice_stands_in_view_until_it_is_withdrawn() -> None:
+    now = state()
+    now.apply(Advised("a", "Try this."))
+    now.apply(Advised("b", "Try that.\x1b[2J"))
+    assert "advice since candidate 21 (the latest of 2): Try that.\\u001b[2J" in shown(moment(state=now))
+    now.apply(Advised("c", ""))
+    assert "advice" not in shown(moment(state=now))
 
 
 def test_the_line_says_the_same_in_short() -> None:

@@ -10,6 +10,7 @@ from behavesim.analysis.distinct import DistinctCounts
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import RecommendedProgram, Summary
 from behavesim.reports.summary_tables import headline_table, runs_table, summary_table
+from behavesim.state.advice import Advice
 from tests.analysis.examples import made
 from tests.reports.drawing import seen
 
@@ -31,6 +32,13 @@ def test_a_summary_says_what_a_run_was_and_found() -> None:
     assert found["tokens"] == "prompt 5, completion 1"
     assert found["time"] == "1.5 s, 69.3/s"
     assert summary_table(DONE).title == "run eoh-3-"
+
+
+def test_a_summary_says_what_a_person_advised_and_when() -> None:
+    advised = replace(DONE, advice=(Advice("Try this.", 3, 9), Advice("Try that.", 12)))
+    said = "“Try that.”, since candidate 12; “Try this.”, candidates 3–8"
+    assert rows(advised)["advice"] == said
+    assert "advice" not in rows(DONE)
 
 
 def test_what_ended_a_run_is_said_in_words() -> None:

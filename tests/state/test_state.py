@@ -12,11 +12,13 @@ import pytest
 
 from behavesim.base.errors import JournalError
 from behavesim.base.tokens import Tokens, Usage
+from behavesim.state.advice import IN_PROMPTS, Advice
 from behavesim.state.events import (
     INJECTED,
     STORED_AS,
     TEMPLATE,
     Added,
+    Advised,
     Asked,
     ClockRead,
     Compared,
@@ -204,19 +206,36 @@ class TestInjected:
     def test_a_program_waits_until_its_turn_and_takes_it_once(self) -> None:
         late, early = Injected("late.py", "a program", not_before=1), Injected("early.py", "another")
         state = state_after(STARTED, late, early)
-        assert (state.injected, state.injected_names) == ([late, early], {"late.py", "early.py"})
+        assert (state.injected, state.brought_names) == ([late, early], {"late.py", "early.py"})
         assert state.next_injected == early
         state.apply(asked(0, INJECTED))
         assert (state.injected, state.next_injected, state.last_asked) == ([late], late, None)
         state.apply(asked(1, INJECTED))
         assert (state.injected, state.next_injected) == ([], None)
-        assert state.injected_names == {"late.py", "early.py"}
+        assert state.brought_names == {"late.py", "early.py"}
 
     def test_a_program_that_has_to_wait_does_not_hold_up_the_methods_own_questions(self) -> None:
         state = state_after(STARTED, Injected("late.py", "a program", not_before=1))
         assert state.next_injected is None
         state.apply(asked(0))
         assert (len(state.injected), state.last_asked) == (1, asked(0))
+
+
+class TestAdvice:
+    def test_advice_holds_from_the_next_candidate_on_until_it_is_withdrawn(self) -> None:
+        late = Advised("late", "later", 9)  # of a replay, which knows what comes
+        told = asked(0), late, Advised("a", "first"), asked(1), Advised("b", ""), Advised("c", "x")
+        state = state_after(STARTED, *told)
+        assert state.advice == (Advice("first", 1, 2), Advice("x", 2), Advice("later", 9))
+        assert state.brought_names == {"late", "a", "b", "c"}
+        assert [each.text for each in state.advice if each.is_in_force(9)] == ["x", "later"]
+        assert [each.words for each in state.advice[:2]] == ["“first”, candidates 1–1", "“x”, since candidate 2"]
+
+    def test_prompts_carry_the_latest_sentences_alone(self) -> None:
+        state = state_after(STARTED, *(Advised(f"{each}", f"sentence {each}", each) for each in range(7)))
+        for candidate in range(9):
+            in_force = [each.since for each in state.advice if each.is_in_force(candidate)]
+            assert in_force == [*range(7)][: candidate + 1][-IN_PROMPTS:]
 
 
 class TestGroups:
@@ -422,7 +441,8 @@ def test_every_event_has_a_name_under_which_it_is_stored() -> None:
     assert set(STORED_AS.values()) == set(get_args(Event))
     # journals hold these names: an event that is renamed must still be found under its old one
     assert STORED_AS.keys() == {
-        *("RunStarted", "RunResumed", "RunForked", "RunStopped", "Injected", "ClockRead", "Asked", "Responded"),
+        *("RunStarted", "RunResumed", "RunForked", "RunStopped", "Injected", "Advised", "ClockRead", "Asked"),
+        "Responded",
         *("Evaluated", "Rejected", "Compared", "Added", "NotAdded", "Regrouped", "NoteAsked", "NoteReceived"),
         *("Recommended", "PortfolioChosen", "PutOff", "BatchSent"),
     }

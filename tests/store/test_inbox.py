@@ -55,5 +55,5 @@ def test_a_file_that_no_journal_could_hold_is_read_no_further_than_a_program_may
 
 def test_a_folder_that_cannot_be_written_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "inbox").write_text("a file in its place")
-    with pytest.raises(UsageError, match=r"cannot write .*inbox: .*; put the program in as its owner"):
+    with pytest.raises(UsageError, match=r"cannot write .*inbox: .*; put it in as its owner"):
         Inbox(tmp_path / "inbox").put("mine", "x = 1")

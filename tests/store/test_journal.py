@@ -14,6 +14,7 @@ from behavesim.base.errors import JournalError
 from behavesim.base.tokens import Usage
 from behavesim.state.events import (
     Added,
+    Advised,
     Asked,
     ClockRead,
     Compared,
@@ -58,6 +59,7 @@ EVENTS: list[Event] = [
     NotAdded(1),
     Regrouped({"0": (0,)}),
     Injected("mine.py", "x = 1", 3),
+    Advised("a.txt", "Try “k-d trees”.", 3),
     ClockRead(7200.25, 41),
     NoteAsked(0, (0, -1), Prompt("Why?", "reflection")),
     NoteReceived(0, Reply("Because.", "gpt")),

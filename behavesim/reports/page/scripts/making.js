@@ -25,6 +25,7 @@ function drawMaking({ made, summary, objective }) {
   return [
     ...made.commands.map((command) => h("div", { class: "command" }, h("code", {}, command), copyButton(command, "the command"))),
     facts([
+      ...summary.advice.map(({ text, since, until }) => ["advice", `“${text}”, ${until === null ? `since candidate ${since}` : `candidates ${since}–${until - 1}`}`]),
       ["task", `${summary.task}: ${objective.direction} the ${scoreTitle(objective)}${known}`],
       ["begun", moment(made.began_at)],
       [summary.state === "running" ? "last event" : "ended", `${moment(made.last_at)}, after ${duration(summary.seconds)} of activity`],
