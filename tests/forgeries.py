@@ -30,7 +30,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
 from behavesim.engine import judging
 from behavesim.sandbox import Limits
-from behavesim.state.events import STORED_AS, Evaluated, Event, PutOff, Responded
+from behavesim.state.events import STORED_AS, BatchSent, Evaluated, Event, PutOff, Responded
 from behavesim.store.codec import NAMES, decode, encode
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
@@ -68,6 +68,7 @@ UNKNOWABLE: Mapping[str, Sequence[str]] = {
         r"RunStopped (reason|under_way|message)",
         r"RunResumed unanswered",
     ],
+    "in which batch a prompt was sent": [r"BatchSent .*"],
     "how many programs were wanted, where fewer were found": [r"PortfolioChosen wanted"],
 }
 """What `verify` cannot know, in the words of docs/explanation/durability.md, and the fields that this is about."""
@@ -151,15 +152,16 @@ async def runs(folder: Path) -> list[RunFolder]:
     ):
         ended = await carried_out(*arguments, *here)
         assert ended.code == 0, ended.stderr
-    return [RunFolder(folder / name) for name in ("plain", "forked")] + [await put_off(RunFolder(folder / "noted"))]
+    return [RunFolder(folder / name) for name in ("plain", "forked")] + [await busy(RunFolder(folder / "noted"))]
 
 
-async def put_off(run: RunFolder) -> RunFolder:
-    """A copy of a run in which the machine was busy when the first program came."""
+async def busy(run: RunFolder) -> RunFolder:
+    """A copy of a run in which the first prompt was sent in a batch, and the machine was busy when its program came."""
     events = [event for _, _, event in read_events(run.journal)]
-    at = next(k for k, event in enumerate(events) if isinstance(event, Responded))
-    busy = PutOff(events[at].candidate, "clock", "its time by the clock was over")
-    return await written([*events[: at + 1], busy, *events[at + 1 :]], run, run.path.with_name("busy"))
+    at, reply = next((k, event) for k, event in enumerate(events) if isinstance(event, Responded))
+    batch = BatchSent("first", (reply.candidate,), "batch_1")
+    late = PutOff(reply.candidate, "clock", "its time by the clock was over")
+    return await written([*events[:at], batch, reply, late, *events[at + 1 :]], run, run.path.with_name("busy"))
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from behavesim.base.score_source import ScoreSource
+from behavesim.state.choices import PortfolioChosen as PortfolioChosen
+from behavesim.state.choices import Recommended as Recommended
 from behavesim.state.exchange import BatchSent as BatchSent
 from behavesim.state.exchange import Prompt as Prompt
 from behavesim.state.exchange import Reply as Reply
@@ -263,35 +265,6 @@ class NoteReceived:
 
     number: int
     reply: Reply
-
-
-@dataclass(frozen=True)
-class Recommended:
-    """The program chosen on validation instances, and the validation score of each tried program, by number.
-
-    `choice` is None if none was tried or all failed; a score of None means that the program failed. `worth` ranks
-    programs, higher is better: the gain over the template on search and validation instances, a fraction. If the
-    template failed, it is the mean score instead, negated if the task minimises. It is empty in older journals.
-    """
-
-    choice: CandidateId | None
-    validation: Mapping[CandidateId, float | None]
-    worth: Mapping[CandidateId, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class PortfolioChosen:
-    """A portfolio of programs that behave differently: (run, candidate) pairs, in the order in which they were chosen.
-
-    `wanted` is the size that was asked for. `others` are the ids of the runs that programs were also chosen from.
-    `validation` holds each program's scores on the validation instances, None for one that failed there; it is empty if
-    the task has none.
-    """
-
-    wanted: int
-    programs: tuple[tuple[str, CandidateId], ...]
-    validation: tuple[tuple[float, ...] | None, ...] = ()
-    others: tuple[str, ...] = ()
 
 
 Decision = Regrouped | Asked | NoteAsked | Compared | Added | NotAdded

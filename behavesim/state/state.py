@@ -150,10 +150,8 @@ class RunState(RunFacts):
                     raise JournalError(f"candidate {candidate} has an outcome before it has a reply")
                 opened.outcome = event
                 self.tally.take_outcome(event)
-            case PutOff(candidate, reason):
-                if (opened := self._opened(candidate)).reply is None or opened.outcome is not None:
-                    raise JournalError(f"candidate {candidate} is put off while it has nothing to be evaluated")
-                self.tally.put_off[reason] += 1
+            case PutOff():
+                self._apply_put_off(event)
             case Compared(candidate):
                 self._opened(candidate).compared = event
             case Added():
@@ -173,6 +171,11 @@ class RunState(RunFacts):
                 self.tally.take_reply(reply)
             case _:
                 self._apply_to_run(event)
+
+    def _apply_put_off(self, event: PutOff) -> None:
+        if (opened := self._opened(event.candidate)).reply is None or opened.outcome is not None:
+            raise JournalError(f"candidate {event.candidate} is put off while it has nothing to be evaluated")
+        self.tally.put_off[event.reason] += 1
 
     def _opened(self, candidate: CandidateId) -> OpenCandidate:
         if candidate not in self.open:

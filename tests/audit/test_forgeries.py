@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "durability.md"
 async def test_every_forgery_is_named_or_is_of_what_no_journal_can_know(tmp_path: Path) -> None:
     found = await forgeries(26, seed=3, folder=tmp_path)
     assert not [str(each) for each in found if not each.is_named and each.excuse is None]
-    assert sum(each.is_named for each in found) > len(found) * 0.7
+    assert sum(each.is_named for each in found) > len(found) * 0.6
 
 
 def test_what_no_journal_can_know_is_on_the_page() -> None:

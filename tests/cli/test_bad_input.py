@@ -13,7 +13,7 @@ from tests.cli.command import Command
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "nosuch"], "there are asp,"),
+        (["run", "zzz"], "there are asp, bbob, bin_packing,"),
         (["run", "tsp", "--set", "widow=3"], "did you mean 'window'"),
         (["run", "tsp", "--budget", "0"], "budget"),
         (["run", "tsp", "--method", "foo"], "there are best-of-n, eoh"),
