@@ -51,6 +51,7 @@ def _run(run: RunReport) -> Row:
     template, used, estimated = summary.pop("template") or {}, summary.pop("tokens"), summary.pop("estimated") or {}
     row = {
         **summary,
+        "advice": "; ".join(advice.words for advice in run.summary.advice),
         "rejected": run.summary.rejections,
         "template_score": template.get("score"),
         "best_candidate": best.get("candidate"),

@@ -281,7 +281,13 @@ RunEvent = (
 
 Event = Decision | Responded | NoteReceived | PutOff | Evaluated | Rejected | RunEvent
 
-AFTER_A_PAUSE = (RunStarted, RunResumed, RunForked, Recommended, PortfolioChosen)
+AFTER_A_PAUSE = (
+    RunStarted,
+    RunResumed,
+    RunForked,
+    Recommended,
+    PortfolioChosen,
+)
 """Classes of events before which the run may have rested: the time since the event before them is not active time."""
 
 STORED_AS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
