@@ -77,8 +77,8 @@ class Desk:
     async def _opened(self, order: Order, comm: Comm) -> AsyncIterator[Runner]:
         """Yield a runner for an order, whose files come first, and are in a folder that is gone afterwards.
 
-        Raises SandboxError if it does not start, UsageError if its isolation is too weak, TaskError if the files or the
-        task are not those that the daemon has, and OSError if the disk is full.
+        Raises SandboxError if it does not start, and UsageError if its isolation is too weak. Raises TaskError if the
+        files or the task are not those that the daemon has, and OSError if the disk is full.
         """
         with tempfile.TemporaryDirectory(prefix="behavesim-") as place:
             folder = Path(place)

@@ -73,7 +73,7 @@ def show_rows(table: Table, dispensable: Sequence[str]) -> None:
     """Print a table on stdout with one line for each row.
 
     On a terminal that is too narrow, the columns named in `dispensable` are left out, in this order, until the rest
-    fits; then the texts of the first column are shortened in their middle. Elsewhere lines may be long.
+    fits. If it does not, the texts of the first column are shortened in their middle. Elsewhere lines may be long.
     """
     console = screen()
     if not console.is_terminal:

@@ -34,8 +34,8 @@ async def settled(
 ) -> Ran:
     """Return what comes of a program, or of one call of it, once the machine had no part in how it ended.
 
-    A program is put off, and run again while no other one runs, if it ended by the clock, for lack of the machine's
-    memory, or near its limit on CPU time. `postponed` is called before each such try. `may_signal` is whether programs
+    A program is put off if it ended by the clock, for lack of the machine's memory, or near its limit on CPU time. It
+    is run again while no other one runs. `postponed` is called before each such try. `may_signal` is whether programs
     may kill their own processes. Waits until there is a place. Cancelling kills the program. Raises SandboxError if the
     machine is still in doubt after the last try, or if the sandbox itself fails.
     """
@@ -59,8 +59,9 @@ async def settled(
 def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[str, str]:
     """Return why a program's ending may be the machine's fault: "clock", "memory" or "cpu", and words for people.
 
-    Both are empty if it is the program's own. After a run alone that is so for CPU time; for time by the clock, unless
-    the program had no core for most of it; and for a killed process if it had most of the memory, or may kill itself.
+    Both are empty if it is the program's own. After a run alone CPU time is the program's own. So is time by the clock,
+    unless the program had no core for most of it. A killed process is, too, if it had most of the memory, or may kill
+    itself.
     """
     for ending in filter(None, (ran.program, ran.output.ending)):
         allowed_s = limits.allowed_s(ending.first_s)

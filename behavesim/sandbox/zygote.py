@@ -191,8 +191,8 @@ class Zygote:
     def _enforce_deadline(self, child: _Child, now: float) -> None:
         """Put off a candidate's deadline by the time for which others kept it from going on; kill it if none is left.
 
-        That is its time without a core, and for a program apart also its time without a call, up to `wall_s`: it could
-        leave the process that calls it without an answer.
+        That is its time without a core. For a program apart it is also its time without a call, up to `wall_s`: it
+        could leave the process that calls it without an answer.
         """
         without_s = processes.seconds_without_a_core(child.pid, self._confinement.all_pids)
         wall_s, longest_s = self._limits.wall_s, self._limits.longest_s

@@ -15,7 +15,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "durability.md"
 async def test_every_forgery_is_named_or_is_of_what_no_journal_can_know(tmp_path: Path) -> None:
     found = await forgeries(26, seed=3, folder=tmp_path)
     assert not [str(each) for each in found if not each.is_named and each.excuse is None]
-    assert sum(each.is_named for each in found) > len(found) * 0.6
+    # of batches and of programs that were put off no journal can know anything
+    knowable = [each for each in found if not each.place.startswith(("BatchSent ", "PutOff "))]
+    assert sum(each.is_named for each in knowable) > len(knowable) * 0.7
 
 
 def test_what_no_journal_can_know_is_on_the_page() -> None:

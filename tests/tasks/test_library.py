@@ -158,6 +158,10 @@ def test_what_is_no_solution_is_refused_with_a_reason(name: str) -> None:
                 pytest.fail(f"{words}: {judge(instance, solution)!r:.80} was taken")
 
 
+def test_the_rules_of_two_packings_name_both_numbers_of_circles() -> None:
+    assert "called twice, with n = 26 and n = 32" in TASKS["circle_packing"].rules
+
+
 def few(answer: str) -> tuple[Callable[..., int], Callable[..., Any]]:
     """Return how many answers a function of this kind can give to its arguments, and the i-th of them."""
     match answer:
