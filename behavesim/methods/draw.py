@@ -42,6 +42,12 @@ def ranks(utilities: Sequence[float]) -> NDArray[np.float64]:
     return ranked
 
 
+def rank_probabilities(utilities: Sequence[float]) -> NDArray[np.float64]:
+    """Return plain EoH's probabilities of N parents, (N,), ∝ 1 / (rank + N); the best has rank 1."""
+    weights = 1.0 / (ranks(utilities) + len(utilities))
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
 def clusters(members: Sequence[Member]) -> list[list[Member]]:
     """Group members by equal score, in order of first arrival (paper, "Algorithm Database")."""
     groups: dict[float, list[Member]] = {}

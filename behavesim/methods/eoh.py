@@ -13,7 +13,7 @@ from pydantic import Field
 
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
-from behavesim.methods.draw import Generator, ranks, softmax
+from behavesim.methods.draw import Generator, rank_probabilities, softmax
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
@@ -136,7 +136,8 @@ class EoH(Method[EoHSettings]):
     def _parents(self, members: list[Member], count: int, rng: Generator) -> list[Member]:
         """Draw `count` different members, or all if there are fewer; worst first (paper, "Parent Selection")."""
         size = min(count, len(members))
-        probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else _rank_probabilities(members)  # π
+        by_rank = rank_probabilities([member.utility for member in members])
+        probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else by_rank  # π
         drawn = rng.choice(len(members), size=size, replace=False, p=probabilities)
         return sorted((members[index] for index in drawn), key=lambda member: member.merit)
 
@@ -154,9 +155,3 @@ def _is_known(members: list[Member], newcomer: Member) -> bool:
 
 def _dissimilarity(members: list[Member]) -> NDArray[np.float64]:
     return dissimilarity(np.array([member.utility for member in members]), similarities(members))
-
-
-def _rank_probabilities(members: list[Member]) -> NDArray[np.float64]:
-    """Return plain EoH's probabilities of parents, ∝ 1 / (rank + N); the best has rank 1."""
-    weights = 1.0 / (ranks([member.utility for member in members]) + len(members))
-    return np.asarray(weights / weights.sum(), dtype=np.float64)

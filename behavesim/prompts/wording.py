@@ -22,7 +22,7 @@ PARTS = frozenset(
         *("description", "contract", "template", "template_score", "entry_point"),  # about the task
         *("shown", "behaviour", "failures", "programs", "algorithms", "worse", "better", "comparison", "aim", "best"),
         *("prompt", "reply", "reason", "message"),  # of a repair
-        *("angle", "hint", "hints", "known", "answer", "answer_with_idea"),
+        *("angle", "hint", "hints", "known", "set", "answer", "answer_with_idea"),
         *("form", "base", "files"),  # of an answer that is a whole program
     }
 )

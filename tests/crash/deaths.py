@@ -26,6 +26,8 @@ METHODS = (
     "reevo",
     "mcts-ahd",
     "map-elites",
+    "set-search",
+    "eoh-s",
 )
 FIRST = 3
 """The first event of a run that has its settings and its template; before that it has not begun."""

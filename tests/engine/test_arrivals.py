@@ -112,7 +112,7 @@ async def test_replies_are_committed_while_behaviours_are_measured() -> None:
     assert await ended(run, running) == (await finished(settings)).state.digest()
 
 
-@pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh+behavesim", "niche", "map-elites"])
+@pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh+behavesim", "niche", "map-elites", "set-search"])
 async def test_decisions_that_wait_for_measurements_keep_their_order_whatever_arrives_meanwhile(method: str) -> None:
     async def registering(delay: random.Random | None) -> list[Event]:
         journal = MemoryJournal()
@@ -135,7 +135,7 @@ async def test_what_was_measured_and_is_not_due_any_more_holds_no_run_up() -> No
         assert await run.run() == "budget"
 
 
-@pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh", "reevo", "map-elites"])
+@pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh", "reevo", "map-elites", "eoh-s"])
 async def test_no_reply_waits_for_more_than_one_decision(method: str) -> None:
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": method, "restart_every": 10}, random.Random(1))

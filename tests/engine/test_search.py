@@ -46,6 +46,8 @@ METHODS = [
     "reevo",
     "mcts-ahd",
     "map-elites",
+    "set-search",
+    "eoh-s",
 ]
 SMALL = {"budget": 60, "window": 8, "islands": 4, "restart_every": 20, "population": 8}
 BRIEF = {"budget": 12, "window": 4, "islands": 3, "restart_every": 5, "population": 3, "initial_population": 3}

@@ -8,12 +8,14 @@ import pytest
 from pydantic import ValidationError
 
 from behavesim.methods.eoh import EoHBehaveSimSettings, EoHSettings
+from behavesim.methods.eoh_s import EoHSSettings
 from behavesim.methods.funsearch import FunSearchBehaveSimSettings, FunSearchSettings
 from behavesim.methods.map_elites import MapElitesSettings
 from behavesim.methods.mcts_ahd import MctsAhdSettings
 from behavesim.methods.method import MethodSettings
 from behavesim.methods.niche import NicheSettings
 from behavesim.methods.reevo import ReEvoSettings
+from behavesim.methods.set_search import SetSearchSettings
 
 PAPERS = {
     FunSearchSettings: {
@@ -28,6 +30,8 @@ PAPERS = {
     ReEvoSettings: {"initial_population": 30, "population": 10, "mutation_rate": 0.5, "reflection": True},
     NicheSettings: {"n_init": 100, "elites": 30, "niche_radius": 0.3, "renew_every": 10, "samples_per_prompt": 2},
     MapElitesSettings: {"n_init": 100, "cells": 30, "examples_per_prompt": 2},
+    EoHSSettings: {"population": 10, "operators": ("cs", "ls")},
+    SetSearchSettings: {"set_size": 10, "population": 30, "worth": "both", "set_radius": 0.3, "n_init": 100},
 }
 """What the papers say, and what our own methods were measured with."""
 
@@ -56,6 +60,10 @@ LEAST = [
     (NicheSettings, "n_init", 0),
     (NicheSettings, "elites", 2),
     (NicheSettings, "niche_radius", 0),
+    (EoHSSettings, "population", 2),
+    *((SetSearchSettings, name, 2) for name in ("set_size", "population")),
+    *((SetSearchSettings, name, 0) for name in ("set_radius", "n_init")),
+    (SetSearchSettings, "samples_per_prompt", 1),
     (MapElitesSettings, "n_init", 0),
     (MapElitesSettings, "cells", 1),
     (MapElitesSettings, "examples_per_prompt", 1),

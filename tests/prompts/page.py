@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from behavesim.engine.settings import settings_from_person
+from behavesim.methods.set_search import lacks
 from behavesim.programs.fences import fenced
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.events import Asked, Prompt, Rejected
@@ -15,8 +16,8 @@ from behavesim.task import TaskReference
 TASKS = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
 WORDINGS = ("full", "paper")
 FIRST = ("template", "i1", "initial")
-OF_TWO = ("improve", "e1", "e2", "s1", "crossover", "short-term-reflection")
-OF_ONE = ("m1", "m2", "m3", "mutation")
+OF_TWO = ("improve", "e1", "e2", "s1", "cs", "crossover", "short-term-reflection")
+OF_ONE = ("m1", "m2", "m3", "ls", "mutation")
 CALLS = (
     "import numpy as np\n\n\ndef select_next_node(current_node, destination_node, unvisited_nodes, distance_matrix):\n"
 )
@@ -49,6 +50,8 @@ def specimens(asking: Prompts) -> Iterator[tuple[str, Prompt]]:
     hint = "Weigh how far a city is from the others."
     yield from ((name, asking.hinted(name, PROGRAMS, hint)) for name in OF_TWO)
     yield from ((name, asking.hinted(name, PROGRAMS[1:], hint)) for name in OF_ONE)
+    wanting = lacks(PROGRAMS, PROGRAMS, PROGRAMS[0], asking.objective)
+    yield "complement", asking.showing_programs("complement", PROGRAMS, set=wanting)
     yield (
         "long-term-reflection",
         asking.summary("long-term-reflection", hint, ["Look ahead.", "Serve far cities first."]),

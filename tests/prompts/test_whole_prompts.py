@@ -21,7 +21,7 @@ from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 
 PYTHON = "import math\n# EVOLVE-BLOCK-START\ndef f():\n    return 1\n# EVOLVE-BLOCK-END\n"
 KINDS = ["full", "paper"]
-OF_TWO = ("improve", "e1", "e2", "s1", "crossover", "short-term-reflection")
+OF_TWO = ("improve", "e1", "e2", "s1", "cs", "complement", "crossover", "short-term-reflection")
 
 
 def task_of(folder: Path, text: str = PYTHON, name: str = "program.py", **values: Any) -> EvaluatorTask:
@@ -44,7 +44,7 @@ def texts(task: EvaluatorTask, wording: str) -> dict[str, str]:
     rejected = Rejected(3, "extraction", "edit", "the SEARCH of edit 1 does not occur in the program")
     found = {name: prompts.showing_template(name, 0, one).text for name in ("template", "i1", "initial")}
     found |= {name: prompts.showing_programs(name, two).text for name in OF_TWO}
-    found |= {name: prompts.showing_programs(name, [one]).text for name in ("m1", "m2", "m3", "mutation")}
+    found |= {name: prompts.showing_programs(name, [one]).text for name in ("m1", "m2", "m3", "ls", "mutation")}
     found["repair"] = prompts.repair(
         Asked(3, (1,), None, Prompt("(asked)", "improve")), "(reply)", rejected
     ).prompt.text

@@ -13,9 +13,10 @@ import pytest
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
+from behavesim.code_similarity.subtrees import subtree_distances
 from behavesim.state.events import Evaluated
 from behavesim.studies.portfolios.kept import Fresh, KeptRun, kept, read_runs, write_fresh, write_runs
-from behavesim.studies.portfolios.sets import DONORS, DRAWS, Ranking, ranking, sets_of, text_distances
+from behavesim.studies.portfolios.sets import DONORS, DRAWS, Ranking, ranking, sets_of
 from behavesim.studies.portfolios.study import Losses, PortfolioStudy, study
 from tests.analysis.journals import PROVENANCE, asked, journalled, started
 from tests.cli.command import Command
@@ -94,7 +95,7 @@ def test_greedy_sets_take_what_improves_the_best_on_each_instance_the_most(runs:
 
 def test_texts_are_apart_by_the_subtrees_that_they_do_not_share(runs: list[bs.LoadedRun]) -> None:
     programs = kept(runs[0]).programs[:5]
-    found = text_distances(programs)
+    found = subtree_distances([program.source for program in programs])
     for row, one in enumerate(programs):
         for column, other in enumerate(programs):
             left, right = (

@@ -49,6 +49,7 @@ FRESH = 0.02
 MOVES: Mapping[str, Mapping[Move, float]] = {
     "crossover": {variation.switch: 0.25, variation.blend: 0.4, variation.crossover: 0.35},
     "e2": {variation.switch: 0.2, variation.blend: 0.3, variation.crossover: 0.25, variation.term: 0.25},
+    "cs": {variation.switch: 0.2, variation.blend: 0.3, variation.crossover: 0.25, variation.term: 0.25},
     "m1": {variation.term: 0.35, variation.replacement: 0.3, variation.operation: 0.2, variation.switch: 0.15},
     "m2": {variation.constants: 1.0},
     "m3": {variation.removal: 1.0},

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import math
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.code_similarity.subtrees import subtree_distances
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.niches import cleared
 from behavesim.studies.portfolios.kept import TOP, KeptRun, Program
@@ -127,23 +126,6 @@ def least_of(distances: Distances, base: NDArray[np.intp]) -> float:
     return RADIUS * float(np.median(pairs)) if pairs.size else 0.0
 
 
-def text_distances(programs: Sequence[Program]) -> Distances:
-    """Return distances of programs by text: 1 − 2 · common subtrees / all subtrees of two syntax trees, in [0, 1].
-
-    Subtrees are counted with repetition. Raises SyntaxError if a program is not Python.
-    """
-    counters = [_subtrees(program.source) for program in programs]
-    names = {name: column for column, name in enumerate(dict.fromkeys(name for each in counters for name in each))}
-    # One matrix for all programs: numpy takes the minima of a row with all others at once.
-    counts = np.zeros((len(programs), len(names)), dtype=np.int32)
-    for row, each in enumerate(counters):
-        counts[row, [names[name] for name in each]] = list(each.values())
-    common = np.array([np.minimum(row, counts).sum(axis=1) for row in counts])
-    sizes = counts.sum(axis=1)
-    found: Distances = 1 - 2 * common / (sizes[:, None] + sizes[None, :])
-    return found
-
-
 def sets_of(runs: Sequence[KeptRun], measure: BehaveSim, direction: Direction) -> list[Sets]:
     """Return the sets of each run by every way of choosing, in the order of `runs`.
 
@@ -162,7 +144,7 @@ def sets_of(runs: Sequence[KeptRun], measure: BehaveSim, direction: Direction) -
             "exact": (whole.programs[:TOP],),
             "same ranks": tuple(whole.of(whole.at(ranks)) for ranks in donors),
             "shuffled": tuple(map(whole.of, whole.shuffled(run.seed))),
-            "by text": (whole.of(whole.cleared(text_distances(whole.programs))),),
+            "by text": (whole.of(whole.cleared(subtree_distances([program.source for program in whole.programs]))),),
             f"greedy at {len(apart[place])}": (whole.of(whole.greedy()),),
         }
         for count in FEW:
@@ -172,7 +154,3 @@ def sets_of(runs: Sequence[KeptRun], measure: BehaveSim, direction: Direction) -
                 sets[f"cleared at {count}"] = (part.of(part.cleared(part.distances)),)
         found.append(sets)
     return found
-
-
-def _subtrees(source: str) -> Counter[str]:
-    return Counter(ast.dump(node) for node in ast.walk(ast.parse(source)) if not isinstance(node, ast.expr_context))

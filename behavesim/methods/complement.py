@@ -1,0 +1,48 @@
+"""Which programs are good together: the order in which a set takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.state.members import Member
+from behavesim.task import Objective
+
+Matrix = NDArray[np.float64]
+
+
+def utilities(members: Sequence[Member], objective: Objective) -> Matrix:
+    """Return (N, instances) the scores of members, turned so that higher is better."""
+    return objective.utility(1.0) * np.array([member.scores for member in members], dtype=np.float64)
+
+
+def set_order(
+    members: Sequence[Member], gains: Matrix, distances: Matrix | None = None, radius: float = 0.0
+) -> list[int]:
+    """Return the indices of N members in the order in which a set takes them, all of them.
+
+    The first is the best by score. Then comes each time the one that most improves the mean over instances of the set's
+    best gain, (N, instances). This mean is submodular, so greedy choice is near the best. Of equal ones the better by
+    score comes first, then the shorter text, then the older. Taken are first those whose distance, (N, N), to all
+    before is at least `radius` times the median distance; the rest follows by the same rule without the distance.
+    """
+    standing = sorted(
+        range(len(members)), key=lambda place: (-members[place].utility, len(members[place].source), place)
+    )
+    gains = gains[standing]
+    distances = np.zeros((len(members),) * 2) if distances is None else distances[np.ix_(standing, standing)]
+    pairs = distances[np.triu_indices(len(standing), 1)]
+    apart = radius * float(np.median(pairs)) if pairs.size else 0.0
+    left, far = np.ones(len(standing), dtype=bool), np.ones(len(standing), dtype=bool)
+    best, order = np.full(gains.shape[1], np.inf), list[int]()  # nothing improves on infinity: the best by score leads
+    while left.any():
+        pool = left & far if (left & far).any() else left
+        added = np.where(pool, np.maximum(gains - best, 0.0).sum(axis=1), -1.0)
+        place = int(added.argmax())  # the first of equal ones, which stand in order of preference
+        best = np.maximum(best, gains[place]) if order else gains[place]
+        far &= distances[place] >= apart
+        left[place] = False
+        order.append(standing[place])
+    return order

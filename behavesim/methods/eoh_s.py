@@ -1,0 +1,130 @@
+"""EoH-S: evolves a small set of complementary programs by their scores on single instances (Liu et al., AAAI 2026).
+
+Read were the paper as it appeared and its first version, arXiv 2508.03082, whose appendix has the prompts. Of "the
+authors' code", github.com/FeiLiu36/EoH-S, only code/llm4ad/method/eohs/population.py could be had. Where the two
+differ, the paper is followed, but for copies, of which it says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from behavesim.methods.complement import set_order, utilities
+from behavesim.methods.draw import Generator, rank_probabilities
+from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
+from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.state import RunState
+from behavesim.task import Objective
+
+POPULATION = "population"
+"""The name of the only group: the set, in the order in which it was chosen."""
+FIRST_PROGRAMS = 2
+"""Most first programs that are asked for, per place of the population, as in plain EoH."""
+
+
+class EoHSSettings(MethodSettings):
+    """The settings of EoH-S."""
+
+    population: int = Field(10, ge=2)
+    """Number of programs in the set (n), and of new ones in a generation."""
+    operators: tuple[Literal["cs", "ls"], ...] = Field(("cs", "ls"), min_length=1)
+    """The kinds of requests, drawn with equal probability: cs shows two complementary programs and asks for another
+    one, ls shows one program and asks for a better one."""
+
+
+class EoHS(Method[EoHSSettings]):
+    """Evolves a set of programs that complement one another on the search's instances; behaviour takes no part.
+
+    In each generation n programs are asked for and the n that are best together stay ("Complementary Population
+    Management"). A generation is asked for when the one before is registered.
+    """
+
+    settings_type: ClassVar[type[MethodSettings]] = EoHSSettings
+    fixed_in_forks = frozenset({"population"})
+
+    def regroup(self, state: RunState) -> Regrouped | None:
+        """Return the next population once a generation is registered: the n best together of it and the last one.
+
+        They are chosen greedily ("Complementary Population Management"): the best by score, then each time the one that
+        most improves the sum over instances of the best score in the set (ΔCPI, eq. 3).
+        The first programs are a generation; it is complete when n are feasible, or when FIRST_PROGRAMS · n were asked
+        for and one is.
+        """
+        size = self.settings.population
+        if POPULATION in state.groups:
+            is_due = state.registered >= state.groups[POPULATION].arranged_at + size
+        else:
+            enough = size if state.registered < FIRST_PROGRAMS * size else 1
+            is_due = len(state.ungrouped) >= enough and not state.open
+        if not is_due:
+            return None
+        pool = [*state.members_of(POPULATION), *(state.members[each] for each in state.ungrouped)]
+        order = set_order(pool, utilities(pool, state.objective))[:size]
+        return Regrouped({POPULATION: tuple(pool[place].candidate for place in order)})
+
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+        """Return the next question: i1 for a first program, else that of the operator drawn.
+
+        None while first programs in flight may fill the population, and while a generation is not registered. A single
+        program is shown by ls.
+        """
+        size = self.settings.population
+        if POPULATION not in state.groups:
+            if state.ungrouped and candidate >= FIRST_PROGRAMS * size:
+                return None
+            if len(state.ungrouped) + len(state.open) >= size:
+                return None
+            return Asked(candidate, (), None, self.prompts.showing_template("i1", candidate, state.template))
+        if candidate >= state.groups[POPULATION].arranged_at + size:
+            return None
+        members, rng = state.members_of(POPULATION), self.generator(candidate)
+        operator = self.settings.operators[int(rng.integers(len(self.settings.operators)))]
+        if operator == "cs" and len(members) > 1:
+            parents = sorted(farthest_pair(members, state.objective), key=lambda member: member.merit)
+        else:
+            operator, parents = "ls", [_by_rank(members, rng)]
+        return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
+
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+        """Return that a candidate waits for its generation to be complete.
+
+        It is not added if it is infeasible, or if a program of the population or of its generation has the same normal
+        form or the same score on every instance (`has_duplicate_function` of the authors' code).
+        """
+        if not candidate.is_feasible:
+            return NotAdded(candidate.id)
+        newcomer = state.member(candidate)
+        known = [*state.members_of(POPULATION), *(state.members[each] for each in state.ungrouped)]
+        if any(each.identity == newcomer.identity or each.scores == newcomer.scores for each in known):
+            return NotAdded(candidate.id)
+        return Added(candidate.id, None)
+
+    def facts(self, state: RunState) -> Mapping[str, str]:
+        """Return how many programs the set has, and how many of the present generation are registered."""
+        if POPULATION not in state.groups:
+            return {"set": f"none yet, {len(state.ungrouped)} first programs"}
+        group = state.groups[POPULATION]
+        done = state.registered - group.arranged_at
+        return {"set": f"{len(group.members)} programs, {done} of {self.settings.population} of the next generation"}
+
+
+def farthest_pair(members: Sequence[Member], objective: Objective) -> tuple[Member, Member]:
+    """Return the two members, of two or more, whose scores differ most ("Complementary-aware Search").
+
+    The difference is the Manhattan distance over the instances. Of equally far pairs it is the first in order.
+    """
+    scores = utilities(members, objective)
+    distances = np.abs(scores[:, None, :] - scores[None, :, :]).sum(axis=2)
+    rows, columns = np.triu_indices(len(members), 1)
+    farthest = int(distances[rows, columns].argmax())
+    return members[rows[farthest]], members[columns[farthest]]
+
+
+def _by_rank(members: Sequence[Member], rng: Generator) -> Member:
+    """Draw a member as plain EoH does, p ∝ 1 / (rank of its mean score + N) ("Local Search")."""
+    return members[int(rng.choice(len(members), p=rank_probabilities([member.utility for member in members])))]

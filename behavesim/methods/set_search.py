@@ -1,0 +1,236 @@
+"""Set search: looks for programs that are good together, and asks for what the set of them lacks.
+
+The programs of a set are all run on an instance, and the best of their solutions counts. EoH-S (Liu et al., AAAI 2026;
+`eoh_s.py`) aims at such sets by the scores on instances. Here behaviour can take part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from behavesim.code_similarity.subtrees import subtree_distances
+from behavesim.methods.comparison import Comparison
+from behavesim.methods.complement import Matrix, set_order, utilities
+from behavesim.methods.dominance import similarities
+from behavesim.methods.draw import Generator, ranks, softmax
+from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.prompts.shown import prose
+from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
+from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.state import RunState
+from behavesim.task import Objective
+
+Worth = Literal["both", "instances", "behaviour", "text"]
+
+POPULATION = "population"
+"""The name of the group of all programs that are kept."""
+SET = "set"
+"""The name of the group of those that are the set, in the order in which it takes them."""
+
+PRESSURE = 4.0
+"""How strongly parents that stand first are preferred: e^4 = 55 times as often as the last of many, as in niche."""
+WEAKEST_SHOWN = 3
+"""Most instances of which a prompt says how good the set is there, the weakest first."""
+IDEA_SHOWN = 300
+"""Most characters that a prompt shows of the idea behind the set's best program on its weakest instance."""
+
+
+class SetSearchSettings(MethodSettings):
+    """The settings of set-search."""
+
+    set_size: int = Field(10, ge=2)
+    """Number of programs in the set: all are run on an instance, and the best of their solutions counts."""
+    population: int = Field(30, ge=2)
+    """Greatest number of programs that are kept: the set is chosen from them, and parents are drawn from them."""
+    worth: Worth = "both"
+    """What a program adds to the set: better scores on instances, another behaviour, or another text. With `both` it is
+    scores among programs of different behaviour; where no program improves a score, as on a single instance, it is the
+    best mean score of another behaviour."""
+    set_radius: float = Field(0.3, ge=0)
+    """Least distance between programs of the set, in units of the median distance in the population."""
+    samples_per_prompt: int = Field(2, ge=1)
+    """Number of candidates asked for with the same prompt."""
+    n_init: int = Field(100, ge=0)
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
+
+
+class SetSearch(Method[SetSearchSettings]):
+    """Keeps the programs that a set takes first, and asks for what the set lacks.
+
+    The set takes the best program first, then each time the one that adds most to it (`set_order`). The programs that
+    it would take last leave the population. A prompt shows a program of the set and one that complements it.
+    """
+
+    settings_type: ClassVar[type[MethodSettings]] = SetSearchSettings
+    # a fork cannot change these: members are compared once, when they join, and not again under other settings
+    fixed_in_forks = frozenset({"worth", "n_init", "measure", "truncate", "skip", "normaliser"})
+
+    @property
+    def uses_behaviour(self) -> bool:
+        """Whether behaviour takes part in choosing the set and the parents."""
+        return self.settings.worth in ("both", "behaviour")
+
+    def regroup(self, state: RunState) -> Regrouped | None:
+        """Return the set anew, first ones first, if a program has joined the population since it was chosen.
+
+        None before the initial programs are registered, and while there is no feasible one.
+        """
+        members = state.groups[POPULATION].members if POPULATION in state.groups else []
+        if state.registered < self.settings.n_init or not members:
+            return None
+        if SET in state.groups and members[-1] < state.groups[SET].arranged_at:
+            return None
+        chosen = self.chosen(state)[: self.settings.set_size]
+        return Regrouped({SET: tuple(member.candidate for member in chosen)}, selection=True)
+
+    def chosen(self, state: RunState) -> list[Member]:
+        """Return the whole population in the order in which the set takes it; [] if it is empty."""
+        return self._order(state, state.members_of(POPULATION))
+
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+        """Return the question for a program that adds to the set; None while initial programs are awaited.
+
+        Initial programs are asked for with the template alone; so are the others if no program is feasible.
+        """
+        settings = self.settings
+        if candidate < settings.n_init:
+            return self.first_question(state, candidate)
+        if state.registered < settings.n_init:
+            return None
+        shared = self.shared_question(state, candidate, settings.n_init, settings.samples_per_prompt)
+        if shared is not None:
+            return shared
+        taken = state.members_of(SET)
+        if not taken:
+            return self.first_question(state, candidate)
+        parents = self._parents(state, taken, self.generator(candidate))
+        says = self.prompts.settings.prompt_feedback != "none"
+        words = lacks(taken, parents, state.template, state.objective) if says else ""
+        prompt = self.prompts.showing_programs("complement", parents, set=words)
+        return question(candidate, parents, prompt, POPULATION)
+
+    def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
+        """Return the comparison with the whole population; None if behaviour is not used, or for a copy."""
+        members = state.members_of(POPULATION)
+        if not self.uses_behaviour or not members or _is_known(members, state.member(candidate)):
+            return None
+        return Comparison(candidate.id, members=tuple(member.candidate for member in members))
+
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+        """Return whether a candidate joins the population, and who leaves it: those that the set would take last.
+
+        Infeasible ones do not join, nor copies (of equal normal form).
+        """
+        members = state.members_of(POPULATION)
+        if not candidate.is_feasible or _is_known(members, state.member(candidate)):
+            return NotAdded(candidate.id)
+        if len(members) < self.settings.population:
+            return Added(candidate.id, POPULATION)
+        order = self._order(state, [*members, state.member(candidate)])
+        stay = {member.candidate for member in order[: self.settings.population]}
+        if candidate.id not in stay:
+            return NotAdded(candidate.id)
+        return Added(candidate.id, POPULATION, tuple(m.candidate for m in members if m.candidate not in stay))
+
+    def facts(self, state: RunState) -> Mapping[str, str]:
+        """Return how many programs the set has and which instance it is weakest on, or that there is no set yet."""
+        taken = state.members_of(SET)
+        if not taken or state.template is None:
+            return {"set": f"none before {self.settings.n_init} initial programs"}
+        gains = _relative(taken, state.template, state.objective).max(axis=0)
+        weakest = f", weakest on instance {int(gains.argmin()) + 1}" if len(gains) > 1 else ""
+        return {"set": f"{len(taken)} programs{weakest}"}
+
+    def _order(self, state: RunState, members: Sequence[Member]) -> list[Member]:
+        """Return members, given oldest first, in the order in which the set takes them."""
+        assert state.template is not None, "every run begins with its template"
+        gains = _relative(members, state.template, state.objective)
+        distances = _distances(members, gains, self.settings.worth)
+        by_instance = self.settings.worth in ("both", "instances")
+        counted = gains if by_instance else np.zeros_like(gains)
+        return [members[place] for place in set_order(members, counted, distances, self.settings.set_radius)]
+
+    def _parents(self, state: RunState, taken: Sequence[Member], rng: Generator) -> list[Member]:
+        """Draw a program of the set and one of the population that complements it; the worse comes first.
+
+        Both are drawn by rank. The second is ranked by the mean of the better score of the two on each instance, by its
+        distance from the first, or by the sum of both ranks, as `worth` says. A single program comes alone.
+        """
+        assert state.template is not None, "every run begins with its template"
+        members, worth = state.members_of(POPULATION), self.settings.worth
+        first = members.index(taken[_by_rank(len(taken), rng)])
+        others = [place for place in range(len(members)) if place != first]
+        if not others:
+            return [members[first]]
+        gains = _relative(members, state.template, state.objective)
+        standing = np.zeros(len(others))
+        if worth in ("both", "instances"):
+            standing += ranks(np.maximum(gains[others], gains[first]).mean(axis=1).tolist())
+        if worth != "instances":
+            standing += ranks(_distances(members, gains, worth)[first, others].tolist())
+        second = others[int(np.argsort(standing, kind="stable")[_by_rank(len(others), rng)])]
+        return sorted((members[first], members[second]), key=lambda member: member.merit)
+
+
+def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | None, objective: Objective) -> str:
+    """Return the words of a prompt on what a set lacks: where its best score gains least on the template.
+
+    They name at most WEAKEST_SHOWN instances, what the shown programs score on the weakest, and the idea behind the
+    set's best program there, if that is not shown and has one.
+    """
+    assert template is not None, "every run begins with its template"
+    gains = _relative(taken, template, objective)
+    weakest = np.argsort(gains.max(axis=0), kind="stable")[:WEAKEST_SHOWN].tolist()
+    leaders = gains.argmax(axis=0)
+    said = [
+        f"A set of {len(taken)} programs is chosen from those found. All of it run on an instance, and the best of "
+        "their solutions counts."
+    ]
+    if len(template.scores) == 1:
+        return f"{said[0]} The set's best score is {taken[leaders[0]].score:.6g}."
+    each = [
+        f"instance {place + 1} ({taken[leaders[place]].scores[place]:.6g}, {100 * gains[leaders[place], place]:.3g} %)"
+        for place in weakest
+    ]
+    said.append(f"The set gains least on the template on {', '.join(each)}.")
+    first = weakest[0]
+    scored = [f"program {number} scores {member.scores[first]:.6g}" for number, member in enumerate(shown, 1)]
+    said.append(f"On instance {first + 1} {' and '.join(scored)}.")
+    leader = taken[leaders[first]]
+    if leader.thought and leader.candidate not in {member.candidate for member in shown}:
+        said.append(f"The idea of the best program there: {prose(leader.thought, IDEA_SHOWN)}")
+    return " ".join(said)
+
+
+def _by_rank(count: int, rng: Generator) -> int:
+    """Draw a rank r of 0 to count − 1, p ∝ exp(−PRESSURE · r / count)."""
+    return int(rng.choice(count, p=softmax(-PRESSURE * np.arange(count) / count)))
+
+
+def _relative(members: Sequence[Member], template: Member, objective: Objective) -> Matrix:
+    """Return (N, instances) how much better than the template each member is on each instance, a fraction.
+
+    On an instance where the template scores 0 it is the plain difference.
+    """
+    base = utilities([template], objective)
+    found: Matrix = (utilities(members, objective) - base) / np.where(base == 0, 1.0, np.abs(base))
+    return found
+
+
+def _distances(members: Sequence[Member], gains: Matrix, worth: Worth) -> Matrix:
+    """Return (N, N) distances of members, given oldest first: of behaviour, of texts, or whether scores differ."""
+    if worth == "text":
+        return subtree_distances([member.source for member in members])
+    if worth == "instances":
+        differ: Matrix = (gains[:, None, :] != gains[None, :, :]).any(axis=2).astype(np.float64)
+        return differ
+    return 1.0 - similarities(members)
+
+
+def _is_known(members: Sequence[Member], newcomer: Member) -> bool:
+    """Return whether a member has the same normal form."""
+    return any(member.identity == newcomer.identity for member in members)
