@@ -37,6 +37,7 @@ class CandidateDetails:
     """A candidate of the run named `run`, with its gap, a fraction, None if unknown, and its parents with their scores.
 
     `prompt` and `reply` are the texts of the last prompt and reply; None if there is none, as for the template.
+    `left_out` says what was left out of the prompt to fit the setting `prompt_tokens`; empty for nothing.
     `neighbours` are at most five programs, nearest in behaviour first; empty if the candidate is not feasible.
     `score_source` says who computed the score: trusted code, or an evaluator beside the program ("self-reported").
     """
@@ -49,6 +50,7 @@ class CandidateDetails:
     reply: str | None
     neighbours: tuple[Neighbour, ...]
     score_source: ScoreSource
+    left_out: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return one flat mapping for JSON: the candidate's fields and the other fields of this class.
@@ -90,6 +92,7 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
         reply=None if reply is None else reply.text,
         neighbours=_neighbours(run, candidate),
         score_source=run.score_source,
+        left_out=() if prompt is None else prompt.left_out,
     )
 
 

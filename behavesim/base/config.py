@@ -89,7 +89,10 @@ class Settings(Options):
     """Most further requests for one rejected candidate; their prompt says why it was rejected. 0 asks for none."""
 
     prompts: str = "full"
-    """Wording of the prompts: full, paper (without the task's contract), or the path of a folder of your own texts."""
+    """Wording of the prompts: full, paper (without the task's contract), small (short, for small models), or the path
+    of a folder of your own texts."""
+    prompt_tokens: int | None = Field(None, ge=64)
+    """Most tokens of a prompt, at 2 bytes each, without advice; parts are left out to fit. No limit if not set."""
     prompt_feedback: Literal["none", "scores", "behaviour"] = "scores"
     """What prompts say about the programs they show: nothing; scores, metrics and feedback; or also where two behave
     differently."""

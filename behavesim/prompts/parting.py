@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.prompts.budget import fits
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, CandidateId, NoteAsked
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
@@ -31,6 +32,8 @@ class Parting:
     in_words: InWords
     kept: tuple[CandidateId, ...] = ()
     """The programs of the archive. The words count how many of them go on as either program does."""
+    tokens: int | None = None
+    """The budget of the prompt; words that do not fit are left out. None allows any length."""
 
     def decide(self, behaviours: Behaviours) -> Asked | NoteAsked:
         """Return the request with words in place of PLACE on the step at which its first and last program first differ.
@@ -53,7 +56,11 @@ class Parting:
                 )
                 break
         prompt = self.asked.prompt
-        return replace(self.asked, prompt=replace(prompt, text=prompt.text.replace(PLACE, words)))
+        said = replace(prompt, text=prompt.text.replace(PLACE, words))
+        if not fits(said.text, self.tokens):
+            left_out = (*prompt.left_out, "behaviour")
+            said = replace(prompt, text=prompt.text.replace(f"{PLACE}\n\n", ""), left_out=left_out)
+        return replace(self.asked, prompt=said)
 
 
 def shown_in(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from behavesim.base.config import Settings
+from behavesim.base.errors import UsageError
+from behavesim.base.tokens import estimated_tokens
 from behavesim.programs.fences import fenced
 from behavesim.prompts.answering import Answering
+from behavesim.prompts.budget import FIRST_LEFT_OUT, KEPT_SHARES, Shorter, cut, fits, fitted
 from behavesim.prompts.contract import contract
 from behavesim.prompts.feedback import (
     FAILURES_PLACE,
@@ -47,10 +50,14 @@ class Prompts:
 
     @classmethod
     def of_run(cls, settings: Settings, task: Task) -> Prompts:
-        """Return the prompts of a run; raises UsageError if the wording in its settings cannot be loaded."""
+        """Return the prompts of a run.
+
+        Raises UsageError if the wording in its settings cannot be loaded, or if no first prompt fits `prompt_tokens`.
+        """
         answering = Answering.of(task)
         said = {
             "description": task.description,
+            "about": " ".join(task.description.strip().split("\n\n")[0].split()),
             "contract": contract(task, settings.timeout_s, settings.memory_mb),
             "template": fenced(task.template, answering.label),
             "entry_point": task.entry_point,
@@ -65,7 +72,9 @@ class Prompts:
             return task.in_words(instances[index], decision)
 
         wording = Wording.load(settings.prompts, answering.variant)
-        return cls(wording, said, task.objective_on("search"), in_words, settings, answering)
+        prompts = cls(wording, said, task.objective_on("search"), in_words, settings, answering)
+        prompts._refuse_too_few_tokens()
+        return prompts
 
     def showing_template(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
         """Return the prompt `name`, such as "initial", that shows the template and no other program.
@@ -93,7 +102,8 @@ class Prompts:
         times = says and self.settings.prompt_times
         known = parts_of(programs, self.objective, says, times, self.answering.label)
         tells = feedback == "behaviour" and len(programs) > 1
-        return self._prompt(name, {"behaviour": PLACE if tells else "", **known, **words})
+        parts = {"behaviour": PLACE if tells else "", **known, **words}
+        return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
 
     def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | Parting:
         """Return a request as it can be sent, or a Parting, which measures behaviour and then completes its prompt.
@@ -101,17 +111,15 @@ class Prompts:
         In both, the run's recent failures have been filled in where the prompt has a place for them. A request for a
         program ends with the advice in force; one for a note has none.
         """
-        text = with_failures(asked.prompt.text, state.failures)
-        if isinstance(asked, Asked):
-            text = with_advice(text, state, asked.candidate)
-        asked = replace(asked, prompt=replace(asked.prompt, text=text)) if text != asked.prompt.text else asked
+        prompt = self._filled(asked, state)
+        asked = replace(asked, prompt=prompt) if prompt != asked.prompt else asked
         if PLACE not in asked.prompt.text:
             return asked
         worse, *_, better = (state.members[program].scores for program in shown_in(asked))
         gains = [abs(left - right) for left, right in zip(worse, better, strict=True)]
         # where scores differ most, behaviour says most about why
         order = sorted(range(len(gains)), key=lambda index: -gains[index])
-        return Parting(asked, tuple(order), self.in_words, tuple(state.members))
+        return Parting(asked, tuple(order), self.in_words, tuple(state.members), self.settings.prompt_tokens)
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
         """Return the prompt `name` that shows programs and a hint written by a model, cut after HINT_SHOWN characters.
@@ -129,7 +137,8 @@ class Prompts:
         # a model's words are shown as prose, or they could open a block that is read as a program
         known = f"What was learnt before: {prose(before, HINT_SHOWN)}" if before else "Nothing was learnt before."
         listed = "\n".join(f"- {prose(hint, HINT_SHOWN)}" for hint in hints)
-        return self._prompt(name, {"known": known, "hints": listed})
+        fewer = [("older hints", {"hints": "\n".join(listed.splitlines()[-kept:])}) for kept in (8, 4, 2, 1)]
+        return self._prompt(name, {"known": known, "hints": listed}, shorter=fewer)
 
     def repair(self, asked: Asked, reply: str, rejected: Rejected) -> Asked:
         """Return a request for a rejected candidate once more, with the reason, the message and its program.
@@ -144,9 +153,60 @@ class Prompts:
             "reason": rejected.reason,
             "message": f"{rejected.message}\n\n{told}" if told else rejected.message,
         }
-        return replace(asked, prompt=replace(self._prompt("repair", parts), asks_thought=True))
+        shorter: list[Shorter] = [("feedback", {"message": rejected.message})]
+        if self.answering.variant != "diff":  # edits apply to a program of the first prompt
+            answer = self.wording.text("answer", {**dict.fromkeys(PARTS, ""), **self.task})
+            shorter.append(("first prompt", {"prompt": f"{self.task['about']}\n\n{answer}"}))
+        shown = rejected.source or reply[:REPLY_SHOWN].strip()
+        for share in KEPT_SHARES:
+            shorter.append(("end of the answer", {"reply": fenced(cut(shown, share), self.answering.label)}))
+        return replace(asked, prompt=replace(self._prompt("repair", parts, shorter=shorter), asks_thought=True))
 
-    def _prompt(self, name: str, parts: Mapping[str, str], operator: str = "") -> Prompt:
-        """Return the prompt with the text of a name; parts that are not given are blank. `operator` "" means `name`."""
-        text = self.wording.text(name, {**dict.fromkeys(PARTS, ""), **self.task, **parts})
-        return Prompt(text, operator or name, self.wording.asks_thought(name))
+    def _prompt(
+        self, name: str, parts: Mapping[str, str], operator: str = "", shorter: Iterable[Shorter] = ()
+    ) -> Prompt:
+        """Return the prompt with the text of a name; parts that are not given are blank. `operator` "" means `name`.
+
+        If it would exceed `prompt_tokens`, parts are left out, those of `shorter` after those of every prompt.
+        """
+        known = {**dict.fromkeys(PARTS, ""), **self.task, **parts}
+        least = [*FIRST_LEFT_OUT, *shorter, *self._shorter_task()]
+        text, left_out = fitted(lambda known: self.wording.text(name, known), known, least, self.settings.prompt_tokens)
+        return Prompt(text, operator or name, self.wording.asks_thought(name), left_out)
+
+    def _shorter(self, programs: Sequence[Member]) -> Iterator[Shorter]:
+        """Yield what to leave out about programs: what is said of them, then all but the best, then most of its code.
+
+        Before the best program is cut, the task's rules are left out.
+        """
+        for behind in range(len(programs)):
+            what = f"program {behind} of {len(programs)}" if behind else "scores"
+            yield what, parts_of(programs[behind:], self.objective, scores=False, label=self.answering.label)
+        yield from self._shorter_task()
+        for share in KEPT_SHARES:
+            best = replace(programs[-1], source=cut(programs[-1].source, share), thought="")
+            yield "end of the program", parts_of([best], self.objective, scores=False, label=self.answering.label)
+
+    def _shorter_task(self) -> tuple[Shorter, ...]:
+        """Return what to leave out about the task: its rules, then all but the first paragraph of its description."""
+        interface, rules, _ = self.task["contract"].partition("Rules:\n")
+        contract = {"contract": interface.strip()} if rules else {}
+        return ("rules", contract), ("most of the description", {"description": self.task["about"]})
+
+    def _refuse_too_few_tokens(self) -> None:
+        for name in ("template", "i1", "initial"):
+            shortest = self.showing_template(name, 0).text
+            if not fits(shortest, self.settings.prompt_tokens):
+                needed = estimated_tokens(shortest)
+                raise UsageError(f"prompt_tokens should be at least {needed}: the shortest first prompt takes as many")
+
+    def _filled(self, asked: Asked | NoteAsked, state: RunState) -> Prompt:
+        """Return a request's prompt with recent failures, if they fit, and with advice if it asks for a program."""
+        prompt = asked.prompt
+        text = with_failures(prompt.text, state.failures)
+        bare = with_failures(prompt.text, ())
+        if text != bare and not fits(text, self.settings.prompt_tokens):
+            text, prompt = bare, replace(prompt, left_out=(*prompt.left_out, "recent failures"))
+        if isinstance(asked, Asked):
+            text = with_advice(text, state, asked.candidate)
+        return replace(prompt, text=text)

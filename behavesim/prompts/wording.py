@@ -15,11 +15,14 @@ from behavesim.base.text_file import read_text_file
 from behavesim.prompts.answering import Variant
 
 HERE = Path(__file__).parent
-SHIPPED = ("full", "paper")
-"""The wordings of this package: `full` states the task's contract in every prompt; `paper` follows the paper's."""
+SHIPPED = ("full", "paper", "small")
+"""The wordings of this package.
+
+`full` states the task's contract in every prompt; `paper` follows the paper's; `small` is short, for small models.
+"""
 PARTS = frozenset(
     {
-        *("description", "contract", "template", "template_score", "entry_point"),  # about the task
+        *("description", "about", "contract", "template", "template_score", "entry_point"),  # about the task
         *("shown", "behaviour", "failures", "programs", "algorithms", "worse", "better", "comparison", "aim", "best"),
         *("prompt", "reply", "reason", "message"),  # of a repair
         *("angle", "hint", "hints", "known", "set", "answer", "answer_with_idea"),
@@ -95,7 +98,8 @@ def wording_hash(name: str) -> str:
 def _shipped(name: str, variant: Variant) -> Mapping[str, str]:
     """Return the texts of a wording: those for functions, but for the texts that the variant has of its own."""
     folders = {"function": [], "whole": ["whole"], "diff": ["whole", "diff"]}[variant]
-    texts = _texts(HERE / name)
+    # a text that the short wording does not have is the full one's
+    texts = {**(_texts(HERE / "full") if name == "small" else {}), **_texts(HERE / name)}
     for folder in folders:
         texts |= _texts(HERE / name / folder)
     return MappingProxyType(texts)

@@ -9,6 +9,7 @@ from behavesim.proposers.limiter import Limiter
 from behavesim.proposers.open_files import allow
 from behavesim.proposers.openai_answers import Completion
 from behavesim.proposers.openai_dialect import Dialect
+from behavesim.proposers.openai_form import form_fields
 from behavesim.proposers.openai_settings import OpenAISettings, base_url, has_endpoint
 from behavesim.proposers.patience import Fault, Patience, Perseverance, PromptTries
 from behavesim.proposers.proposer import Proposer, ProposerContext
@@ -39,7 +40,8 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         self._endpoint = Endpoint(self._patience.request_s, context.clock)
         self._limiter = Limiter(context.connections, self._patience.backoff_s, clock=context.clock.world)
         # OpenAI's reasoning models know no `max_tokens`; most other endpoints know nothing else.
-        self._dialect = Dialect(settings, prefer_completion_tokens=self._endpoint.host.endswith("openai.com"))
+        form = form_fields(settings.response_format, context.task)
+        self._dialect = Dialect(settings, self._endpoint.host.endswith("openai.com"), form)
         scrub = self._endpoint.secrets.scrubbed
         self._persevering = Perseverance(self._patience, context.tell, context.clock, scrub)
         self._sender: BatchSender | None = None
@@ -88,7 +90,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
             return await self._sender.reply(tries, model, prompt.text)
         with self._requests.accounted(lambda: tries.spent):
             while True:
-                result = await self._ask(model, prompt.text)
+                result = await self._ask(model, prompt.text, number)
                 if result.usage is not None:  # estimated here, since only here the system prompt is known
                     tries.calls.append(result.usage.with_estimates(self._dialect.sent(prompt.text), ""))
                 if isinstance(result, Completion):
@@ -101,7 +103,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
                     return reply
                 await asyncio.sleep(pause)
 
-    async def _ask(self, model: str, prompt: str) -> Completion | Fault:
+    async def _ask(self, model: str, prompt: str, number: int) -> Completion | Fault:
         """Send one request when the limiter allows it, and return the reply or the fault; it is not sent again here.
 
         The limiter's limit rises with a reply and falls if the endpoint asks to slow down. Raises ProposerError if
@@ -109,7 +111,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         """
         async with self._limiter.slot() as cuts, self._requests.one(self._patience.request_s):
             self._persevering.refuse_if_stopped()  # another prompt may have stopped the run while this one waited
-            path, body = self._endpoint.path, self._dialect.body(model, prompt)
+            path, body = self._endpoint.path, self._dialect.body(model, prompt, number)
             result, headers = await self._endpoint.exchange(path, body, self._dialect.optional(body))
             if isinstance(result, Completion):
                 self._persevering.replied()

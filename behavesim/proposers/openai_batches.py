@@ -136,7 +136,7 @@ class BatchSender:
         """Send a batch, whose name is committed before and whose id is committed after; return it."""
         batch = BatchSent(secrets.token_hex(8), tuple(question.number for question in questions))
         await self._batches.commit(batch)
-        bodies = {each.number: self._dialect.body(each.model, each.prompt) for each in questions}
+        bodies = {each.number: self._dialect.body(each.model, each.prompt, each.number) for each in questions}
         file = await self._calls.uploaded(batch.name, written(bodies))
         batch = replace(batch, id=await self._calls.created(file, batch.name))
         await self._batches.commit(batch)
@@ -154,7 +154,7 @@ class BatchSender:
 
         def optional(number: int) -> Collection[str]:
             question = questions.get(number)
-            return self._dialect.optional(self._dialect.body(question.model, question.prompt)) if question else ()
+            return self._optional(question) if question else ()
 
         missing = Fault("passing", f"batch {batch} ended ({ended['status']}) without an answer to this prompt")
         found: dict[int, Completion | Fault] = dict.fromkeys(questions, missing)
@@ -162,6 +162,9 @@ class BatchSender:
             if isinstance(file := ended.get(kind), str) and file:
                 found |= results(await self._calls.content(file), optional, clean)
         return found
+
+    def _optional(self, question: _Question) -> Collection[str]:
+        return self._dialect.optional(self._dialect.body(question.model, question.prompt, question.number))
 
     def _settle(self, question: _Question, result: Completion | Fault, is_earlier: bool) -> float:
         """Take a prompt's result: its reply is there, or given up, or else asked again after the seconds returned.

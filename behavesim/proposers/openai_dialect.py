@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from behavesim.proposers.openai_settings import OpenAISettings
@@ -15,15 +16,21 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 class Dialect:
     """Builds the body of each request, without the parameters that `refuse` recorded for the model."""
 
-    def __init__(self, settings: OpenAISettings, prefer_completion_tokens: bool) -> None:
-        """`prefer_completion_tokens`: limit tokens by `max_completion_tokens` first, else by `max_tokens` first."""
-        self._settings = settings
+    def __init__(
+        self, settings: OpenAISettings, prefer_completion_tokens: bool, form: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        """`prefer_completion_tokens`: limit tokens by `max_completion_tokens` first, else by `max_tokens` first.
+
+        `form` has the fields of requests for programs that hold their replies to a form.
+        """
+        self._settings, self._form = settings, form
         self._limits = TOKEN_LIMITS[::-1] if prefer_completion_tokens else TOKEN_LIMITS
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
-    def body(self, model: str, prompt: str) -> dict[str, Any]:
+    def body(self, model: str, prompt: str, number: int) -> dict[str, Any]:
         """Return the JSON body of a request for one completion of `prompt`, without parameters that are unset.
 
+        The reply to the prompt of a candidate is held to the form; `number` is below 0 for a note, which is prose.
         If the model refused the system role, the system prompt is put before the prompt in the user's message.
         """
         settings, refused = self._settings, self._refused[model]
@@ -38,6 +45,7 @@ class Dialect:
             "reasoning_effort": settings.reasoning_effort,
             "service_tier": settings.service_tier,
             limit: settings.max_completion_tokens,
+            **(self._form if number >= 0 else {}),
             **settings.extra_body,
         }
         chosen = {name: value for name, value in wanted.items() if value is not None and name not in refused}

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from behavesim.base.config import Adjustable
 from behavesim.proposers.draw import pick
+from behavesim.proposers.openai_form import ResponseFormat
 from behavesim.proposers.patience import Patience
 from behavesim.proposers.proposer import ProposerSettings
 
@@ -58,6 +59,9 @@ class OpenAISettings(ProposerSettings):
     """Whether prompts are asked in batches, at half the price with some vendors; replies may take up to 24 hours."""
     request_timeout_s: Adjustable[float | None] = Field(None, gt=0)
     """Time limit of a request in seconds; if unset, 300, or 900 in the service tier flex."""
+    response_format: ResponseFormat = "text"
+    """What replies are held to: text (nothing), json_schema, json_object (with llama.cpp's schema) or grammar
+    (llama.cpp's). An endpoint that refuses it is asked without it."""
     extra_body: Mapping[str, Any] = {}
     """Further fields of every request, by the endpoint's own names; they replace fields of the same names."""
 

@@ -40,6 +40,7 @@ def _facts(shown: CandidateDetails) -> Table:
         "copy of": None if of.copy_of is None else named(of.copy_of),
         "CPU": None if of.cpu_s is None else f"{SECONDS.text(of.cpu_s)} s",
         "thought": of.thought or None,
+        "left out of the prompt": ", ".join(shown.left_out) or None,
     }
     known = {name: fact for name, fact in facts.items() if fact is not None}
     return facts_table("candidate", f"run {shown.run}: {named(of.candidate)}", known)

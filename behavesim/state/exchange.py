@@ -13,12 +13,14 @@ class Prompt:
 
     When a rejected candidate is asked for again, its own program or reply comes after them. `operator` is the method's
     name for the kind of request, such as "improve" or "e1". If `asks_thought`, a sentence about the program is
-    looked for in the reply and stored as its thought.
+    looked for in the reply and stored as its thought. `left_out` says in words what was left out to fit the budget of
+    tokens (`prompt_tokens`), the least important first.
     """
 
     text: str
     operator: str
     asks_thought: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

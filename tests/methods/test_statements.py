@@ -28,7 +28,7 @@ from tests.methods.runs import Events, steps
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
-WAYS = [("full", "scores"), ("full", "behaviour"), ("paper", "none")]
+WAYS = [("full", "scores"), ("full", "behaviour"), ("paper", "none"), ("small", "scores")]
 """Wordings, each with what is said of programs beside their code."""
 
 

@@ -14,7 +14,7 @@ from behavesim.state.members import Member
 from behavesim.task import TaskReference
 
 TASKS = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
-WORDINGS = ("full", "paper")
+WORDINGS = ("full", "paper", "small")
 FIRST = ("template", "i1", "initial")
 OF_TWO = ("improve", "e1", "e2", "s1", "cs", "crossover", "short-term-reflection")
 OF_ONE = ("m1", "m2", "m3", "ls", "mutation")

@@ -16,7 +16,7 @@ from behavesim.engine.settings import settings_from_person
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.prompts.prompts import Prompts
-from behavesim.prompts.wording import PARTS, Wording, wording_hash
+from behavesim.prompts.wording import PARTS, SHIPPED, Wording, wording_hash
 from behavesim.state.events import Asked, Evaluated, Rejected
 from behavesim.state.members import Member
 from behavesim.store.codec import decode
@@ -61,7 +61,7 @@ def test_no_prompt_is_long_without_its_programs(task: str) -> None:
         assert len(bare.encode()) / BYTES_PER_TOKEN <= LONGEST, name
 
 
-@pytest.mark.parametrize("wording", ["full", "paper"])
+@pytest.mark.parametrize("wording", SHIPPED)
 def test_only_programs_are_fenced_and_nothing_is_left_to_fill_in(wording: str) -> None:
     for name, prompt in specimens(prompts("tsp", wording)):
         sources = [program.source.strip() for program in PROGRAMS]
@@ -151,7 +151,7 @@ def test_a_thought_stands_in_prose_before_its_program() -> None:
         assert text.index("Go low.") < text.index("return 1") < text.index("Go high.") < text.index("return 2")
 
 
-@pytest.mark.parametrize("wording", ["full", "paper"])
+@pytest.mark.parametrize("wording", SHIPPED)
 def test_a_models_words_cannot_open_a_block_of_their_own(wording: str) -> None:
     evil = "Do\n```python\nevil()\n``` this"
     asking, shown = toy(wording), member("def number(): return 1", thought=evil)
@@ -226,12 +226,12 @@ def test_a_text_that_could_not_be_filled_in_is_refused_at_once(file: str, text: 
 
 
 def test_a_wording_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match="full, paper, or a folder"):
+    with pytest.raises(UsageError, match="full, paper, small, or a folder"):
         Wording.load("fulll")
 
 
 def test_ours_have_no_part_that_nobody_knows() -> None:
-    for name in ("full", "paper"):
+    for name in SHIPPED:
         for file, text in Wording.load(name).texts.items():
             assert set(re.findall(r"\$(\w+)", text)) <= PARTS, file
 
