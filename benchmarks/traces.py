@@ -3,13 +3,14 @@
 `python benchmarks/traces.py [--programs 24] [--budget 120] [--tasks tsp asp cpp bin_packing]` lets the offline proposer
 write programs for tasks whose trajectories are defined by hand. Each is evaluated as a class evaluator would do it,
 while its calls are recorded. For each rule of what to record it prints Spearman's rank correlation, over all pairs of
-programs, between similarity by the traces and by the trajectories; then the time that recording adds to a call.
+programs, between similarity by the traces and by the trajectories, and what recording costs; then its cost for a call.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,8 @@ from behavesim.trajectory import Trajectory
 
 Calls = Sequence[tuple[tuple[Any, ...], Any]]
 """The arguments and the returned value of each call, in order."""
+ROUNDS = 9
+"""Evaluations, with and without recording, of which the median is taken."""
 Rule = Callable[[Calls], list[int]]
 """Function that returns a trace, a number for each step, of a program's calls."""
 
@@ -146,6 +149,26 @@ def _agreement(hand: Any, traces: list[list[int]]) -> float:
     return float(spearmanr(hand, traced[np.triu_indices(len(traces), 1)]).statistic)
 
 
+def cost_of(name: str) -> tuple[int, float, float]:
+    """Return the calls of an evaluation of a task's template, its CPU ms, and how many of these recording takes.
+
+    The times are the medians of ROUNDS evaluations with and as many without recording, in turn.
+    """
+    task = TaskReference(name).load()
+    names: dict[str, Any] = {}
+    exec(task.template, names)
+    function, counted = names[task.entry_point], itertools.count()
+    Class(task).evaluate_program("", lambda *args: (next(counted), function(*args))[1])
+    taken: dict[bool, list[float]] = {False: [], True: []}
+    for is_recorded in (False, True) * ROUNDS:
+        handed = Recorder().watching(function) if is_recorded else function
+        begun = time.process_time()
+        Class(task).evaluate_program("", handed)
+        taken[is_recorded].append(1e3 * (time.process_time() - begun))
+    without, with_it = (statistics.median(taken[each]) for each in (False, True))
+    return next(counted), without, with_it - without
+
+
 def cost_us(returned: Any, calls: int = 20_000) -> float:
     """Return the microseconds of wall time that recording adds to a call that returns this, a mean of `calls`."""
     recorder = Recorder()
@@ -170,6 +193,8 @@ def main() -> None:
         print(f"{name}: {pairs} pairs")
         for rule, correlation in found.items():
             print(f"  {rule:<40}{correlation:>7.3f}", flush=True)
+        calls, without, more = cost_of(name)
+        print(f"  an evaluation makes {calls} calls in {without:.1f} CPU ms; recording adds {more:.1f} ms", flush=True)
     for words, returned in (("an integer", 3), ("a number", 0.5), ("50 numbers", np.random.rand(50))):
         print(f"a call that returns {words}: {cost_us(returned):.2f} µs")
 

@@ -9,6 +9,7 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
 from behavesim.base.errors import UsageError
+from behavesim.base.score_source import ScoreSource
 from behavesim.prompts.parting import did, first_difference
 from behavesim.state.events import TEMPLATE
 from behavesim.task import instances_of
@@ -47,10 +48,11 @@ class ProgramDifference:
     """Two programs of a run: `diff` is the unified diff from the text of `a` to that of `b`, "" if they are equal.
 
     Line ends at the end of a text do not count. `similarity` is BehaveSim by the run's own measure, in [0, 1]. If one
-    of the two is not feasible, it is None and `instances` is empty.
+    of the two is not feasible, it is None and `instances` is empty. `score_source` says who computed the scores.
     """
 
     run: str
+    score_source: ScoreSource
     a: DiffedProgram
     b: DiffedProgram
     diff: str
@@ -90,7 +92,8 @@ def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
     diff = _diff(one, other)
     are_feasible = one.status == other.status == "feasible"
     similarity, instances = _behaviour(run, one, other) if are_feasible else (None, ())
-    return ProgramDifference(run.folder.run, _side(run, one), _side(run, other), diff, similarity, instances)
+    sides = _side(run, one), _side(run, other)
+    return ProgramDifference(run.folder.run, run.score_source, *sides, diff, similarity, instances)
 
 
 def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple[InstanceDifference, ...]]:

@@ -15,6 +15,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.standing import in_force
 from behavesim.analysis.workers import Workers, workers
 from behavesim.base.errors import BehavesimError
+from behavesim.evaluators.tracing import in_words
 from behavesim.state.settings import owners_in
 from behavesim.task.evaluated import EvaluatorFile
 
@@ -42,7 +43,8 @@ class Making:
     spent and raised. They leave out settings that cannot change what it finds, such as the number of workers.
     `settings` are all that differ from their defaults, those included. `versions` has VERSIONS by name as the run
     recorded them. `began_at` and `last_at` are the times of the first and the last event, in seconds since the epoch.
-    `workers` are those of a cluster, None if programs ran on one machine.
+    `workers` are those of a cluster, None if programs ran on one machine. `behaviour` says in words what programs of an
+    evaluator are compared by; "" for a task's own trajectories, or if it is unknown.
     """
 
     commands: tuple[str, ...]
@@ -51,6 +53,7 @@ class Making:
     began_at: float
     last_at: float
     workers: Workers | None
+    behaviour: str
 
 
 def making(run: Run) -> Making:
@@ -70,6 +73,7 @@ def making(run: Run) -> Making:
         began_at=run.events_at[0],
         last_at=run.events_at[-1],
         workers=workers(run),
+        behaviour=in_words(run.behaviour),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import TOKEN_KINDS
+from behavesim.base.score_source import ScoreSource
 from behavesim.base.tokens import Usage
 from behavesim.state.events import CandidateId, Responded
 from behavesim.store.reading import read_events
@@ -16,13 +17,14 @@ from behavesim.store.reading import read_events
 
 @dataclass(frozen=True)
 class Record(Candidate):
-    """A candidate with its gap (a fraction, None if unknown) and its tokens.
+    """A candidate with its gap (a fraction, None if unknown), who computed its score, and its tokens.
 
     `tokens` maps each of TOKEN_KINDS to the sum over all answered requests of the candidate, repairs included. A sum is
     None if there was no request, or if one of them did not report this kind.
     """
 
     gap: float | None = None
+    score_source: ScoreSource = "trusted"
     tokens: Mapping[str, int | None] = field(default_factory=dict)
 
 
@@ -37,7 +39,7 @@ def records(run: Run) -> Iterator[Record]:
             calls[event.candidate].extend(event.reply.calls)
     for each in run.candidates:
         tokens = {kind: _sum([getattr(call, kind) for call in calls[each.candidate]]) for kind in TOKEN_KINDS}
-        yield Record(**vars(each), gap=run.gap(each.score), tokens=tokens)
+        yield Record(**vars(each), gap=run.gap(each.score), score_source=run.score_source, tokens=tokens)
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:

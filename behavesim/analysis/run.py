@@ -15,7 +15,7 @@ from behavesim.analysis.told import frame, labelled_matrix
 from behavesim.analysis.which import Which, number_of
 from behavesim.base.errors import JournalError, UnknownCandidate
 from behavesim.base.plugins import failures_named
-from behavesim.base.score_source import ScoreSource
+from behavesim.base.score_source import ScoreSource, mark
 from behavesim.state.events import TEMPLATE, Added, CandidateId, Event, NotAdded, Recommended, RunForked, RunStarted
 from behavesim.state.provenance import recorded_objective
 from behavesim.state.settings import settings_from_journal
@@ -102,6 +102,11 @@ class Run:
     def score_source(self) -> ScoreSource:
         """Who computed the scores: "trusted" code, or an evaluator beside the programs ("self-reported")."""
         return "trusted" if self.state.started is None else self.state.started.score_source
+
+    @property
+    def behaviour(self) -> str | None:
+        """What behaviours are taken from (`RunStarted.behaviour`); None if unknown."""
+        return None if self.state.started is None else self.state.started.behaviour
 
     @property
     def active_s(self) -> float:
@@ -278,7 +283,7 @@ class Run:
         best = self.best
         gap = None if best is None else self.gap(best.score)
         worth = "none feasible" if best is None else f"best {best.score:.6g} (candidate {best.candidate})"
-        known = "" if gap is None else f", gap {100 * gap:.2f} %"
+        known = f"{mark(self.score_source)}{'' if gap is None else f', gap {100 * gap:.2f} %'}"
         parts = f"{self.settings.task}, {self.settings.method}, seed {self.settings.seed}"
         return f"<run {self.folder.run}: {parts}; {self.state.asked} candidates, {worth}{known}>"
 

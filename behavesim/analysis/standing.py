@@ -50,6 +50,7 @@ def summary(run: Run) -> Summary:
         unanswered=state.tally.unanswered + given_up(run),
         isolation=state.isolation,
         score_source=run.score_source,
+        behaviour=run.behaviour,
         seconds=round(run.active_s, 3),
         digest=state.digest(),
         failure=state.failure or None,

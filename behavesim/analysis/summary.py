@@ -49,7 +49,9 @@ class Summary:
     is the number of requests that were sent and given up, which may have been billed.
 
     `isolation` names how well the sandbox shuts candidates off. `score_source` is "self-reported" if an evaluator in
-    the sandbox computes the scores, where programs could change them, else "trusted". `digest` is a SHA-256 of all
+    the sandbox computes the scores, where programs could change them, else "trusted". `behaviour` names what programs
+    are compared by: the task's "trajectory", or what an evaluator left, which is "calls", "answers", "metrics" or
+    "trajectory.json" (docs/how-to/traces.md); None if unknown. `digest` is a SHA-256 of all
     registered candidates' sources, scores and islands, as hexadecimal digits. `advice` has what a person advised the
     model, and the first candidates with (`since`) and, if it is in force no longer, without it (`until`).
     """
@@ -77,6 +79,7 @@ class Summary:
     score_source: ScoreSource
     seconds: float
     digest: str
+    behaviour: str | None = None
     failure: str | None = None
     unit: str = ""
     advice: tuple[Advice, ...] = ()

@@ -6,3 +6,8 @@ from typing import Literal
 
 ScoreSource = Literal["trusted", "self-reported"]
 """Who computes a program's score: code that the program cannot reach, or code that runs beside it in one sandbox."""
+
+
+def mark(source: ScoreSource) -> str:
+    """Return what stands behind a score in a line of text: ", self-reported", or "" for a trusted one."""
+    return "" if source == "trusted" else f", {source}"

@@ -141,6 +141,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         template = await evaluated_template(launch.task, judge)
         await asyncio.to_thread(refuse_unsuited, launch.settings, launch.task, template)
         told = {"cluster": "; ".join(launch.early)} if launch.early else {}
+        told |= {"behaviour": judge.traced} if isinstance(judge, EvaluatorJudge) else {}
         started = RunStarted(launch.settings.flat(), {**origin, **told}, judge.isolation)
         with launch.folder.created():
             stack.enter_context(launch.folder.locked())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.evaluators.result import Result
-from behavesim.evaluators.tracing import ANSWERS, CALLS, METRICS
+from behavesim.evaluators.tracing import METRICS, in_words
 from behavesim.sandbox import Limits
 from behavesim.sandbox.tree.pool import ResultPool, TreePool
 from behavesim.state.protocols import Postponed, unnoticed
@@ -20,12 +20,6 @@ LOADER = "behavesim.evaluators.evaluation:load"
 """Address ("module:function") of what the sandbox calls to load an evaluator."""
 STAGE_SCORE = "stage_score"
 """Name of the metric that holds a program's score at the stage where it stopped."""
-_BEHAVIOUR = {
-    CALLS: "Behaviour: what the program's functions return to the evaluator, call by call.",
-    ANSWERS: "Behaviour: the numbers in what the program's functions return to the evaluator, coarse and fine.",
-    METRICS: "Behaviour: the metrics alone, for the evaluator calls no function of the program in its own process. "
-    "Methods that compare behaviour have little to go by.",
-}
 _JOURNALS = ("run.db", "*/run.db", "*/*/run.db", "*/*/*/run.db")
 
 
@@ -63,12 +57,14 @@ class EvaluatorJudge:
 
     def __init__(self, pool: ResultPool) -> None:
         self._pool = pool
-        self._traced = ""
+        self.traced = ""
+        """What the behaviour of the program evaluated last was taken from (`Result.traced`); "" before the first."""
 
     @property
     def behaviour(self) -> str:
-        """A sentence for people: what the behaviour of the program evaluated last was taken from."""
-        return _BEHAVIOUR.get(self._traced, f"Behaviour: the steps that the evaluator wrote to {self._traced}.")
+        """The same, in words for people."""
+        more = " Methods that compare behaviour have little to go by." if self.traced == METRICS else ""
+        return f"Behaviour: {in_words(self.traced)}.{more}"
 
     @property
     def isolation(self) -> str:
@@ -87,7 +83,7 @@ class EvaluatorJudge:
             return Failure(sent.reason, sent.message, cpu_s)
         try:
             found = Result.decoded(sent)
-            self._traced = found.traced
+            self.traced = found.traced
         except ValueError as error:
             return Failure("output", f"the evaluation sent no result that can be read: {error}"[:500], cpu_s)
         return verdict_of(found, cpu_s)

@@ -7,13 +7,14 @@ import importlib.machinery
 import inspect
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from behavesim.evaluators.result import MOST_STEPS
 from behavesim.evaluators.steps import answer_steps, choice, numbers_in
+from behavesim.task.evaluated import TRAJECTORY
 
 CALLS = "calls"
 """Value of `Result.traced` if the steps are one number for each call of the program's functions."""
@@ -21,12 +22,27 @@ ANSWERS = "answers"
 """Value of `Result.traced` if the steps are the numbers in what the program's functions returned in few calls."""
 METRICS = "metrics"
 """Value of `Result.traced` if the steps are made of the metrics, as none are made of calls."""
+_WORDS: Mapping[str | None, str] = {
+    None: "",
+    TRAJECTORY: "",
+    CALLS: "what the program's functions return to the evaluator, call by call",
+    ANSWERS: "the numbers in what the program's functions return to the evaluator, coarse and fine",
+    METRICS: "the metrics alone, for the evaluator calls no function of the program in its own process",
+}
 _RANKED = ("float", "np.float64", "numpy.float64")
 """Return annotations of functions that return a priority: of these, the order of the priorities is recorded."""
 MOST_RANKED = 200
 """Largest number of calls that a ranking keeps: evaluators mostly use the highest priorities."""
 FEW = 10
 """Largest number of calls of which the whole answers are recorded; of more, what each call chose."""
+
+
+def in_words(traced: str | None) -> str:
+    """Return for people what an evaluator's behaviours are taken from, by the value of `Result.traced`.
+
+    "" for a task's own trajectories, and for None, if it is unknown.
+    """
+    return _WORDS.get(traced, f"the steps that the evaluator wrote to {traced}")
 
 
 class Recorder:

@@ -34,13 +34,17 @@ def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
 
 
 def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
-    """Return rows by table name: `runs` has a row for each run; rows of other tables begin with the run's name."""
+    """Return rows by table name: `runs` has a row for each run.
+
+    Rows of other tables begin with the run's name and say who computed its scores.
+    """
     found: dict[str, list[Row]] = {"runs": [_run(run) for run in runs]}
     for run in runs:
-        found.setdefault("convergence", []).extend({"run": run.summary.run, **asdict(then)} for then in run.convergence)
+        of = {"run": run.summary.run, "score_source": run.summary.score_source}
+        found.setdefault("convergence", []).extend({**of, **asdict(then)} for then in run.convergence)
         for table in (*run.tables(), *run.series()):
             names = [column.name for column in table.columns]
-            rows = ({"run": run.summary.run, **dict(zip(names, row, strict=True))} for row in table.rows)
+            rows = ({**of, **dict(zip(names, row, strict=True))} for row in table.rows)
             found.setdefault(table.name, []).extend(rows)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from behavesim.analysis.difference import DiffedProgram, ProgramDifference
 from behavesim.analysis.table import DISTANCE, facts_table
 from behavesim.reports.terminal import show, show_lines, show_text
-from behavesim.reports.words import named, worth
+from behavesim.reports.words import named, unless_trusted, worth
 
 
 def show_difference(found: ProgramDifference) -> None:
@@ -16,7 +16,7 @@ def show_difference(found: ProgramDifference) -> None:
     show_text(found.diff or "the two programs have the same text", "diff")
     show_lines("", [""])
     alike = "unknown: not both are feasible" if found.similarity is None else DISTANCE.text(found.similarity)
-    facts = {"a": _worth(found.a), "b": _worth(found.b), "similarity": alike}
+    facts = {"a": _worth(found.a), "b": _worth(found.b), "similarity": alike, **unless_trusted(found.score_source)}
     title = f"run {found.run}: {named(found.a.candidate)} (a) and {named(found.b.candidate)} (b)"
     show([facts_table("programs", title, facts), *([found.table()] if found.instances else [])])
 

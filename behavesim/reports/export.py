@@ -11,6 +11,7 @@ from behavesim.analysis.records import records
 from behavesim.analysis.run import Run
 from behavesim.base.comments import headed
 from behavesim.base.errors import UsageError
+from behavesim.base.score_source import mark
 from behavesim.base.text import one_line, printable
 from behavesim.reports.words import named, percent
 from behavesim.task.files import separated
@@ -63,5 +64,5 @@ def _headline(run: Run, program: Candidate) -> str:
     if program.score is None:
         worth = f"{program.status} in {program.stage}, {program.reason}"
     else:
-        worth = f"score {program.score!r}, gap {percent(run.gap(program.score))}"
+        worth = f"score {program.score!r}{mark(run.score_source)}, gap {percent(run.gap(program.score))}"
     return one_line(f"run {run.folder.run}, {named(program.candidate)}: {worth}")

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from behavesim.analysis.comparison import RunComparison
 from behavesim.analysis.diversity import DiversityAt
+from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
 from behavesim.reports.comparison_tables import family_names
-from behavesim.reports.figures import column_figure, draw_diversity, draw_groups, draw_ranks, write_figure
+from behavesim.reports.figures import column_figure, draw_diversity, draw_groups, draw_ranks, say_whose, write_figure
 from behavesim.reports.plots import Plots
 
 if TYPE_CHECKING:
@@ -58,7 +59,12 @@ def _figures(
     if 1 <= len(over_time) <= BESIDE:
         yield "diversity", (2.4, 2), partial(draw_diversity, runs=over_time)
     if compared.ranks is not None:
-        yield "ranks", (0.8 + 0.25 * len(compared.ranks.means),), partial(draw_ranks, ranks=compared.ranks)
+        yield "ranks", (0.8 + 0.25 * len(compared.ranks.means),), partial(_draw_ranks, compared, compared.ranks)
+
+
+def _draw_ranks(compared: RunComparison, ranks: Ranks, axes: Axes) -> None:
+    draw_ranks(axes, ranks)
+    say_whose(axes, (entry.score_source for entry in compared.tasks))
 
 
 def _diversity_by_name(runs: Sequence[RunReport]) -> dict[str, Sequence[DiversityAt]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import FRACTION, RATIO
 from behavesim.base.errors import UsageError
+from behavesim.base.score_source import ScoreSource
 from behavesim.reports.heatmap import dendrogram_of
 from behavesim.state.events import TEMPLATE
 from behavesim.task import Objective
@@ -61,6 +62,12 @@ def write_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     return files
 
 
+def say_whose(axes: Axes, sources: Iterable[ScoreSource]) -> None:
+    """Write above axes that they show self-reported scores, if any of these sources is not trusted."""
+    if any(source != "trusted" for source in sources):
+        axes.set_title("with self-reported scores", fontsize=7, loc="right")
+
+
 def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Sequence[Checkpoint]) -> None:
     """Draw the best program and the mean of the ten best over the number of candidates.
 
@@ -101,6 +108,7 @@ def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
             at, low, high = zip(*known, strict=True)
             axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
     _label(axes, "candidates", "best gap %" if has_gap else "best score")
+    say_whose(axes, (group.family[2] for group in groups))
 
 
 def draw_diversity(axes: Axes, runs: Mapping[str, Sequence[DiversityAt]]) -> None:

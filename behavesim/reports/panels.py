@@ -48,6 +48,7 @@ def line(moment: Moment) -> str:
     state, best = moment.state, moment.state.best
     gap = None if best is None else state.objective.gap(best.score)
     known = "".join(f", {each}" for each in (*_rate(moment), *_left(moment), *_awaited(moment)))
+    known += _source(state)
     return (
         f"{state.tally.outcomes}/{moment.settings.budget} done, {state.tally.feasible} feasible, "
         f"{state.tally.rejected.total()} rejected, {_best_and_template(state)}"
@@ -64,19 +65,22 @@ def head(moment: Moment, is_boxed: bool = False) -> RenderableType:
     settings, state = moment.settings, moment.state
     models = settings.flat().get("models", ())
     model = f" ({', '.join(models)})" if models else ""
-    is_trusted = state.started is None or state.started.score_source == "trusted"
-    source = "" if is_trusted else ", scores self-reported"
     about = Text.assemble(
         ("" if is_boxed else f"{moment.run}  ", "bold"),
         (settings.method, "bold cyan"),
         f" on {short_name(settings.task)}, proposer {settings.proposer}{model}, "
-        f"seed {settings.seed}, isolation {state.isolation}{source}",
+        f"seed {settings.seed}, isolation {state.isolation}{_source(state)}",
         no_wrap=True,  # so that the height does not depend on the width
         overflow="ellipsis",
     )
     notices = [Text(str(notice)[:NOTICE_LENGTH], style="yellow") for notice in moment.notices[-NOTICES:]]
     body = Group(about, _progress(moment), *_advice(state), *notices)
     return Panel(body, title=Text(f"behavesim · {moment.run}"), title_align="left") if is_boxed else body
+
+
+def _source(state: RunState) -> str:
+    is_trusted = state.started is None or state.started.score_source == "trusted"
+    return "" if is_trusted else ", scores self-reported"
 
 
 def _advice(state: RunState) -> list[Text]:

@@ -11,7 +11,7 @@ from behavesim.analysis.diversity import SAMPLE, diversity_over_time
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP
 from behavesim.base.errors import UsageError
-from behavesim.reports.figures import draw_diversity, draw_map, draw_portfolio, draw_run, draw_tree
+from behavesim.reports.figures import draw_diversity, draw_map, draw_portfolio, draw_run, draw_tree, say_whose
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +30,7 @@ class Plots:
         """Draw the best program and the mean of the ten best over the number of candidates: gaps in %, else scores."""
         axes = axes_or_new(axes)
         draw_run(axes, improvements(self.run), convergence(self.run))
+        say_whose(axes, [self.run.score_source])
         return axes
 
     def diversity(self, axes: Axes | None = None) -> Axes:
@@ -68,6 +69,7 @@ class Plots:
         recommended = self.run.recommended
         axes = axes_or_new(axes)
         draw_map(axes, places, self.run.state.objective, None if recommended is None else recommended.candidate)
+        say_whose(axes, [self.run.score_source])
         return axes
 
     def portfolio(self, axes: Axes | None = None, count: int = TOP) -> Axes:
@@ -80,6 +82,7 @@ class Plots:
             raise UsageError(f"run {self.run.folder.run} has no feasible candidate, so there is no portfolio to draw")
         axes = axes_or_new(axes)
         draw_portfolio(axes, chosen)
+        say_whose(axes, [self.run.score_source])
         return axes
 
 

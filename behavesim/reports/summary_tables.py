@@ -10,6 +10,7 @@ from behavesim.analysis.scored import Scored, cells
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, facts_table
 from behavesim.base.text import counted, dollars
+from behavesim.evaluators.tracing import in_words
 from behavesim.reports.words import (
     SCORES,
     clock,
@@ -19,6 +20,7 @@ from behavesim.reports.words import (
     rejections,
     short_name,
     state_in_words,
+    unless_trusted,
     worth,
 )
 
@@ -81,6 +83,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         **_spent(summary),
         **_advice(summary),
         "scores": SCORES[summary.score_source],
+        **_behaviour(summary),
         "isolation": summary.isolation,
         "time": _time(summary),
         "digest": summary.digest[:16],  # enough to compare by eye; --json has all of it
@@ -105,7 +108,8 @@ def headline_table(
         **_metrics(metrics),
         **_spent(summary),
         **_advice(summary),
-        **({} if summary.score_source == "trusted" else {"scores": SCORES[summary.score_source]}),
+        **unless_trusted(summary.score_source),
+        **_behaviour(summary),
     }
     return facts_table("summary", f"run {summary.run}", rows)
 
@@ -131,6 +135,12 @@ def _advice(summary: Summary) -> dict[str, str]:
     """Return a line on what a person advised the model, the latest first; none if nobody did."""
     said = [each.words for each in reversed(summary.advice)]
     return {"advice": "; ".join(said)} if said else {}
+
+
+def _behaviour(summary: Summary) -> dict[str, str]:
+    """Return a line on what an evaluator's programs are compared by; none for a task's own trajectories."""
+    known = in_words(summary.behaviour)
+    return {"behaviour": known} if known else {}
 
 
 def _candidates(summary: Summary) -> str:

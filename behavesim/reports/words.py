@@ -46,6 +46,11 @@ SCORES: Mapping[ScoreSource, str] = {
 """Words for each source of scores, on screens and pages."""
 
 
+def unless_trusted(source: ScoreSource) -> dict[str, str]:
+    """Return a line, by its name, on who computed the scores; none for trusted ones."""
+    return {} if source == "trusted" else {"scores": SCORES[source]}
+
+
 def percent(fraction: float | None) -> str:
     """Return a fraction as text in per cent, such as "12.50 %"; "unknown" for None."""
     return "unknown" if fraction is None else f"{FRACTION.text(fraction)} %"

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from behavesim.base.score_source import ScoreSource
+from behavesim.base.text import one_line
 from behavesim.state.choices import PortfolioChosen as PortfolioChosen
 from behavesim.state.choices import Recommended as Recommended
 from behavesim.state.exchange import BatchSent as BatchSent
 from behavesim.state.exchange import Prompt as Prompt
 from behavesim.state.exchange import Reply as Reply
 from behavesim.task import Metrics
+from behavesim.task.evaluated import TRAJECTORY
 from behavesim.trajectory import AlgorithmRun
 
 CandidateId = int
@@ -26,6 +28,8 @@ GroupName = str
 
 Stage = Literal["extraction", "evaluation"]
 """Where a candidate was rejected: as its reply was read ("extraction"), or its program run and scored."""
+
+_LONGEST_BEHAVIOUR = 40
 
 INJECTED = "injected"
 """The operator of a candidate whose program a person injected, and the model name of its reply: no model was asked."""
@@ -43,6 +47,16 @@ class RunStarted:
     def score_source(self) -> ScoreSource:
         """Who computes the run's scores; "trusted" if the provenance does not say, as in older journals."""
         return "self-reported" if self.provenance.get("score_source") == "self-reported" else "trusted"
+
+    @property
+    def behaviour(self) -> str | None:
+        """What behaviours are taken from: TRAJECTORY, or what an evaluator left; None in older journals of evaluators.
+
+        An evaluator left "calls", "answers", "metrics" or "trajectory.json", which stand for themselves.
+        """
+        if self.score_source == "trusted":
+            return TRAJECTORY
+        return one_line(self.provenance.get("behaviour", ""), _LONGEST_BEHAVIOUR) or None
 
 
 @dataclass(frozen=True)

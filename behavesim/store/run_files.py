@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from behavesim.base.score_source import mark
 from behavesim.state.events import (
     Evaluated,
     Event,
@@ -101,4 +102,5 @@ class RunFiles:
         gap = state.objective.gap(best.score)
         known = "" if gap is None else f", gap {100 * gap:.2f} %"
         name = "the template, which nothing has beaten" if best is state.template else f"candidate {best.candidate}"
-        return f"run {self._folder.run}, {name}: score {best.score!r}{known}"
+        source = "" if state.started is None else mark(state.started.score_source)
+        return f"run {self._folder.run}, {name}: score {best.score!r}{source}{known}"

@@ -23,6 +23,8 @@ Convention = Literal["openevolve", "shinka", "llm4ad", "eoh", "command"]
 """How an evaluator is called: as the project of that name does, or as a command."""
 Edits = Literal["full", "diff"]
 """How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown."""
+TRAJECTORY = "trajectory"
+"""What the behaviours of a task without an evaluator are taken from: `Task.trajectory`."""
 _SMALLEST_HASH = 1_000_000
 """Steps from this on are taken for hashes of values (31 bits); of these, one in 2 000 is smaller."""
 LARGEST = 1 << 20

@@ -12,6 +12,7 @@ import pytest
 
 from behavesim.analysis.candidate_details import candidate_details
 from behavesim.analysis.comparison import comparison
+from behavesim.analysis.difference import program_difference
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.reports.csv_files import write_csv
@@ -19,7 +20,7 @@ from behavesim.reports.export import LINES, write_export
 from behavesim.reports.json_document import json_document
 from tests.analysis.journals import PROVENANCE, feasible, journalled, rejected, started, told
 
-CLAIMED = PROVENANCE | {"score_source": "self-reported"}
+CLAIMED = PROVENANCE | {"score_source": "self-reported", "behaviour": "calls"}
 
 
 @pytest.fixture
@@ -59,6 +60,8 @@ def test_a_data_frame_has_a_column_for_each_metric(run: Run) -> None:
 def test_the_lines_of_an_export_have_them_by_name(run: Run, tmp_path: Path) -> None:
     write_export(run, tmp_path / "out")
     lines = [json.loads(line) for line in (tmp_path / "out" / LINES).read_text().splitlines()]
+    assert {line["score_source"] for line in lines} == {"self-reported"}
+    assert (tmp_path / "out/00001.py").read_text().startswith("# run told, candidate 1: score 2.5, self-reported, gap ")
     assert [line["metrics"] for line in lines] == [
         {"speed": 2.5, "error": "nan"},
         {"speed": 1.0, "size": 7.0},
@@ -76,13 +79,17 @@ def test_files_have_a_column_for_each_metric_and_say_whose_the_scores_are(run: R
         ("told", "2.5", "nan", ""),
         ("other", "", "", "1.0"),
     ]
-    with (tmp_path / "csv/runs.csv").open() as file:
-        assert [row["score_source"] for row in csv.DictReader(file)] == ["self-reported", "trusted"]
+    for path in (tmp_path / "csv").glob("*.csv"):
+        with path.open() as file:
+            sources = [row["score_source"] for row in csv.DictReader(file)]
+        assert set(sources) <= {"self-reported", "trusted"} and sources[0] == "self-reported", path.name
 
 
 def test_documents_have_metrics_and_the_source_of_scores(run: Run) -> None:
     (found,) = json_document(comparison([report(run)]))["runs"]
-    assert found["score_source"] == "self-reported"
+    assert (found["score_source"], found["behaviour"]) == ("self-reported", "calls")
+    assert program_difference(run, 0, 1).score_source == "self-reported"
+    assert ", self-reported" in repr(run)
     assert [each["metrics"] for each in found["top"]] == [{"speed": 1.0, "size": 7.0}, {"speed": 2.5, "error": "nan"}]
     shown = candidate_details(run, 2).document()
     assert (shown["metrics"], shown["feedback"]) == ({"stage_score": 0.25}, "a traceback")
@@ -96,4 +103,4 @@ def test_what_stopped_at_a_stage_is_a_reason_of_its_own(run: Run) -> None:
 def test_a_run_without_metrics_has_no_table_of_them(tmp_path: Path) -> None:
     plain = report(journalled(tmp_path / "plain", started(), feasible(0, 3.0)))
     assert "metrics" not in [table.name for table in plain.tables()]
-    assert plain.summary.score_source == "trusted"
+    assert (plain.summary.score_source, plain.summary.behaviour) == ("trusted", "trajectory")

@@ -61,6 +61,7 @@ def test_every_document_says_that_the_scores_are_self_reported(behavesim: Comman
     shown = behavesim("show", "told", -1, "--json").document
     (evaluated,) = behavesim("evaluate", "task.toml", "first.py", "--json").document
     assert {each["score_source"] for each in (reported, listed, shown, evaluated)} == {"self-reported"}
+    assert reported["behaviour"] == "answers"
     for each in (shown, evaluated):
         assert each["metrics"] == {"combined_score": -0.25, "size": 2.5, "broken": "nan"}
         assert each["feedback"] == "note: the value was 2.500"
@@ -69,6 +70,8 @@ def test_every_document_says_that_the_scores_are_self_reported(behavesim: Comman
 def test_every_screen_says_it_too(behavesim: Command, at: Path) -> None:
     for command in (("report", "told"), ("list",), ("show", "told", -1), ("evaluate", "task.toml", "first.py")):
         assert "self-reported" in behavesim(*command).out
+    assert "self-reported" in Path("runs/told/best.py").read_text().splitlines()[0]
+    assert "the numbers in what the program's functions return" in behavesim("report", "told").out
 
 
 def test_what_stopped_at_the_first_stage_is_a_reason_with_that_stages_score(behavesim: Command, at: Path) -> None:

@@ -77,6 +77,7 @@ def test_each_table_of_a_run_is_a_file_with_its_name_in_front(tmp_path: Path) ->
         {
             **{
                 "run": "eoh-0-",
+                "score_source": "trusted",
                 "rank": "1",
                 "candidate": "7",
                 "score": "2.5",
@@ -107,7 +108,8 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_the_convergence_has_a_row_for_every_moment(tmp_path: Path) -> None:
     moments = (Checkpoint(1, None, None, None), Checkpoint(2, 5.0, 1.5, 1.25))
     rows = written(tmp_path, replace(made("eoh", 0, 0.1), convergence=moments))["convergence"]
+    of = {"run": "eoh-0-", "score_source": "trusted"}
     assert rows == [
-        {"run": "eoh-0-", "asked": "1", "score": "", "gap": "", "top10_gap": ""},
-        {"run": "eoh-0-", "asked": "2", "score": "5.0", "gap": "1.5", "top10_gap": "1.25"},
+        {**of, "asked": "1", "score": "", "gap": "", "top10_gap": ""},
+        {**of, "asked": "2", "score": "5.0", "gap": "1.5", "top10_gap": "1.25"},
     ]

@@ -60,10 +60,13 @@ def test_scores_are_drawn_where_no_best_is_known_and_nothing_where_there_is_noth
 def test_groups_are_drawn_in_bands_where_they_have_two_runs() -> None:
     axes = Figure().subplots()
     run = replace(made("eoh", 0, 0.2, budget=4), improvements=BESTS)
-    draw_groups(axes, [RunGroup(("tsp", ""), "a", (run, run)), RunGroup(("tsp", ""), "b", (run,))])
+    family = ("tsp", "", "trusted")
+    draw_groups(axes, [RunGroup(family, "a", (run, run)), RunGroup(family, "b", (run,))])
     assert [line.get_label() for line in axes.lines] == ["a", "b"]
     assert axes.lines[0].get_ydata().tolist() == [50, 30, 30, 20]
-    assert len(axes.collections) == 1
+    assert len(axes.collections) == 1 and not axes.get_title("right")
+    draw_groups(axes, [RunGroup(("mine", "", "self-reported"), "a", (run,))])
+    assert axes.get_title("right") == "with self-reported scores"
 
 
 def test_groups_whose_bars_do_not_overlap_differ() -> None:

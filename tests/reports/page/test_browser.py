@@ -55,7 +55,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     others["sets"] = journalled(folder / "sets", started(), *sets)
     others["told"] = journalled(
         folder / "told",
-        started(PROVENANCE | {"score_source": "self-reported"}),
+        started(PROVENANCE | {"score_source": "self-reported", "behaviour": "calls"}),
         told(feasible(0, 3.0), f"said {HOSTILE}", speed=1.0, error="nan", **{HOSTILE: 1.0}),
         told(feasible(1, 4.0, [3, 2, 1, 0]), speed=3.0, error=0.5),
         told(feasible(2, 5.0, [0, 2, 1, 3]), speed=2.0, error=0.25),
@@ -325,6 +325,7 @@ async def test_any_two_metrics_are_drawn_with_their_front_once_it_is_known_which
 async def test_feedback_is_shown_as_text_with_its_program(runs: dict[str, Run], opened: Opened) -> None:
     page = await opened(html(document(runs["told"])))
     await expect(page.locator("#summary")).to_contain_text("self-reported")
+    await expect(page.locator("#making")).to_contain_text("call by call")
     await expect(page.locator("#failures")).to_contain_text("stage-1")
     await page.locator("#candidates tbody button").first.click()
     dialog = page.get_by_role("dialog")

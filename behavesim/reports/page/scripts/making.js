@@ -32,6 +32,7 @@ function drawMaking({ made, summary, objective }) {
       ["versions", versions],
       ["isolation", summary.isolation],
       ["scores", summary.score_source === "trusted" ? "trusted: computed outside the sandbox" : "self-reported: by an evaluator that programs run beside, and could change"],
+      ["behaviour", made.behaviour],
       ["digest", h("span", { class: "message" }, summary.digest)],
     ]),
     h("p", { class: "note" }, made.settings.length ? "Settings that differ from their defaults:" : "All settings but those of the command have their defaults."),
