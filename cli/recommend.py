@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
+from behavesim.analysis import rivals as against
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.recommendation import shortlist_table
 from behavesim.analysis.run import Run
@@ -15,6 +17,7 @@ from behavesim.analysis.standing import summary
 from behavesim.analysis.summary import RecommendedProgram
 from behavesim.application.held_out import absence
 from behavesim.application.recommendation import record_portfolio, record_recommendation
+from behavesim.application.rivals import has_rivals, rivals
 from behavesim.base.errors import UsageError
 from behavesim.reports.terminal import show
 from behavesim.reports.words import named
@@ -43,7 +46,7 @@ def recommend(
     folders = run_folders(runs_dir, runs)
     if len(folders) > 1 and portfolio is None:
         raise UsageError("recommend takes one run, or --portfolio K for the programs of several")
-    run, found = Run.load(folders[0].path), None
+    run, found, tried = Run.load(folders[0].path), None, tuple[against.Rival, ...]()
     changed = {"workers": workers} if workers else {}
     task = run.task()
     if said := absence(task, "validation", run.settings.task):
@@ -59,22 +62,47 @@ def recommend(
     if portfolio is not None:
         busy(f"choosing up to {portfolio} programs that behave differently")
         found = asyncio.run(record_portfolio(folders, task, portfolio, **changed))
+        tried = _rivals(folders, task, found, changed)
     chosen = summary(run).recommended if is_one else None
     if as_json:
-        print_json(_document(chosen, found))
+        print_json(_document(chosen, found, tried))
         return
     if is_one:
         show([shortlist_table(run)])
         say(_said(run.folder, chosen))
     if found is not None:
-        show(found.tables())
+        show([*found.tables(), *([against.table(tried)] if tried else [])])
         say(_where(run.folder, task))
+        if tried:
+            say(against.verdict(tried))
 
 
-def _document(chosen: RecommendedProgram | None, found: Portfolio | None) -> dict[str, Any] | None:
-    """Return the recommended program's fields, and the portfolio's members as `portfolio`; None if there is neither."""
+def _rivals(
+    folders: Sequence[RunFolder], task: Task, found: Portfolio, changed: Mapping[str, Any]
+) -> tuple[against.Rival, ...]:
+    """Return the set and what else its work could buy, best first; empty if the task has nothing to try."""
+    if len(found.members) < 2 or not has_rivals(task):
+        return ()
+    busy("trying what else so many runs could buy: other starts, improved solutions")
+    runs = {each.run: Run.load(each.path) for each in folders}
+    sources = [runs[each.run].candidate(each.candidate).source or "" for each in found.members]
+    first = folders[0]
+    settings = first.with_task_at_hand(runs[first.run].settings).model_copy(update=dict(changed))
+    return asyncio.run(rivals(settings, task, sources))
+
+
+def _document(
+    chosen: RecommendedProgram | None, found: Portfolio | None, tried: Sequence[against.Rival]
+) -> dict[str, Any] | None:
+    """Return the recommended program's fields, and the portfolio's members as `portfolio`; None if there is neither.
+
+    Beside the portfolio stand `rivals`, best first: [] if none was tried.
+    """
     program = None if chosen is None else asdict(chosen)
-    return program if found is None else {**(program or {}), "portfolio": [asdict(each) for each in found.members]}
+    if found is None:
+        return program
+    members, others = [asdict(each) for each in found.members], [asdict(each) for each in tried]
+    return {**(program or {}), "portfolio": members, "rivals": others}
 
 
 def _said(folder: RunFolder, chosen: RecommendedProgram | None) -> str:

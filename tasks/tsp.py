@@ -97,6 +97,8 @@ SIZES: dict[Split, tuple[int, ...]] = {
 """Number of cities of each randomly drawn instance, by split; the held-out split also has the two of TSPLIB."""
 OPTIMA: dict[Split, float] = {"search": 5.623624, "validation": 5.730953, "held-out": 6.820688}
 """Mean length of the shortest tours of a split's instances, proved optimal by branch and cut."""
+SMALLEST_GAIN = 1e-9
+"""Smallest gain in length for which 2-opt exchanges two edges: less is rounding."""
 PROVED = "optimal, by branch and cut"
 """How OPTIMA are known."""
 SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
@@ -186,6 +188,23 @@ class TravellingSalesman(Task):
             unvisited = remaining
         return np.array([*tour, *unvisited], dtype=np.int64)
 
+    def starts(self, instance: Cities, count: int) -> Sequence[Cities]:
+        """Return the cities with number 0 exchanged for numbers 0, 1, 2 and so on: tours that begin at other cities."""
+        return [_begun(instance, city) for city in range(min(count, len(instance.distances)))]
+
+    def improve(self, instance: Cities, solution: Solution) -> Solution:
+        """Return the tour after 2-opt: the best exchange of two edges is made until none helps."""
+        tour, distances = np.asarray(solution).copy(), instance.distances
+        while True:
+            following = np.roll(tour, -1)
+            edges = distances[tour, following]
+            gains = edges[:, None] + edges - distances[np.ix_(tour, tour)] - distances[np.ix_(following, following)]
+            np.fill_diagonal(gains, 0)
+            first, last = sorted(np.unravel_index(gains.argmax(), gains.shape))
+            if gains[first, last] < SMALLEST_GAIN:
+                return tour
+            tour[first + 1 : last + 1] = tour[first + 1 : last + 1][::-1]
+
     def score(self, instance: Cities, solution: Solution) -> float:
         """Return the length of the closed tour; raises InvalidSolution if it does not visit every city once from 0."""
         tour = _checked(instance, solution)
@@ -206,6 +225,15 @@ def _instances(split: Split) -> tuple[Cities, ...]:
     uniform = [Cities.at(f"uniform-{size}", random.rand(size, 2)) for size in SIZES[split]]
     published = [_published(name) for name in TSPLIB] if split == "held-out" else []
     return (*uniform, *published)
+
+
+def _begun(cities: Cities, start: int) -> Cities:
+    order = np.arange(len(cities.distances))
+    order[[0, start]] = start, 0
+    distances = cities.distances[np.ix_(order, order)]
+    distances.setflags(write=False)
+    places = None if cities.places is None else tuple(cities.places[city] for city in order)
+    return Cities(f"{cities.name} from {start}", distances, places)
 
 
 def _published(name: str) -> Cities:

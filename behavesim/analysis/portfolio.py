@@ -91,7 +91,9 @@ class PortfolioProgram:
     1, on which this program is the best of the whole portfolio; ties go to the first. `alike` is the number of distinct
     programs with its behaviour, itself included. `nearest` is its smallest distance 1 − BehaveSim to a program before
     it, None for the first. `validation` is its mean score on validation instances, None if it was not tried there.
-    `validation_together` is `together` on those instances, None unless all programs were tried.
+    `validation_together` is `together` on those instances, None unless all programs were tried. `adds` is how much this
+    program improves `together` over the programs before it, as a fraction of that score: None for the first, or if that
+    score is 0. `validation_adds` is the same for `validation_together`.
     """
 
     run: str
@@ -106,6 +108,8 @@ class PortfolioProgram:
     nearest: float | None
     validation: float | None = None
     validation_together: float | None = None
+    adds: float | None = None
+    validation_adds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -140,15 +144,17 @@ class Portfolio:
             Column("score", SCORE),
             Column("gap", FRACTION),
             Column("together", SCORE, title="best so far"),
+            Column("adds", FRACTION),
             Column("validation", SCORE, title="on validation"),
             Column("validation_together", SCORE, title="best so far there"),
+            Column("validation_adds", FRACTION, title="adds there"),
             Column("nearest", DISTANCE, title="distance before"),
             Column("alike", COUNT, title="programs"),
         )
         rows: list[tuple[Cell, ...]] = [
             (
-                *(place, self._named(each), each.score, each.gap, each.together),
-                *(each.validation, each.validation_together, each.nearest, each.alike),
+                *(place, self._named(each), each.score, each.gap, each.together, each.adds),
+                *(each.validation, each.validation_together, each.validation_adds, each.nearest, each.alike),
             )
             for place, each in enumerate(self.members, 1)
         ]
@@ -233,6 +239,8 @@ def _members(
             nearest=_nearest(each, kept[:place], clearing.measure),
             validation=fmean(there[place]) if there[place] else None,
             validation_together=there_together[place],
+            adds=_adds(together, place, objective),
+            validation_adds=_adds(there_together, place, objective),
         )
         for place, each in enumerate(kept)
     )
@@ -248,6 +256,12 @@ def _together(scores: Sequence[Scores], objective: Objective) -> list[float]:
     """Return for each program the mean over instances of the best score among it and those before."""
     best = _best(objective)
     return [fmean(map(best, zip(*scores[: place + 1], strict=True))) for place in range(len(scores))]
+
+
+def _adds(together: Sequence[float | None], place: int, objective: Objective) -> float | None:
+    """Return how much the score improves at a place, as a fraction of the one before; None if one is unknown or 0."""
+    now, before = together[place], together[place - 1] if place else None
+    return None if now is None or not before else (objective.utility(now) - objective.utility(before)) / abs(before)
 
 
 def _best(objective: Objective) -> Callable[[Iterable[float]], float]:

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
     from behavesim.cluster.pool import Cluster
 
 
-def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
+def sandbox(
+    settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None, starts: int = 1
+) -> Pool:
     """Return the sandbox of programs that are functions, for the instances of a split, not entered yet.
 
-    It is on this machine; with the name of a cluster for `workers` it runs one program at once.
+    It is on this machine; with the name of a cluster for `workers` it runs one program at once. Each instance is begun
+    at most `starts` times (`instances_begun`), and a program has `starts` times the time.
     """
-    limits, weak = Limits.of(settings).on(task, split), settings.allow_weak_isolation
+    limits, weak = Limits.of(settings).on(task, split, starts), settings.allow_weak_isolation
     task_here, workers = TaskReference(settings.task), settings.workers_here
-    return Pool(task_here, split, workers, limits, allow_weak_isolation=weak, clock=clock)
+    return Pool(task_here, split, workers, limits, allow_weak_isolation=weak, clock=clock, starts=starts)
 
 
 def pool_of(

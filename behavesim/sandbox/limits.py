@@ -41,14 +41,14 @@ class Limits:
         """Return the limits that a run's settings give: they are for all search instances together."""
         return cls(settings.timeout_s, settings.memory_mb, settings.output_mb)
 
-    def on(self, task: Task, split: Split) -> Limits:
+    def on(self, task: Task, split: Split, starts: int = 1) -> Limits:
         """Return the limits for a split, given that these are the limits for the split `search`.
 
-        Time and output grow in proportion to the number of instances. A smaller split gets as much as `search`: what a
-        program does before its first instance takes as long. Memory stays the same. Raises TaskError if the task's
-        instances cannot be made.
+        Time and output grow in proportion to the number of instances, each begun `starts` times. A smaller split gets
+        as much as `search`: what a program does before its first instance takes as long. Memory stays the same. Raises
+        TaskError if the task's instances cannot be made.
         """
-        share = max(1.0, len(instances_of(task, split)) / len(instances_of(task, "search")))
+        share = starts * max(1.0, len(instances_of(task, split)) / len(instances_of(task, "search")))
         output_mb = math.ceil(self.output_mb * share)
         return replace(
             self, timeout_s=self.timeout_s * share, output_mb=output_mb, first_call_s=float(task.first_call_s)

@@ -36,7 +36,8 @@ class Assignment:
     `task` is where its code lies (`TaskReference.place`), and `layers` are names from LAYERS of `layers`. `preloaded`
     are modules to import. `first_use_s` is the limit on one trial run of the template (s of CPU time). A zygote with an
     empty `task` has no instances: its programs answer calls (see `apart`). Only such a zygote uses `entry_point`, the
-    name of the program's function, and `hidden`, the files and folders that programs must not read.
+    name of the program's function, and `hidden`, the files and folders that programs must not read. Each instance is
+    begun at most `starts` times (`instances_begun`).
     """
 
     module: ClassVar[str] = "behavesim.sandbox.zygote"
@@ -49,6 +50,7 @@ class Assignment:
     first_use_s: float
     entry_point: str = ""
     hidden: Sequence[str] = ()
+    starts: int = 1
 
     def to_json(self) -> str:
         """Return the assignment as JSON."""

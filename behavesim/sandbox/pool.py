@@ -34,7 +34,8 @@ class Pool(SolutionPool):
     An async context manager. Entering raises UsageError if the isolation level is below `strong`, unless
     `allow_weak_isolation`, and SandboxError if the sandbox does not start. `limits` are those of each program, the
     default ones if None. Time limits on zygotes go by `clock`, a new one if None. The zygotes have the modules
-    `preloaded` imported, and for programs that mention scipy `scientific`, too. Tests give fewer `layers`.
+    `preloaded` imported, and for programs that mention scipy `scientific`, too. Each instance is begun at most `starts`
+    times (`instances_begun`). Tests give fewer `layers`.
     """
 
     def __init__(
@@ -48,7 +49,8 @@ class Pool(SolutionPool):
         preloaded: tuple[str, ...] = PRELOADED,
         scientific: tuple[str, ...] = SCIENTIFIC,
         clock: Heartbeat | None = None,
+        starts: int = 1,
     ) -> None:
         limits = limits or Limits()
-        assignment = Assignment(task.place(), split, limits, layers, preloaded, FIRST_USE_S)
+        assignment = Assignment(task.place(), split, limits, layers, preloaded, FIRST_USE_S, starts=starts)
         super().__init__(ZygoteRunner(assignment, scientific, workers, allow_weak_isolation, clock), limits)

@@ -25,7 +25,7 @@ from behavesim.sandbox import apart, candidate, isolation, kernel, layers, proce
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, errors_sent, line
 from behavesim.sandbox.progress import Progress
-from behavesim.task import instances_of, task_from
+from behavesim.task import instances_begun, task_from
 
 Perform = Callable[..., None]
 """What a child runs: takes a program's source, its page of progress, its socket, and that of a link if any.
@@ -247,7 +247,7 @@ def _load(assignment: Assignment) -> tuple[Perform, Ready]:
     # read here: `solving_only` may delete any of these from the task
     name, template, entry_point = task.name, task.template, task.entry_point
     runs_apart, stateless = task.runs_apart, task.stateless
-    instances = tuple(instances_of(task, assignment.split))
+    instances = tuple(instances_begun(task, assignment.split, assignment.starts))
     solve, files = remains.solving_only(task)
     work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE, stateless)
     candidate.rehearse(template, work, assignment.first_use_s)

@@ -32,6 +32,15 @@ def instances_of(task: Task, split: Split) -> Sequence[Any]:
     return made[split]
 
 
+def instances_begun(task: Task, split: Split, starts: int) -> list[Any]:
+    """Return the instances of a split, each begun at most `starts` times (`Task.starts`), one after the other.
+
+    Raises TaskError as `instances_of` does.
+    """
+    instances = instances_of(task, split)
+    return [each for instance in instances for each in (task.starts(instance, starts) if starts > 1 else [instance])]
+
+
 def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -> Sequence[Any]:
     """Return the instances of a split from a new call of the task; raises TaskError as `instances_of` does.
 

@@ -154,6 +154,21 @@ class Task(ABC):
     def trajectory(self, instance: Any, solution: Solution) -> AlgorithmRun:
         """Return the steps that led to a valid solution: a Trajectory, or Samples if programs may draw at random."""
 
+    def starts(self, instance: Any, count: int) -> Sequence[Any]:
+        """Return at most `count` instances that are this one begun elsewhere, such as at another city, itself first.
+
+        Their solutions have scores that can be compared. The default is the instance alone. Where there are more,
+        `recommend --portfolio` says whether one program begun k times beats k programs.
+        """
+        return (instance,)
+
+    def improve(self, instance: Any, solution: Solution) -> Solution | None:
+        """Return a valid solution improved by a plain local search; None, the default, if the task has none.
+
+        Where there is one, `recommend --portfolio` says whether it beats a set of programs.
+        """
+        return None
+
     def in_words(self, instance: Any, decision: int) -> str:
         """Return a decision of a prefix trajectory in words, for prompts about behaviour; the default is its number."""
         return str(decision)

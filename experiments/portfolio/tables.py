@@ -52,7 +52,7 @@ async def make(file: Path, folders: Sequence[Path]) -> None:
     fresh = read_fresh(path) if path.exists() else Fresh([], list(task.references), {}, {}, {}, {})
     async with _judge(loaded[0], file) as judge:
         fresh = await _tried(task, _wanted(runs, task), judge, fresh, path)
-        if hasattr(task, "improved"):
+        if type(task).improve is not Task.improve:
             await _improved(task, runs, judge, fresh)
     starts = file.with_name(file.name.replace("fresh", "starts"))
     if starts.exists():
@@ -109,7 +109,7 @@ async def _improved(task: Task, runs: Sequence[KeptRun], judge: Judge, fresh: Fr
             continue
         tours = [np.array(trajectory.values()) for trajectory in verdict.trajectories]
         began = time.process_time()
-        better = [task.improved(instance, tour) for instance, tour in zip(instances, tours, strict=True)]
+        better = [task.improve(instance, tour) for instance, tour in zip(instances, tours, strict=True)]
         seconds = time.process_time() - began
         scores = [task.score(instance, tour) for instance, tour in zip(instances, better, strict=True)]
         fresh.two_opt[run.best[0].name] = rounded(scores)

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from behavesim_tasks.tsp import Cities, TravellingSalesman
 
-from behavesim.task import Objective, Solution, Split
+from behavesim.task import Objective, Split
 
 SEED = 18001
 """Seed of the maps, written down before any map was drawn from it."""
@@ -23,9 +23,6 @@ SHORTEST = """
 """
 """Length of the shortest tour of each map that Helsgaun's Lin-Kernighan heuristic found in twenty runs; not proved to
 be optimal."""
-
-SMALLEST_GAIN = 1e-9
-"""Smallest gain in length for which 2-opt exchanges two edges: less is rounding."""
 
 
 class FreshTravellingSalesman(TravellingSalesman):
@@ -41,19 +38,6 @@ class FreshTravellingSalesman(TravellingSalesman):
         """Return the objective; for "held-out" the best known score is the mean of the fresh maps' shortest tours."""
         fresh = Objective("minimise", math.fsum(self.references) / len(TRIED))
         return fresh if split == "held-out" else super().objective_on(split)
-
-    def improved(self, instance: Cities, solution: Solution) -> Solution:
-        """Return the tour after 2-opt: the best exchange of two edges is made until none helps."""
-        tour, distances = np.asarray(solution).copy(), instance.distances
-        while True:
-            following = np.roll(tour, -1)
-            edges = distances[tour, following]
-            gains = edges[:, None] + edges - distances[np.ix_(tour, tour)] - distances[np.ix_(following, following)]
-            np.fill_diagonal(gains, 0)
-            first, last = sorted(np.unravel_index(gains.argmax(), gains.shape))
-            if gains[first, last] < SMALLEST_GAIN:
-                return tour
-            tour[first + 1 : last + 1] = tour[first + 1 : last + 1][::-1]
 
 
 @cache

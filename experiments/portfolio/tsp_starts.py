@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-import numpy as np
 from behavesim_tasks.tsp import Cities, TravellingSalesman
 
 from behavesim.task import Split, TaskReference
@@ -25,15 +24,8 @@ class StartedTravellingSalesman(TravellingSalesman):
 @cache
 def _started() -> tuple[Cities, ...]:
     fresh = TaskReference(__file__.replace("tsp_starts", "tsp_fresh")).load().instances("held-out")
-    return tuple(_begun(cities, start) for start in range(STARTS) for cities in fresh)
-
-
-def _begun(cities: Cities, start: int) -> Cities:
-    order = np.arange(len(cities.distances))
-    order[[0, start]] = start, 0
-    distances = cities.distances[np.ix_(order, order)]
-    distances.setflags(write=False)
-    return Cities(f"{cities.name} from {start}", distances)
+    begun = [TravellingSalesman().starts(cities, STARTS) for cities in fresh]
+    return tuple(each[start] for start in range(STARTS) for each in begun)
 
 
 task = StartedTravellingSalesman()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -135,16 +136,32 @@ def test_members_say_how_many_programs_do_the_same_and_how_far_the_nearest_befor
         assert member.nearest == (pytest.approx(1 - max(before)) if before else None)
 
 
+def test_each_says_what_it_adds_to_those_before_it(runs: list[bs.LoadedRun]) -> None:
+    members = portfolio(runs, 4).members
+    assert members[0].adds is None
+    for before, member in pairwise(members):
+        assert member.adds == pytest.approx((before.together - member.together) / before.together)  # minimised
+    assert members[-1].validation_adds is None  # nothing was tried there
+
+
 def test_recommend_gives_it_beside_what_it_gave(behavesim: Command, runs: list[bs.LoadedRun], tmp_path: Path) -> None:
     shutil.copytree(runs[0].folder.path.parent, tmp_path / "runs")
     plain = behavesim("recommend", "s1", "--json").document
     document = behavesim("recommend", "s1", "--portfolio", 3, "--json").document
-    members = document.pop("portfolio")
+    members, rivals = document.pop("portfolio"), document.pop("rivals")
     assert document == plain
+    assert {"the programs of the set", "the best program begun 3 times"} < {each["name"] for each in rivals}
+    scores = {each["name"]: each["score"] for each in rivals}
+    # a set is its programs, one begun often is it, too, and improving never harms
+    assert scores["the programs of the set"] <= scores["the best program alone"] == members[0]["validation"]
+    assert scores["the programs of the set"] == members[-1]["validation_together"]
+    assert scores["the best program begun 3 times"] <= scores["the best program alone"]
+    assert scores["the programs of the set, each improved"] <= scores["the programs of the set"]
     assert [member["candidate"] for member in members] == [m.candidate for m in runs[0].portfolio(3).members]
     assert {"candidate", "score", "gap"} <= members[0].keys()
     both = behavesim("recommend", "s1", "s2", "--portfolio", 3, "--json").document
     assert [each["run"] for each in both["portfolio"]] == [m.run for m in portfolio(runs, 3).members]
     shown = behavesim("recommend", "s1", "s2", "--portfolio", 3)
+    assert "what the same work could buy" in shown.out
     assert "programs that behave differently" in shown.out
     assert behavesim("recommend", "s1", "s2").code == 2

@@ -156,3 +156,29 @@ def test_the_instances_of_tsplib_fill_the_unit_square_and_keep_their_proportions
     assert (eil.name, len(eil.distances)) == ("eil51", 51)
     assert berlin.distances[0, 1] == pytest.approx(math.dist((565, 575), (25, 185)) / 1715)
     assert eil.distances[0, 50] == pytest.approx(math.dist((37, 52), (30, 40)) / 63)
+
+
+def test_a_tour_from_another_city_has_the_length_that_it_has_from_the_first():
+    (cities, *_) = task.instances("search")
+    begun = task.starts(cities, 3)
+    assert begun[0].distances.tolist() == cities.distances.tolist() and len(task.starts(cities, 99)) == 50
+    for start, other in enumerate(begun):
+        tour = task.solve(nearest, other)
+        back = np.arange(50)
+        back[[0, start]] = start, 0  # the cities' numbers in the instance itself
+        tour_here = np.roll(back[tour], -int(np.flatnonzero(back[tour] == 0)[0]))
+        assert tour[0] == 0 and back[tour][0] == start
+        assert task.score(other, tour) == pytest.approx(task.score(cities, tour_here))
+
+
+def test_no_exchange_of_two_edges_shortens_an_improved_tour():
+    for cities in task.instances("search")[:2]:
+        tour = task.solve(nearest, cities)
+        better = task.improve(cities, tour)
+        length = task.score(cities, better)
+        assert length < task.score(cities, tour)
+        for first in range(49):
+            for last in range(first + 1, 50):
+                exchanged = better.copy()
+                exchanged[first + 1 : last + 1] = exchanged[first + 1 : last + 1][::-1]
+                assert exchanged[0] == 0 and task.score(cities, exchanged) > length - 2e-9

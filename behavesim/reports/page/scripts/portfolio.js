@@ -5,9 +5,10 @@ function drawPortfolio({ portfolio }) {
   if (!members.length) return [nothing("Their behaviour could not be measured.")];
   const instances = members[0].scores.length;
   const chosen = "The best program, then by score each program whose behaviour differs enough from all before it. ";
+  const adds = "How much each adds to the best of those before it stands beside it. ";
   const where = instances === 1 ? "The search has one instance, on which the first program is the best: a set shows its worth only on other instances." : "Scores are on the search's instances, for which the programs were chosen: expect worse on others.";
   return [
-    h("p", { class: "note" }, chosen + where),
+    h("p", { class: "note" }, chosen + (members.length > 1 ? adds : "") + where),
     instances > 1 && members.length > 1 ? portfolioCurve(members) : "",
     portfolioTable(members),
   ];
@@ -41,9 +42,9 @@ function portfolioTable(members) {
   const instances = members[0].scores.map((_, place) => place + 1);
   const row = (each) => h("tr", {},
     h("th", { scope: "row" }, opener(each.candidate)),
-    ...[format(each.score), percent(each.gap), format(each.together), each.nearest === null ? UNKNOWN : each.nearest.toFixed(3), count(each.alike)].map(numberCell),
+    ...[format(each.score), percent(each.gap), format(each.together), percent(each.adds), each.nearest === null ? UNKNOWN : each.nearest.toFixed(3), count(each.alike)].map(numberCell),
     ...(instances.length > 1 ? instances.map((place) => numberCell(each.wins.includes(place) ? h("strong", {}, format(each.scores[place - 1])) : format(each.scores[place - 1]))) : []));
   const onEach = instances.length > 1 ? instances.map((place) => `on ${place}`) : [];
-  const numbers = ["score", "gap", "best so far", "distance before", "programs", ...onEach];
+  const numbers = ["score", "gap", "best so far", "adds", "distance before", "programs", ...onEach];
   return tableOf([heading("program"), ...numbers.map((name) => heading(name, true))], members.map(row));
 }

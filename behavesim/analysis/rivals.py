@@ -1,0 +1,79 @@
+"""When a set of programs is not worth its work: what else that work could buy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from behavesim.analysis.table import COUNT, SCORE, Column, Table
+from behavesim.task import Objective
+
+SET = "the programs of the set"
+"""The name of the rival that is the set itself."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A way to spend work on the validation instances, and the best score that it found on each of them.
+
+    `programs` is how many programs it runs, `runs` how many runs of them an instance gets. `cpu_s` is the CPU time on
+    all instances, improvement included.
+    """
+
+    name: str
+    programs: int
+    runs: int
+    cpu_s: float
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Rival(Spent):
+    """A way to spend work, its score (the mean of `scores`), and on how many instances it beats the set or loses."""
+
+    score: float
+    better: int
+    worse: int
+
+
+def rivals_of(
+    tried: Sequence[Spent], objective: Objective, mean: Callable[[Sequence[float]], float]
+) -> tuple[Rival, ...]:
+    """Return all ways that were tried, best score first; of equal ones that with less CPU time.
+
+    One of them must be SET. `mean` returns the score of a program from its scores on instances.
+    """
+    (ours,) = (each.scores for each in tried if each.name == SET)
+    found: list[Rival] = []
+    for each in tried:
+        pairs = zip(each.scores, ours, strict=True)
+        gains = [objective.utility(score) - objective.utility(our) for score, our in pairs]
+        counts = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+        found.append(Rival(each.name, each.programs, each.runs, each.cpu_s, each.scores, mean(each.scores), *counts))
+    return tuple(sorted(found, key=lambda each: (-objective.utility(each.score), each.cpu_s)))
+
+
+def verdict(rivals: Sequence[Rival]) -> str:
+    """Return what the rivals, given best first, say of the set: which of them wins, and whether one program does."""
+    best, ours = rivals[0], next(each for each in rivals if each.name == SET)
+    if best is ours:
+        return "the set wins against all that was tried at no more runs of programs"
+    said = f"best here: {best.name}, {best.score:.6g} on validation instances; the set as it is has {ours.score:.6g}"
+    alone = next((each for each in rivals[: rivals.index(ours)] if each.programs == 1), None)
+    if alone is None:
+        return said
+    return f"{said}\none program is enough to beat the set as it is: {alone.name}, {alone.score:.6g}"
+
+
+def table(rivals: Sequence[Rival]) -> Table:
+    """Return a table with a row per rival, best first."""
+    columns = (
+        Column("rival", title="what is run"),
+        Column("runs", COUNT, title="runs an instance"),
+        Column("cpu_s", SCORE, title="CPU s"),
+        Column("score", SCORE, title="best, mean"),
+        Column("against", title="instances better / worse than the set"),
+    )
+    rows = tuple((each.name, each.runs, each.cpu_s, each.score, f"{each.better} / {each.worse}") for each in rivals)
+    caption = "On validation instances: they are few, and nothing is tested."
+    return Table("rivals", "what the same work could buy", columns, rows, caption)

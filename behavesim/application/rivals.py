@@ -1,0 +1,104 @@
+"""Tries what a set of programs has to beat: one program begun elsewhere, or improved by the task's local search."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from behavesim.analysis.rivals import SET, Rival, Spent, rivals_of
+from behavesim.base.config import Settings
+from behavesim.engine.judging import sandbox
+from behavesim.sandbox.judge import verdict_on
+from behavesim.state.protocols import Solved
+from behavesim.task import Task, instances_begun, instances_of
+from behavesim.task.verdict import Failure
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A program on the instances, each begun `starts` times at most; `improved` has scores after `Task.improve`."""
+
+    cpu_s: float
+    scores: tuple[float, ...]
+    improved: tuple[float, ...] = ()
+    improving_s: float = 0.0
+
+
+def has_rivals(task: Task) -> bool:
+    """Whether programs of a task can be begun elsewhere or improved, and there are instances to try that on."""
+    kinds = type(task)
+    can = kinds.starts is not Task.starts or kinds.improve is not Task.improve
+    return can and not task.online and len(instances_of(task, "validation")) > 0
+
+
+async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tuple[Rival, ...]:
+    """Return a set's programs and their rivals at no more runs of programs, on validation instances, best first.
+
+    `sources` are the set's programs, best first. Empty if the task has no rivals, for fewer than two programs, or if
+    one of them fails here. Raises SandboxError if the sandbox cannot be started.
+    """
+    count = len(sources)
+    if count < 2 or not has_rivals(task):
+        return ()
+    once = await _tried(settings, task, sources, 1)
+    if len(once) < count:
+        return ()
+    found = [_spent("the best program alone", task, once[:1], 1), _spent(SET, task, once, 1)]
+    many = twice = list[_Tried]()
+    if type(task).starts is not Task.starts:
+        many = await _tried(settings, task, sources[:1], count)
+        if many:
+            found.append(_spent(f"the best program begun {count} times", task, many, count))
+        half = sources[: count // 2]
+        twice = await _tried(settings, task, half, 2) if len(half) > 1 else []
+        if len(half) > 1 and len(twice) == len(half):
+            found.append(_spent(f"the first {len(half)} programs, each begun twice", task, twice, 2))
+    if type(task).improve is not Task.improve:
+        found.append(_spent("the best program, then improved", task, once[:1], 1, improved=True))
+        found.append(_spent("the programs of the set, each improved", task, once, 1, improved=True))
+        if many:
+            name = f"the best program begun {count} times, each improved"
+            found.append(_spent(name, task, many, count, improved=True))
+    return rivals_of(found, task.objective, task.mean_score)
+
+
+async def _tried(settings: Settings, task: Task, sources: Sequence[str], starts: int) -> list[_Tried]:
+    """Return what each program does on validation instances, each begun `starts` times; failed ones are left out."""
+    instances = instances_begun(task, "validation", starts)
+    async with sandbox(settings, task, "validation", starts=starts) as pool:
+        solved = await asyncio.gather(*map(pool.evaluate, sources))
+    found = [await asyncio.to_thread(_scored, task, instances, each) for each in solved if isinstance(each, Solved)]
+    return [each for each in found if each is not None]
+
+
+def _scored(task: Task, instances: Sequence[Any], solved: Solved) -> _Tried | None:
+    """Return the scores of a program's solutions, improved ones too if the task can; None if one is not valid."""
+    plain = verdict_on(task, instances, solved)
+    if isinstance(plain, Failure):
+        return None
+    began = time.process_time()
+    better = [task.improve(*each) for each in zip(instances, solved.solutions, strict=True)]
+    improving_s = time.process_time() - began
+    solutions = tuple(each for each in better if each is not None)
+    if len(solutions) < len(instances):
+        return _Tried(solved.cpu_s, plain.scores)
+    improved = verdict_on(task, instances, Solved(solutions, solved.cpu_s))
+    return None if isinstance(improved, Failure) else _Tried(solved.cpu_s, plain.scores, improved.scores, improving_s)
+
+
+def _spent(name: str, task: Task, tried: Sequence[_Tried], starts: int, improved: bool = False) -> Spent:
+    """Return what programs found, each begun `starts` times: the best score of all of them on each instance."""
+    best = max if task.objective.direction == "maximise" else min
+    scores: list[float] = []
+    place = 0
+    for instance in instances_of(task, "validation"):
+        after = place + (len(task.starts(instance, starts)) if starts > 1 else 1)
+        scores.append(
+            best(score for each in tried for score in (each.improved if improved else each.scores)[place:after])
+        )
+        place = after
+    cpu_s = sum(each.cpu_s + (each.improving_s if improved else 0.0) for each in tried)
+    return Spent(name, len(tried), len(tried) * starts, cpu_s, tuple(scores))

@@ -1,0 +1,34 @@
+"""What else the work of a set could buy, and what is said of it."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from behavesim.analysis.rivals import SET, Spent, rivals_of, table, verdict
+from behavesim.task import Objective
+
+OURS = Spent(SET, 4, 4, 2.0, (3.0, 5.0))
+
+
+def test_the_better_score_comes_first_and_the_cheaper_of_equal_ones() -> None:
+    tried = [OURS, Spent("dear", 1, 4, 9.0, (2.0, 5.0)), Spent("cheap", 1, 4, 1.0, (4.0, 3.0))]
+    found = rivals_of(tried, Objective("minimise"), fmean)
+    assert [(each.name, each.score, each.better, each.worse) for each in found] == [
+        ("cheap", 3.5, 1, 1),
+        ("dear", 3.5, 1, 0),
+        (SET, 4.0, 0, 0),
+    ]
+    assert [each.name for each in rivals_of(tried, Objective("maximise"), fmean)] == [SET, "cheap", "dear"]
+    assert table(found).rows[1] == ("dear", 4, 9.0, 3.5, "1 / 0")
+
+
+def test_it_is_said_who_wins_and_whether_one_program_is_enough() -> None:
+    def said(*others: Spent) -> str:
+        return verdict(rivals_of([OURS, *others], Objective("minimise"), fmean))
+
+    assert said(Spent("worse", 1, 1, 1.0, (9.0, 9.0))).startswith("the set wins")
+    improved = Spent("the set improved", 4, 4, 3.0, (1.0, 1.0))
+    assert said(improved) == "best here: the set improved, 1 on validation instances; the set as it is has 4"
+    assert said(improved, Spent("begun 4 times", 1, 4, 2.0, (3.0, 4.0))).endswith(
+        "\none program is enough to beat the set as it is: begun 4 times, 3.5"
+    )
