@@ -17,6 +17,7 @@ from behavesim.studies import clustering, diversity, measures, prediction, sampl
 from behavesim.studies.dataset import PAIRS
 from behavesim.studies.optimisers import STARTS
 from behavesim.studies.portfolios import study as portfolios
+from behavesim.studies.sets import study as sets
 
 from .commands import PLAIN
 from .options import RUNS, AsJson, NamedRun, RunsDir, read_run
@@ -108,6 +109,18 @@ def study_portfolio(
     """Losses of sets of programs that behave differently, beside those of other sets, from finished runs."""
     busy("choosing sets of programs from kept runs")
     _show(portfolios.study(folder), as_json)
+
+
+@study.command("sets")
+def study_sets(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="Where kept sets and their scores on new instances lie.")
+    ] = Path("experiments/sets"),
+    as_json: AsJson = False,
+) -> None:
+    """Losses of sets from searches that aim at a set, beside sets chosen from other searches, from finished runs."""
+    busy("comparing kept sets")
+    _show(sets.study(folder), as_json)
 
 
 @study.command("main")

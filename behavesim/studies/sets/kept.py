@@ -1,0 +1,112 @@
+"""The stored data of the study: which programs are in which set, and their scores on instances that no search saw."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from behavesim.analysis.entrants import entrants_of
+from behavesim.analysis.portfolio import Entrant
+from behavesim.analysis.run import Run
+from behavesim.base.errors import UsageError
+from behavesim.methods.complement import set_order, utilities
+from behavesim.state.members import Member
+from behavesim.task import Direction
+from behavesim.trajectory import packed
+
+TOP = 10
+"""Greatest number of programs in a set."""
+SUFFIX = ".sets.json.xz"
+"""The end of the names of stored files: one file for each task."""
+OWN = {"set-search": "set", "eoh-s": "population"}
+"""The group that is the set of a method which aims at one, its programs in order."""
+
+Scores = list[float]
+"""A score for each instance."""
+
+
+@dataclass(frozen=True)
+class SetRun:
+    """The sets of a run: the keys of their programs in order, by the way in which they were chosen.
+
+    The ways are "by score", "cleared" and "greedy", and "own" for a method that aims at a set. `label` is that of the
+    run's group in the experiment.
+    """
+
+    label: str
+    seed: int
+    sets: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Scores on the instances of a split, in the task's unit, by the key of a program.
+
+    `begun` has those from other starts, one list for each start. `improved` and `begun_improved` are the same after the
+    task's local search. They are empty for a task without it, and hold few programs.
+    """
+
+    template: Scores
+    scores: dict[str, Scores | None]
+    """None for a program that failed there: it counts as the template."""
+    begun: dict[str, list[Scores]] = field(default_factory=dict)
+    improved: dict[str, Scores] = field(default_factory=dict)
+    begun_improved: dict[str, list[Scores]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KeptSets:
+    """What is stored of all runs on a task; `splits` has the scores of all programs in their sets."""
+
+    task: str
+    direction: Direction
+    runs: tuple[SetRun, ...]
+    splits: Mapping[str, Tried]
+
+
+def sets_of(run: Run) -> dict[str, list[str]]:
+    """Return the sources of a run's sets, best first, by the way of choosing; at most TOP in each.
+
+    Greedy choice takes the best program, then each time the behaviour that most improves the mean of the best scores on
+    the search's instances. Raises JournalError if the journal cannot be read, TrajectoryError if the measure fails.
+    """
+    entrants, objective = entrants_of(run), run.state.objective
+    best: dict[bytes, Entrant] = {}
+    for each in entrants:  # equal behaviour, equal scores: the shortest stands for it, the first of equally short ones
+        best[packed(each.behaviour)] = min(
+            best.get(packed(each.behaviour), each), each, key=lambda one: len(one.source)
+        )
+    members = [
+        Member(each.candidate, each.source, each.score, objective.utility(each.score), scores=each.scores)
+        for each in best.values()
+    ]
+    greedy = set_order(members, utilities(members, objective))[:TOP] if members else []
+    found = {
+        "by score": [each.source or "" for each in run.ranked()[:TOP]],
+        "cleared": [each.source for each in run.clearing().of(entrants, TOP)],
+        "greedy": [members[place].source for place in greedy],
+    }
+    group = OWN.get(run.settings.method, "")
+    if own := run.state.members_of(group):
+        found["own"] = [member.source for member in own[:TOP]]
+    return found
+
+
+def write_kept(path: Path, kept: KeptSets) -> None:
+    """Write what is stored of a task into an xz file, which is replaced."""
+    with lzma.open(path, "wb", preset=9 | lzma.PRESET_EXTREME) as file:
+        file.write(TypeAdapter(KeptSets).dump_json(kept))
+
+
+def read_kept(folder: Path) -> Sequence[KeptSets]:
+    """Read the files of all tasks in a folder, by name; raises UsageError if there is none."""
+    files = sorted(folder.glob(f"*{SUFFIX}"))
+    if not files:
+        raise UsageError(
+            f"there are no kept sets (*{SUFFIX}) in {folder}; experiments/sets/tables.py makes them of finished runs"
+        )
+    return [TypeAdapter(KeptSets).validate_json(lzma.open(file).read()) for file in files]

@@ -1,0 +1,115 @@
+"""Makes the files that `behavesim study sets` reads, from finished runs on one task.
+
+python experiments/sets/tables.py FRESH.py runs/sets/TASK-*/
+
+FRESH.py is a task whose held-out instances are fresh ones: experiments/sets/*_fresh.py, for ASP and CPP those of
+experiments/portfolio. A task without a file of its own is given by its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from behavesim.analysis.run import Run
+from behavesim.base.config import Settings
+from behavesim.engine.judging import sandbox
+from behavesim.sandbox.judge import verdict_on
+from behavesim.state.protocols import Solved
+from behavesim.studies.portfolios.kept import name_of, rounded
+from behavesim.studies.sets.kept import SUFFIX, TOP, KeptSets, SetRun, Tried, sets_of, write_kept
+from behavesim.studies.sets.study import OURS
+from behavesim.task import SPLITS, Split, Task, TaskReference, instances_begun
+from behavesim.task.verdict import Failure
+
+FOLDER = Path(__file__).parent
+UNSEEN = ("held-out", "shifted")
+"""The splits on which sets are tried, where a task has them; no search saw either."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a program found on instances: its scores, and those after the task's local search, if it has one."""
+
+    scores: list[float]
+    improved: list[float]
+
+
+async def make(place: str, folders: Sequence[Path]) -> None:
+    """Write the sets of the runs and the scores of their programs on unseen instances into FOLDER."""
+    loaded = [Run.load(folder) for folder in folders]
+    task = TaskReference(place).load()
+    runs, sources = list[SetRun](), dict[str, str]()
+    for run in loaded:
+        chosen = sets_of(run)
+        sources |= {name_of(source): source for each in chosen.values() for source in each}
+        keys = {way: tuple(map(name_of, each)) for way, each in chosen.items()}
+        runs.append(SetRun(run.settings.label or run.settings.method, run.settings.seed, keys))
+    settings = loaded[0].settings.model_copy(update={"task": place, "workers": 1})
+    splits = {}
+    for split in UNSEEN:
+        if split in SPLITS and len(task.instances(cast(Split, split))):
+            splits[split] = await _tried(settings, task, cast(Split, split), sources, runs)
+    name = Path(loaded[0].settings.task).stem
+    ordered = tuple(sorted(runs, key=lambda run: (run.label, run.seed)))
+    write_kept(FOLDER / f"{name}{SUFFIX}", KeptSets(name, task.objective.direction, ordered, splits))
+
+
+async def _tried(
+    settings: Settings, task: Task, split: Split, sources: Mapping[str, str], runs: Sequence[SetRun]
+) -> Tried:
+    """Return the scores of all programs on a split, and of those of our own sets from other starts and improved."""
+    once = await _run(settings, task, split, sources, 1)
+    (template,) = (await _run(settings, task, split, {"": task.template}, 1)).values()
+    assert template is not None, "a task's template works"
+    sets = [run.sets[OURS[1]] for run in runs if run.label == OURS[0]]
+    firsts = {key for each in sets for key in each[: TOP // 2]}  # the half of a set that may be begun twice
+    begun: dict[str, Found | None] = {}
+    if type(task).starts is not Task.starts:
+        begun = await _run(settings, task, split, {key: sources[key] for key in sorted(firsts)}, TOP)
+    improved = {key: once[key] for each in sets for key in each}
+    return Tried(
+        template.scores,
+        {key: None if each is None else each.scores for key, each in once.items()},
+        {key: _by_start(each.scores) for key, each in begun.items() if each is not None},
+        {key: each.improved for key, each in improved.items() if each is not None and each.improved},
+        {key: _by_start(each.improved) for key, each in begun.items() if each is not None and each.improved},
+    )
+
+
+async def _run(
+    settings: Settings, task: Task, split: Split, sources: Mapping[str, str], starts: int
+) -> dict[str, Found | None]:
+    """Return what each program finds, None if it fails; instances are begun `starts` times each."""
+    instances = instances_begun(task, split, starts)
+    found: dict[str, Found | None] = {}
+    async with sandbox(settings, task, split, starts=starts) as pool:
+        for key, source in sources.items():
+            solved = await pool.evaluate(source)
+            found[key] = _scored(task, instances, solved) if isinstance(solved, Solved) else None
+            sys.stderr.write(f"\r{split}, {starts} starts: {len(found)} of {len(sources)} programs ")
+    return found
+
+
+def _scored(task: Task, instances: Sequence[Any], solved: Solved) -> Found | None:
+    plain = verdict_on(task, instances, solved)
+    if isinstance(plain, Failure):
+        return None
+    better = [task.improve(*each) for each in zip(instances, solved.solutions, strict=True)]
+    if any(each is None for each in better):
+        return Found(rounded(plain.scores), [])
+    improved = verdict_on(task, instances, Solved(tuple(each for each in better if each is not None), 0.0))
+    return None if isinstance(improved, Failure) else Found(rounded(plain.scores), rounded(improved.scores))
+
+
+def _by_start(scores: Sequence[float]) -> list[list[float]]:
+    """Return scores, which come instance by instance, in a list for each of the TOP starts."""
+    return [list(scores[start::TOP]) for start in range(TOP)]
+
+
+if __name__ == "__main__":
+    asyncio.run(make(sys.argv[1], [Path(name) for name in sys.argv[2:]]))
