@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,6 +18,14 @@ from .options import RUNS, AsJson, Assignments, RunsDir
 from .own_evaluator import write_around
 from .own_file import write_example
 
+Kind = Literal["constructive", "priority", "improvement", "black-box", "packing", "evaluator"]
+"""What a program does in a task, as in `TaskKind`."""
+EXAMPLES: dict[Kind, str] = {
+    **{"constructive": "constructive", "priority": "task", "improvement": "improvement"},
+    **{"black-box": "black_box", "packing": "packing", "evaluator": "judged"},
+}
+"""Names of the examples that `task init --like` begins from."""
+
 task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help=True, **PLAIN)
 
 
@@ -29,6 +37,9 @@ def init(
     ] = None,
     program: ProgramOption = None,
     minimise: MinimiseOption = False,
+    like: Annotated[
+        Kind, typer.Option("--like", help="What a program does in it; each kind is a file that works as written.")
+    ] = "priority",
 ) -> None:
     """Write a commented task file to start from.
 
@@ -36,7 +47,7 @@ def init(
     runs, so its scores are trusted.
     """
     if evaluator is None:
-        write_example("task", name)
+        write_example("task", name, EXAMPLES[like])
     else:
         write_around(name, evaluator, program, minimise)
 

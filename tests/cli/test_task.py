@@ -11,7 +11,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.sandbox import Pool, pool
-from behavesim.task import calls
+from behavesim.task import TaskReference, calls
 from tests.cli.command import Command
 
 
@@ -29,6 +29,15 @@ def test_the_file_to_start_from_is_in_order_and_can_be_searched(behavesim: Comma
     assert "trusted scoring" in ended.out
     run = behavesim("run", "mine.py", "--budget", 8, "--json").document
     assert run["asked"] == 8
+
+
+@pytest.mark.parametrize("kind", ["constructive", "improvement", "black-box", "packing", "evaluator"])
+def test_every_kind_of_task_to_start_from_is_in_order_as_written(behavesim: Command, kind: str) -> None:
+    assert behavesim("task", "init", "mine", "--like", kind).code == 0
+    ended = behavesim("task", "check", "mine.py")
+    assert ended.code == 0
+    assert {line.split()[0] for line in ended.out.splitlines()} == {"ok"}
+    assert TaskReference("mine.py").load().kind == kind
 
 
 @pytest.mark.parametrize(("name", "class_name"), [("jobshop", "Jobshop"), ("job_shop", "JobShop"), ("none", "none")])
