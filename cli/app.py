@@ -39,6 +39,13 @@ class Commands(TyperGroup):
             raise _usage_error(error) from None
         sys.exit(code if isinstance(code, int) else 0)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments; `--held-out shifted` becomes one option, since `--held-out` alone stands before anything."""
+        for place in range(len(args) - 1, 0, -1):
+            if args[place - 1 : place + 1] == ["--held-out", "shifted"]:
+                args[place - 1 : place + 1] = ["--shifted"]
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: object) -> list[str]:
         """Return the names of all commands, in the order of `COMMANDS`, for Click."""
         return list(COMMANDS)

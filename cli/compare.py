@@ -11,6 +11,7 @@ import typer
 
 from behavesim.analysis.similarities import ProgramSimilarities, similarities, similarities_of_source
 from behavesim.application.evaluation import Evaluation, evaluate, read_program
+from behavesim.application.held_out import absence
 from behavesim.application.launch import task_settings
 from behavesim.base.errors import DistanceError, UsageError
 from behavesim.code_similarity.named import NAMES
@@ -18,11 +19,11 @@ from behavesim.reports.heatmap import check_figure, heatmap
 from behavesim.reports.terminal import show
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.settings import Measure
-from behavesim.task import Split, Task
+from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import AlgorithmRun
 
-from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, Programs, TaskName
+from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, Programs, Shifted, TaskName, split_of
 from .output import REJECTED, busy, print_json, tell
 
 ALIGNMENTS = "dtw, erp, mean or cosine"
@@ -46,6 +47,7 @@ def compare(
     skip: Annotated[int, typer.Option(help="Number of states to skip between two that are kept.")] = 0,
     raw: Annotated[bool, typer.Option("--raw", help="Do not bound each similarity to 0…1.")] = False,
     held_out: HeldOut = False,
+    shifted: Shifted = False,
     figure: Annotated[
         Path | None, typer.Option(metavar="F.png|svg|pdf", help="Also draw a heat map into this file.")
     ] = None,
@@ -64,7 +66,9 @@ def compare(
         _report(similarities_of_source(programs, metric), f"{loaded.name}: {metric}", figure, as_json)
         return
     measure = BehaveSim(_normaliser(normaliser, loaded), _measure(metric), truncate, skip, clip=not raw)
-    split: Split = "held-out" if held_out else "search"
+    split = split_of(held_out, shifted)
+    if said := absence(loaded, split, task):
+        raise UsageError(said)
     busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances")
     results = asyncio.run(evaluate(settings, loaded, programs, split))
     behaviours = _behaviours(results)

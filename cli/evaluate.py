@@ -17,7 +17,7 @@ from behavesim.sandbox import Limits
 from behavesim.task import Split, Task
 from behavesim.task.verdict import Failure
 
-from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, Programs, TaskName, Workers
+from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, Programs, Shifted, TaskName, Workers, split_of
 from .output import REJECTED, busy, print_json, tell
 
 
@@ -25,6 +25,7 @@ def evaluate(
     task: TaskName,
     files: Programs,
     held_out: HeldOut = False,
+    shifted: Shifted = False,
     workers: Workers = None,
     allow_weak_isolation: AllowWeakIsolation = None,
     assignments: Assignments = None,
@@ -41,7 +42,7 @@ def evaluate(
     given = {"allow_weak_isolation": allow_weak_isolation, "workers": workers}
     settings, loaded = task_settings(task, given, assignments)
     programs = [(str(file), evaluation.read_program(file, loaded)) for file in files]
-    split: Split = "held-out" if held_out else "search"
+    split = split_of(held_out, shifted)
     if said := absence(loaded, split, task):
         tell(said)
         if as_json:

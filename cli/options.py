@@ -17,6 +17,7 @@ from .output import busy, tell
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run
+    from behavesim.task import Split
 
 RUNS = Path("runs")
 """The default of `--runs-dir`."""
@@ -132,7 +133,17 @@ Assignments = Annotated[
 Models = Annotated[
     list[str] | None, typer.Option("--model", help="A model, or NAME:WEIGHT (its share of requests); repeatable.")
 ]
-HeldOut = Annotated[bool, typer.Option("--held-out", help="Use the held-out instances.")]
+HeldOut = Annotated[
+    bool, typer.Option("--held-out", help="Use the held-out instances; `--held-out shifted` uses the shifted ones.")
+]
+Shifted = Annotated[bool, typer.Option("--shifted", hidden=True, help="What `--held-out shifted` is read as.")]
+
+
+def split_of(held_out: bool, shifted: bool) -> Split:
+    """Return the split whose instances a command uses."""
+    return "shifted" if shifted else "held-out" if held_out else "search"
+
+
 AllowWeakIsolation = Annotated[
     bool | None, typer.Option("--allow-weak-isolation", help="Run even if the sandbox isolates weakly.")
 ]

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from behavesim.analysis.comparison import RunComparison, comparison
+from behavesim.analysis.held_out_scores import Unseen
 from behavesim.analysis.metric import Metric
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.own_metrics import known_metrics
@@ -29,7 +30,7 @@ from behavesim.reports.run_screen import RUN_SECTIONS
 from behavesim.reports.sections import Section, named_sections, show_sections
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AsJson, Runs, RunsDir, Workers, folders_of
+from .options import RUNS, AsJson, Runs, RunsDir, Shifted, Workers, folders_of
 from .output import busy, print_json, tell
 
 MARKUP = {"latex": latex, "markdown": markdown}
@@ -57,7 +58,12 @@ Only = Annotated[
 ]
 
 TryHeldOut = Annotated[
-    bool, typer.Option("--held-out", help="Try the ten best and the recommended program on held-out instances.")
+    bool,
+    typer.Option(
+        "--held-out",
+        help="Try the ten best and the recommended program on held-out instances; `--held-out shifted` also on shifted "
+        "ones, of another distribution.",
+    ),
 ]
 Unfinished = Annotated[
     bool, typer.Option("--unfinished", help="Also test differences on runs that ended before their budget.")
@@ -74,6 +80,7 @@ def report(
     html: Html = None,
     figures: Figures = None,
     held_out: TryHeldOut = False,
+    shifted: Shifted = False,
     metric: Metrics = None,
     unfinished: Unfinished = False,
     as_latex: AsLatex = False,
@@ -90,7 +97,8 @@ def report(
     names = [name.strip() for name in (only or "").split(",") if name.strip()]
     metrics = known_metrics(metric or ())
     loaded = _loaded(folders_of(runs_dir, runs))
-    reports = asyncio.run(reports_of(loaded, tell, held_out, workers))
+    unseen: list[Unseen] = ["held-out", "shifted"] if shifted else ["held-out"] if held_out else []
+    reports = asyncio.run(reports_of(loaded, tell, unseen, workers))
     compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
     for note in (*(f"{each.summary.run}: {note}" for each in reports for note in each.notes), *remarks(compared)):
         tell(note)

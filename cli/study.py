@@ -9,7 +9,7 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from behavesim.analysis.table import Table
-from behavesim.application.held_out import held_out_scores
+from behavesim.application.held_out import generalisation_of, held_out_scores
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import NAMES
 from behavesim.reports.terminal import counted, show
@@ -97,6 +97,14 @@ def study_prediction(runs: Runs, runs_dir: RunsDir = RUNS, as_json: AsJson = Fal
     busy("trying the best programs of each run on held-out instances, and comparing them by every metric")
     unseen = asyncio.run(held_out_scores(loaded, list(map(prediction.chosen, loaded))))
     _show(prediction.study(loaded, unseen), as_json)
+
+
+@study.command("generalisation")
+def study_generalisation(runs: Runs, runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
+    """Gaps on search, held-out and shifted instances: best and recommended program, and a portfolio of five."""
+    loaded = [read_run(runs_dir, run) for run in runs]
+    busy("trying the best, the recommended and five different programs of each run on held-out and shifted instances")
+    _show(asyncio.run(generalisation_of(loaded)), as_json)
 
 
 @study.command("portfolio")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -12,8 +12,12 @@ from behavesim.task import Task, TaskKind, TaskReference, installed_tasks
 from .options import AsJson
 from .output import hanging, print_json
 
+Timed = Annotated[
+    bool, typer.Option("--sizes", help="Run every template on the search's instances, and show its seconds in a table.")
+]
 
-def tasks(as_json: AsJson = False) -> None:
+
+def tasks(sizes: Timed = False, as_json: AsJson = False) -> None:
     """List the installed tasks by kind: what is designed, on which instances, and the best score known with its source.
 
     The kind says what a program does. Constructive: it chooses each next step. Priority: it ranks the choices.
@@ -21,6 +25,13 @@ def tasks(as_json: AsJson = False) -> None:
     solution. Evaluator: code of yours runs it.
     """
     rows = [(name, TaskReference(name).load()) for name in installed_tasks()]
+    if sizes:
+        from .sizes import show_sizes  # imported late: the plain list needs no sandbox
+
+        show_sizes(
+            [full for name, task in rows for full in (name, *(f"{name}:{size}" for size in task.sizes))], as_json
+        )
+        return
     if as_json:
         print_json([_as_json(name, task) for name, task in rows])
         return
@@ -41,6 +52,10 @@ def _in_words(task: Task) -> str:
         said.append(f"Best known: {known:.6g}{source and f' ({source})'}.")
     if task.used_by:
         said.append(f"Used by {task.used_by}.")
+    if task.shifted:
+        said.append(f"Shifted instances: {task.shifted}.")
+    if task.sizes:
+        said.append(f"Also {', '.join(f'{task.name}:{size}' for size in task.sizes)}.")
     if task.online:
         said.append("Online: a portfolio of programs does not apply.")
     return " ".join(said)
@@ -54,6 +69,8 @@ def _as_json(name: str, task: Task) -> dict[str, Any]:
         "best_known": task.objective.best_known,
         "source": task.objective.source,
         "size": task.search_size,
+        "sizes": task.sizes,
+        "shifted": task.shifted,
         "used_by": task.used_by,
         "online": task.online,
         "budget": task.budget,

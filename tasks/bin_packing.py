@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import lzma
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,8 +65,12 @@ SIZES: dict[Split, tuple[int, ...]] = {
     "validation": (1000, 1000, 5000, 5000),
     "held-out": (500, 1000, 2000, 5000, 10_000),
 }
-"""Number of items of each instance, by split."""
-SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
+"""Number of items of each instance drawn from the Weibull distribution, by split."""
+SHIFTED = ((1000, 14, 66), (5000, 14, 66), (1000, 1, 50), (5000, 1, 50), (5000, 10, 40))
+"""Number of items, smallest and largest size of each shifted instance, whose sizes are uniform."""
+PUBLISHED = Path(__file__).with_name("weibull5k.xz")
+"""FunSearch's five instances "Weibull 5k" (DeepMind, CC BY 4.0), a byte for each of their 5000 items."""
+SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026, "shifted": 2027}
 """Seed of numpy's legacy generator, which draws the items of a split: its numbers never change."""
 
 
@@ -90,6 +97,8 @@ class OnlineBinPacking(Task):
 
     kind = "priority"
     search_size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} items"
+    shifted = "sizes uniform in 14…66, 1…50 and 10…40"
+    sizes: tuple[str, ...] = ("weibull5k",)
     used_by = "FunSearch, EoH, ReEvo, LLM4AD: other instances of this distribution"
     template = TEMPLATE
     rules = f"""\
@@ -106,7 +115,10 @@ class OnlineBinPacking(Task):
     online = True
 
     def instances(self, split: Split) -> Sequence[Items]:
-        """Return the instances of a split; sizes are Weibull distributed (shape 3, scale 45), rounded into 1…100."""
+        """Return the instances of a split; sizes are Weibull distributed (shape 3, scale 45), rounded into 1…100.
+
+        Those of the shifted split are uniform.
+        """
         return _instances(split)
 
     def in_words(self, instance: Items, decision: int) -> str:
@@ -151,14 +163,38 @@ class OnlineBinPacking(Task):
         return Trajectory.prefixes(_checked(instance, solution)[:COMPARED])
 
 
+class PublishedBinPacking(OnlineBinPacking):
+    """The same task, whose held-out instances are FunSearch's five "Weibull 5k"."""
+
+    description = cleandoc(OnlineBinPacking.__doc__ or "")
+    used_by = "FunSearch: the same held-out instances, searched on others of the distribution"
+    sizes = ()
+
+    def instances(self, split: Split) -> Sequence[Items]:
+        """Return the usual instances of a split, but for held-out FunSearch's five."""
+        return _published() if split == "held-out" else _instances(split)
+
+
 @cache
 def _instances(split: Split) -> tuple[Items, ...]:
     random = np.random.RandomState(SEEDS[split])
+    if split == "shifted":
+        return tuple(Items(_kept(random.randint(least, most + 1, count))) for count, least, most in SHIFTED)
     return tuple(Items(_weibull_sizes(random, count)) for count in SIZES[split])
 
 
+@cache
+def _published() -> tuple[Items, ...]:
+    sizes = np.frombuffer(lzma.decompress(PUBLISHED.read_bytes()), np.uint8).reshape(-1, 5000)
+    return tuple(Items(_kept(each)) for each in sizes)
+
+
 def _weibull_sizes(random: np.random.RandomState, count: int) -> NDArray[np.int64]:
-    sizes = np.clip(np.rint(45 * random.weibull(3, count)), 1, CAPACITY).astype(np.int64)
+    return _kept(np.clip(np.rint(45 * random.weibull(3, count)), 1, CAPACITY))
+
+
+def _kept(drawn: NDArray[Any]) -> NDArray[np.int64]:
+    sizes = drawn.astype(np.int64)
     sizes.setflags(write=False)  # instances are cached and shared
     return sizes
 
@@ -177,3 +213,4 @@ def _checked(instance: Items, solution: Solution) -> NDArray[np.int64]:
 
 
 task = OnlineBinPacking()
+weibull5k = PublishedBinPacking()

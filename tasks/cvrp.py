@@ -68,16 +68,18 @@ SIZES: dict[Split, tuple[int, ...]] = {
     "search": (50,) * 5,
     "validation": (30, 30, 50, 50),
     "held-out": (30,) * 2 + (50,) * 2 + (100,) * 3,
+    "shifted": (50,) * 3 + (100,) * 2,
 }
 """Number of customers of each instance, by split."""
 CAPACITIES = {30: 35, 50: 40, 100: 50}
 """Capacity of a vehicle, by the number of customers; demands are 1 to 9."""
-SEEDS: dict[Split, int] = {"search": 5024, "validation": 5025, "held-out": 5026}
+SEEDS: dict[Split, int] = {"search": 5024, "validation": 5025, "held-out": 5026, "shifted": 5027}
 """Seed of numpy's legacy generator, which draws the customers of a split: its numbers never change."""
 BEST: dict[Split, tuple[float, ...]] = {
     "search": (10.663235, 9.184652, 13.569320, 9.721661, 10.108990),
     "validation": (7.468346, 6.838141, 10.844177, 9.026552),
     "held-out": (7.355152, 8.024628, 9.883184, 11.182084, 13.300451, 14.035348, 15.182789),
+    "shifted": (13.244063, 11.348876, 11.658254, 15.712956, 17.053386),
 }
 """Total length of the shortest routes known on each instance, in order."""
 FOUND = "found by PyVRP 0.14 in 3000 iterations, not proved"
@@ -111,6 +113,7 @@ class CapacitatedRouting(Task):
     kind = "constructive"
     search_size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} customers"
     used_by = "LLM4AD, ReEvo: other instances"
+    shifted = "customers in clusters of about 25, the depot in a corner"
     template = TEMPLATE
     rules = f"""\
 - There are {len(SIZES["search"])} instances of {SIZES["search"][0]} customers and a depot, drawn uniformly from the
@@ -127,7 +130,7 @@ class CapacitatedRouting(Task):
     def instances(self, split: Split) -> Sequence[Customers]:
         """Return the instances of a split: places uniform in the unit square, demands from 1 to 9."""
         random = np.random.RandomState(SEEDS[split])
-        return [_drawn(random, size) for size in SIZES[split]]
+        return [_drawn(random, size, split == "shifted") for size in SIZES[split]]
 
     def in_words(self, instance: Customers, decision: int) -> str:
         """Return the chosen node as a phrase such as "customer 7"."""
@@ -174,8 +177,8 @@ class CapacitatedRouting(Task):
         return Trajectory.prefixes(checked(solution, instance.demands, instance.capacity))
 
 
-def _drawn(random: np.random.RandomState, size: int) -> Customers:
-    places, demands, distances = drawn(random, size)
+def _drawn(random: np.random.RandomState, size: int, in_clusters: bool = False) -> Customers:
+    places, demands, distances = drawn(random, size, in_clusters)
     return Customers(distances, demands, CAPACITIES[size], tuple((x, y) for x, y in places.tolist()))
 
 

@@ -58,6 +58,8 @@ SEEDS: dict[Split, tuple[tuple[int, int, int], ...]] = {
     ),
 }
 """Jobs and Taillard's seeds of times and of machines, by split; there are 15 machines."""
+SHIFTED = 5
+"""Number of shifted instances, of 10 jobs on 6 machines with times from 1 to 200."""
 FT06 = (
     (
         (1, 3, 6, 7, 3, 6),
@@ -81,10 +83,13 @@ OPTIMA: dict[Split, tuple[int, ...]] = {
     "search": (1231, 1244, 1357),
     "validation": (1218, 1175, 1367),
     "held-out": (1224, 1238, 1227, 1342, 1345, 1339, 55),
+    "shifted": (1491, 1452, 1514, 1659, 1625),
 }
-"""Shortest makespan of each instance: ta01, ta02, ta11; ta03, ta04, ta12; ta05 to ta07, ta13 to ta15, ft06."""
+"""Shortest makespan of each instance: ta01, ta02, ta11; ta03, ta04, ta12; ta05 to ta07, ta13 to ta15, ft06; shifted."""
 PROVED = "optimal, as published with Taillard's instances"
 """How OPTIMA are known."""
+SOLVED = "optimal, by CP-SAT of OR-tools"
+"""How those of the shifted split are known."""
 UNIT = "makespan"
 """What scores are numbers of."""
 
@@ -145,6 +150,7 @@ class JobShop(Task):
 
     kind = "priority"
     search_size = "3 instances of 15 and 20 jobs on 15 machines"
+    shifted = "two sets of machines, one before the other, times up to 200"
     used_by = "Taillard (1993), and LLM4AD with other instances"
     template = TEMPLATE
     rules = """\
@@ -161,6 +167,8 @@ class JobShop(Task):
 
     def instances(self, split: Split) -> Sequence[Shop]:
         """Return the instances of a split: Taillard's of 15 machines; the held-out split also has ft06."""
+        if split == "shifted":
+            return two_sets(np.random.RandomState(6027))
         drawn = [Shop(times(first, jobs, 15), orders(second, jobs, 15)) for jobs, first, second in SEEDS[split]]
         return [*drawn, Shop(*map(np.array, FT06))] if split == "held-out" else drawn
 
@@ -170,7 +178,7 @@ class JobShop(Task):
 
     def objective_on(self, split: Split) -> Objective:
         """Return the objective of a split; its best known score is the mean of OPTIMA."""
-        return objective_of("minimise", OPTIMA[split], PROVED, UNIT)
+        return objective_of("minimise", OPTIMA[split], SOLVED if split == "shifted" else PROVED, UNIT)
 
     def solve(self, function: Callable[..., Any], instance: Shop) -> Solution:
         """Return the job of each step in the order of decisions, (jobs * steps,) int64.
@@ -200,6 +208,12 @@ class JobShop(Task):
     def trajectory(self, instance: Shop, solution: Solution) -> Trajectory:
         """Return the growing schedule: state i is the jobs of the first i + 1 steps; raises as `score` does."""
         return Trajectory.prefixes(_checked(instance, solution))
+
+
+def two_sets(random: np.random.RandomState) -> list[Shop]:
+    """Return shops whose jobs visit machines 0 to 2 in any order, then 3 to 5, as in Demirkol's instances (1998)."""
+    routes = [[[*random.permutation(3), *(3 + random.permutation(3))] for _ in range(10)] for _ in range(SHIFTED)]
+    return [Shop(random.randint(1, 201, (10, 6)).astype(np.int64), np.array(each, np.int64)) for each in routes]
 
 
 def _checked(instance: Shop, solution: Solution) -> NDArray[np.int64]:

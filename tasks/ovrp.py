@@ -25,6 +25,7 @@ class OpenRouting(CapacitatedRouting):
     """
 
     used_by = "LLM4AD: other instances"
+    shifted = ""
     rules = CapacitatedRouting.rules + "\n- A route costs nothing from its last customer back to the depot."
     returns = False
     objective = objective_of("minimise", BEST["search"], FOUND, UNIT)

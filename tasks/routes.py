@@ -7,12 +7,20 @@ from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Solution, as_integers
 
+from .places import DIGITS, clustered, uniform
+
 
 def drawn(
-    random: np.random.RandomState, size: int
+    random: np.random.RandomState, size: int, in_clusters: bool = False
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return places of a depot and `size` customers in the unit square, demands from 1 to 9, and all distances."""
-    places = random.rand(size + 1, 2)
+    """Return places of a depot and `size` customers in the unit square, demands from 1 to 9, and all distances.
+
+    Without clusters all places are uniform; with them the depot is in the corner (0, 0).
+    """
+    if in_clusters:
+        places = np.vstack([np.zeros(2), np.round(clustered(random, size), DIGITS)])
+    else:
+        places = uniform(random, size + 1)
     demands = np.append(0, random.randint(1, 10, size=size)).astype(np.int64)
     return places, demands, np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=-1))
 

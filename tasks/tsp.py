@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import cleandoc
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, as_permutation
 from behavesim.trajectory import Trajectory
+
+from .known import objective_of
+from .places import DIGITS, clustered, filling, uniform
 
 TEMPLATE = '''\
 import numpy as np
@@ -93,16 +97,37 @@ SIZES: dict[Split, tuple[int, ...]] = {
     "search": (50,) * 5,
     "validation": (20, 20, 50, 50, 100, 100),
     "held-out": (20,) * 3 + (50,) * 3 + (100,) * 3 + (200,) * 3,
+    "shifted": (50,) * 3 + (100,) * 3,
 }
 """Number of cities of each randomly drawn instance, by split; the held-out split also has the two of TSPLIB."""
-OPTIMA: dict[Split, float] = {"search": 5.623624, "validation": 5.730953, "held-out": 6.820688}
+OPTIMA: dict[Split, float] = {"search": 5.623624, "validation": 5.730953, "held-out": 6.820688, "shifted": 4.234803}
 """Mean length of the shortest tours of a split's instances, proved optimal by branch and cut."""
 SMALLEST_GAIN = 1e-9
 """Smallest gain in length for which 2-opt exchanges two edges: less is rounding."""
 PROVED = "optimal, by branch and cut"
 """How OPTIMA are known."""
-SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
+SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026, "shifted": 2027}
 """Seed of numpy's legacy generator, which draws the cities of a split: its numbers never change."""
+LARGE: dict[Split, tuple[int, ...]] = {"search": (200, 200), "validation": (150, 200), "held-out": (200, 300)}
+"""Sizes of the maps of `tsp:large`, by split; of each there are two, one uniform and one with clusters."""
+LARGE_SEEDS: dict[Split, int] = {"search": 2124, "validation": 2125, "held-out": 2126}
+"""As SEEDS, for `tsp:large`."""
+LARGE_BEST: dict[Split, tuple[float, ...]] = {
+    "search": (10.669984, 6.719799, 10.92278, 7.873891),
+    "validation": (9.442521, 6.077348, 10.926122, 5.496917),
+    "held-out": (10.637483, 7.445514, 13.284282, 7.734358),
+}
+"""Lengths of the shortest tours known for `tsp:large`, in order."""
+FOUND = "found by LKH 3, not proved"
+"""How LARGE_BEST are known."""
+RULES = """\
+  distances, and neither the places of the cities nor the tour so far.
+- `distance_matrix` is symmetric with zeros on its diagonal, and the same array in all calls for a tour; city numbers
+  are its indices.
+- The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
+"""End of the rules, for any number of cities."""
+UNIT = "mean tour length"
+"""What scores are numbers of."""
 
 
 @dataclass(frozen=True)
@@ -135,24 +160,23 @@ class TravellingSalesman(Task):
 
     kind = "constructive"
     search_size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} cities"
+    shifted = "cities in clusters of about 25"
+    sizes: tuple[str, ...] = ("large",)
     used_by = "BehaveSim (the paper), LLM4AD, EoH, ReEvo, MCTS-AHD: other instances"
     template = TEMPLATE
     rules = f"""\
 - There are {len(SIZES["search"])} instances of {SIZES["search"][0]} cities each, drawn uniformly from the unit square.
 - The function is called {SIZES["search"][0] - 2} times for a tour: for each city but the first and the last. It is told
-  distances, and neither the places of the cities nor the tour so far.
-- `distance_matrix` is symmetric with zeros on its diagonal, and the same array in all calls for a tour; city numbers
-  are its indices.
-- The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
+{RULES}"""
     grammar = GRAMMAR
-    objective = Objective("minimise", OPTIMA["search"], PROVED, unit="mean tour length")
+    objective = Objective("minimise", OPTIMA["search"], PROVED, UNIT)
     normaliser: float = 50
     score_scale = 1.0
 
     def instances(self, split: Split) -> Sequence[Cities]:
         """Return the instances of a split: cities drawn uniformly from the unit square, 5 times 50 for the search.
 
-        The held-out split also has the two of TSPLIB.
+        The held-out split also has the two of TSPLIB. The shifted one has cities in clusters.
         """
         return _instances(split)
 
@@ -222,9 +246,22 @@ class TravellingSalesman(Task):
 @cache
 def _instances(split: Split) -> tuple[Cities, ...]:
     random = np.random.RandomState(SEEDS[split])
-    uniform = [Cities.at(f"uniform-{size}", random.rand(size, 2)) for size in SIZES[split]]
+    if split == "shifted":
+        return tuple(Cities.at(f"clustered-{size}", np.round(clustered(random, size), DIGITS)) for size in SIZES[split])
+    drawn = [Cities.at(f"uniform-{size}", uniform(random, size)) for size in SIZES[split]]
     published = [_published(name) for name in TSPLIB] if split == "held-out" else []
-    return (*uniform, *published)
+    return (*drawn, *published)
+
+
+@cache
+def maps(seed: int, sizes: tuple[int, ...]) -> tuple[Cities, ...]:
+    """Return two maps of each size, one of uniform cities and one with clusters, their coordinates rounded."""
+    random = np.random.RandomState(seed)
+    return tuple(
+        Cities.at(f"{kind.__name__}-{size}", np.round(kind(random, size), DIGITS))
+        for size in sizes
+        for kind in (uniform, clustered)
+    )
 
 
 def _begun(cities: Cities, start: int) -> Cities:
@@ -238,9 +275,7 @@ def _begun(cities: Cities, start: int) -> Cities:
 
 def _published(name: str) -> Cities:
     """Return an instance of TSPLIB by name, moved and scaled so that its longer side is 1."""
-    coordinates = np.array([city.split(",") for city in TSPLIB[name].split()], dtype=np.float64)
-    corner = coordinates.min(axis=0)
-    return Cities.at(name, (coordinates - corner) / (coordinates.max(axis=0) - corner).max())
+    return Cities.at(name, filling(np.array([city.split(",") for city in TSPLIB[name].split()], dtype=np.float64)))
 
 
 def _checked(instance: Cities, solution: Solution) -> NDArray[np.int64]:
@@ -252,4 +287,29 @@ def _checked(instance: Cities, solution: Solution) -> NDArray[np.int64]:
     return tour
 
 
+class LargeTravellingSalesman(TravellingSalesman):
+    """The same task with maps of 200 cities, half of them with clusters."""
+
+    description = cleandoc(TravellingSalesman.__doc__ or "")
+    search_size = "4 maps of 200 cities, two of them with clusters"
+    used_by = ""
+    shifted = ""
+    sizes = ()
+    rules = f"""\
+- There are 4 instances of 200 cities each: two drawn uniformly from the unit square, two with cities in clusters.
+- The function is called 198 times for a tour: for each city but the first and the last. It is told
+{RULES}"""
+    normaliser = 200
+    objective = objective_of("minimise", LARGE_BEST["search"], FOUND, UNIT)
+
+    def instances(self, split: Split) -> Sequence[Cities]:
+        """Return a uniform and a clustered map of each size of the split, in the unit square."""
+        return maps(LARGE_SEEDS[split], LARGE[split])
+
+    def objective_on(self, split: Split) -> Objective:
+        """Return the objective of a split; its best known score is the mean of LARGE_BEST."""
+        return objective_of("minimise", LARGE_BEST[split], FOUND, UNIT)
+
+
 task = TravellingSalesman()
+large = LargeTravellingSalesman()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cache
 
-import numpy as np
-from numpy.typing import NDArray
-
 from behavesim.task import Objective, Split
 
-from .tsp import GRAMMAR, Cities, TravellingSalesman
+from .known import objective_of
+from .places import A_CLUSTER
+from .tsp import FOUND, GRAMMAR, UNIT, Cities, TravellingSalesman, maps
 
 SIZES: dict[Split, tuple[int, ...]] = {
     "search": (200, 300, 500),
@@ -21,12 +19,6 @@ SIZES: dict[Split, tuple[int, ...]] = {
 """Numbers of cities, by split; of each there are two maps, first one with uniform cities, then one with clusters."""
 SEEDS: dict[Split, int] = {"search": 3024, "validation": 3025, "held-out": 3026}
 """Seed of numpy's legacy generator, which draws the cities of a split; they differ from the seeds of `tsp`."""
-CITIES_A_CLUSTER = 25
-"""Mean number of cities in a cluster."""
-SPREAD = 0.05
-"""Standard deviation of a cluster's cities around its centre, in each direction, before the map is scaled."""
-DIGITS = 6
-"""Decimals of the coordinates; rounding makes a map the same on every machine."""
 SECONDS_A_TOUR = 2.0
 """CPU seconds per tour: a program's limit is this times the number of search tours, for all of them together."""
 SECONDS_TO_COMPILE = 8.0
@@ -39,8 +31,6 @@ BEST: dict[Split, tuple[float, ...]] = {
     "held-out": (10.722355, 6.449832, 13.180281, 8.214507, 14.871385, 9.259908, 16.681526, 11.065864),
 }
 """Lengths of the shortest known tours of each split's instances, in order: by the heuristic LKH 3, not proved best."""
-FOUND = "found by LKH 3, not proved"
-"""How BEST are known."""
 
 
 class HardTravellingSalesman(TravellingSalesman):
@@ -54,10 +44,12 @@ class HardTravellingSalesman(TravellingSalesman):
 
     search_size = f"{2 * len(SIZES['search'])} instances of {SIZES['search'][0]} to {SIZES['search'][-1]} cities"
     used_by = ""
+    shifted = ""
+    sizes = ()
     rules = f"""\
 - There are {2 * len(SIZES["search"])} instances: of {", ".join(map(str, SIZES["search"]))} cities two each, first one
   whose cities are drawn uniformly from the unit square, then one whose cities lie in clusters of about
-  {CITIES_A_CLUSTER}.
+  {A_CLUSTER}.
 - The function is called for each city but the first and the last of a tour, {CALLS} times in all; at the first call
   of a tour both `current_node` and `destination_node` are 0. It is told distances, and neither the places of the
   cities nor the tour so far. What follows from `distance_matrix` alone is the same in every call of a tour.
@@ -68,7 +60,7 @@ class HardTravellingSalesman(TravellingSalesman):
     first_call_s = SECONDS_TO_COMPILE
     stateless = True
 
-    objective = Objective("minimise", math.fsum(BEST["search"]) / len(BEST["search"]), FOUND)
+    objective = objective_of("minimise", BEST["search"], FOUND, UNIT)
 
     def instances(self, split: Split) -> Sequence[Cities]:
         """Return a uniform and a clustered map of each size of the split, in the unit square."""
@@ -76,30 +68,12 @@ class HardTravellingSalesman(TravellingSalesman):
 
     def objective_on(self, split: Split) -> Objective:
         """Return the objective of a split; its best known score is the mean of BEST."""
-        return Objective("minimise", math.fsum(BEST[split]) / len(BEST[split]), FOUND)
+        return objective_of("minimise", BEST[split], FOUND, UNIT)
 
 
 @cache
 def _instances(split: Split) -> tuple[Cities, ...]:
-    random = np.random.RandomState(SEEDS[split])
-    return tuple(
-        Cities.at(f"{kind}-{size}", np.round(places(random, size), DIGITS))
-        for size in SIZES[split]
-        for kind, places in (("uniform", _uniform), ("clustered", _clustered))
-    )
-
-
-def _uniform(random: np.random.RandomState, size: int) -> NDArray[np.float64]:
-    return random.rand(size, 2)
-
-
-def _clustered(random: np.random.RandomState, size: int) -> NDArray[np.float64]:
-    """Draw places around uniform centres, moved and scaled so that the longer side is 1; returns (size, 2)."""
-    centres = random.rand(size // CITIES_A_CLUSTER, 2)
-    places: NDArray[np.float64] = centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2)
-    corner = places.min(axis=0)
-    scaled: NDArray[np.float64] = (places - corner) / (places.max(axis=0) - corner).max()
-    return scaled
+    return maps(SEEDS[split], SIZES[split])
 
 
 task = HardTravellingSalesman()

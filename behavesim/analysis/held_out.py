@@ -1,4 +1,4 @@
-"""A run's best programs evaluated on held-out instances, which neither the search nor the recommendation uses."""
+"""A run's best programs on held-out or shifted instances, which neither the search nor the recommendation uses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.gain import gain
-from behavesim.analysis.held_out_scores import HeldOutScore, KnownScores
+from behavesim.analysis.held_out_scores import KEPT, HeldOutScore, KnownScores, Unseen
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP
 from behavesim.analysis.statistics import mean_of_all
@@ -17,7 +17,6 @@ from behavesim.base.errors import TaskError
 from behavesim.state.events import TEMPLATE
 from behavesim.state.protocols import Judge
 from behavesim.state.provenance import instances_hash, provenance
-from behavesim.store.folder import HELD_OUT
 from behavesim.task import Objective, Task
 
 
@@ -56,10 +55,12 @@ class HeldOutMean:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A run's ten best distinct programs and the recommended one on held-out instances, with the template.
+    """A run's ten best distinct programs and the recommended one on a split's instances, with the template.
 
     `best` is the best program of the search and `top10` the mean of its ten best, None values if one of them failed.
     `recommended` has None values if none was recommended, or if it failed; if it is the template, its gain is 0.
+    `fallen` are the numbers of programs better than the template in the search but not on these instances. They may,
+    for example, look answers up by instance. A program that failed there is not among them.
     """
 
     template: HeldOutTemplate
@@ -68,9 +69,7 @@ class HeldOut:
     top10: HeldOutMean
     recommended: HeldOutMean
     fallen: tuple[int, ...] = ()
-    """Numbers of the programs better than the template in the search but not on held-out instances.
-
-    They may, for example, look answers up by instance. A program that failed there is not among them."""
+    split: Unseen = "held-out"
 
     @property
     def recommended_gain_advantage(self) -> float | None:
@@ -91,56 +90,62 @@ class HeldOut:
         return None if ours is None or other is None else other - ours
 
 
-async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[HeldOut]:
+async def held_out(runs: Sequence[Run], task: Task, judge: Judge, split: Unseen = "held-out") -> list[HeldOut]:
     """Evaluate each run's best and recommended programs on held-out instances; return one result per run, in order.
 
-    All runs must be on `task`. Known scores are taken from the runs' folders, and new ones are written there. Raises
-    TaskError if the template fails on held-out instances, JournalError if a score cannot be written, and as
-    `Judge.evaluate` does.
+    All runs must be on `task`, and `judge` evaluates on the instances of `split`. Known scores are taken from the runs'
+    folders, and new ones are written there. Raises TaskError if the template fails on these instances, JournalError if
+    a score cannot be written, and as `Judge.evaluate` does.
     """
     chosen = [_chosen(run) for run in runs]
-    scores = await scores_of(runs, chosen, task, judge)
+    scores = await scores_of(runs, chosen, task, judge, split)
     if scores[task.template].score is None:
         raise TaskError(
-            f"the template of task {task.name!r} fails on held-out instances: {scores[task.template].reason}"
+            f"the template of task {task.name!r} fails on {split} instances: {scores[task.template].reason}"
         )
-    return [_result(run, programs, scores, task) for run, programs in zip(runs, chosen, strict=True)]
+    return [_result(run, programs, scores, task, split) for run, programs in zip(runs, chosen, strict=True)]
 
 
-def _result(run: Run, programs: Sequence[Candidate], scores: Mapping[str, HeldOutScore], task: Task) -> HeldOut:
+def _result(
+    run: Run, programs: Sequence[Candidate], scores: Mapping[str, HeldOutScore], task: Task, split: Unseen
+) -> HeldOut:
     """Return the result of a run, from the scores by source of its programs and of the template, which has one."""
-    template, objective = scores[task.template], task.objective_on("held-out")
+    template, objective = scores[task.template], task.objective_on(split)
     assert template.score is not None, "a template that fails has no result"
     rows = [_tried(candidate, scores[candidate.source or ""], template, objective) for candidate in programs]
-    return _summed_up(HeldOutTemplate(template.score, objective.gap(template.score)), rows, run)
+    return _summed_up(HeldOutTemplate(template.score, objective.gap(template.score)), rows, run, split)
 
 
-def _origin(task: Task) -> dict[str, str]:
-    """Return the hashes under which held-out scores of this task are kept."""
-    return {"task": provenance(task)["task"], "instances": instances_hash(task, "held-out")}
+def _origin(task: Task, split: Unseen) -> dict[str, str]:
+    """Return the hashes under which scores of this task on a split are kept."""
+    return {"task": provenance(task)["task"], "instances": instances_hash(task, split)}
 
 
-def known_held_out(run: Run) -> HeldOut | None:
-    """Return the run's programs on held-out instances, if earlier reports kept the scores of all of them; else None.
+def known_held_out(run: Run, split: Unseen = "held-out") -> HeldOut | None:
+    """Return the run's programs on a split's instances, if earlier reports kept the scores of all of them; else None.
 
     Nothing is evaluated. Raises UsageError if the task cannot be loaded, TaskError if it has no such instances.
     """
-    if run.folder.kept(HELD_OUT) is None:
+    if run.folder.kept(KEPT[split]) is None:
         return None  # without loading the task, which may be slow
     task, programs = run.task(), _chosen(run)
     sources = [task.template, *(candidate.source or "" for candidate in programs)]
-    scores = KnownScores(run.folder, _origin(task)).of(sources)
-    return None if set(sources) - scores.keys() else _result(run, programs, scores, task)
+    scores = KnownScores(run.folder, _origin(task, split), split).of(sources)
+    return None if set(sources) - scores.keys() else _result(run, programs, scores, task, split)
 
 
 async def scores_of(
-    runs: Sequence[Run], chosen: Sequence[Sequence[Candidate]], task: Task, judge: Judge
+    runs: Sequence[Run],
+    chosen: Sequence[Sequence[Candidate]],
+    task: Task,
+    judge: Judge,
+    split: Unseen = "held-out",
 ) -> dict[str, HeldOutScore]:
-    """Return the held-out scores of the template and of each run's chosen programs, by source.
+    """Return the scores of the template and of each run's chosen programs on a split, by source.
 
     Scores known in a run's folder are not computed again; new ones are written to the folders of the runs they are of.
     """
-    known = [KnownScores(run.folder, _origin(task)) for run in runs]
+    known = [KnownScores(run.folder, _origin(task, split), split) for run in runs]
     # each folder keeps the template's scores too, so that it is complete without the other runs
     wanted = [{task.template, *(candidate.source or "" for candidate in programs)} for programs in chosen]
     sources = set[str]().union(*wanted)
@@ -161,7 +166,7 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
     columns = (
         Column("program"),
         Column("search_score", SCORE, title="search score"),
-        Column("score", SCORE, title="held-out score"),
+        Column("score", SCORE, title=f"{found.split} score"),
         Column("gap", FRACTION),
         Column("improvement", FRACTION, title="gain on the template"),
         Column("reason", title="failed"),
@@ -180,7 +185,8 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
         )
         for each in found.programs
     )
-    return Table("held_out", "on held-out instances", columns, (template, *programs), caption if found.fallen else "")
+    name_of_table, title = found.split.replace("-", "_"), f"on {found.split} instances"
+    return Table(name_of_table, title, columns, (template, *programs), caption if found.fallen else "")
 
 
 def _chosen(run: Run) -> list[Candidate]:
@@ -199,12 +205,12 @@ def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, ob
     return HeldOutProgram(candidate.candidate, candidate.score, score.score, objective.gap(score.score), gained, None)
 
 
-def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], run: Run) -> HeldOut:
+def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], run: Run, split: Unseen) -> HeldOut:
     chosen = [each for each in programs if run.recommended and each.candidate == run.recommended.candidate]
     is_template = run.recommended is not None and run.recommended.candidate == TEMPLATE
     recommended = HeldOutMean(0.0, template.gap) if is_template else _mean(chosen)
     fallen = tuple(each.candidate for each in programs if _is_fallen(each, run))
-    return HeldOut(template, tuple(programs), _mean(programs[:1]), _mean(programs[:TOP]), recommended, fallen)
+    return HeldOut(template, tuple(programs), _mean(programs[:1]), _mean(programs[:TOP]), recommended, fallen, split)
 
 
 def _is_fallen(program: HeldOutProgram, run: Run) -> bool:

@@ -1,4 +1,4 @@
-"""Scores of programs on held-out instances, and their cache in the run's folder."""
+"""Scores of programs on held-out or shifted instances, and their cache in the run's folder."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from behavesim.store.folder import HELD_OUT, RunFolder
+from behavesim.store.folder import HELD_OUT, SHIFTED, RunFolder
 from behavesim.task.verdict import Failure, Verdict
+
+Unseen = Literal["held-out", "shifted"]
+"""A split that no step of a run uses."""
+KEPT: Mapping[Unseen, str] = {"held-out": HELD_OUT, "shifted": SHIFTED}
+"""Name of the file in a run's folder that keeps scores on a split."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +37,19 @@ class HeldOutScore:
 
 
 class KnownScores:
-    """Cache of held-out scores in a file of a run's folder.
+    """Cache of a split's scores in a file of a run's folder.
 
     `origin` has hashes of the task and its instances; scores stored under another origin are ignored, and so is a file
     that is not JSON. Failures are not stored, since a busy machine may have caused them.
     """
 
-    def __init__(self, folder: RunFolder, origin: Mapping[str, str]) -> None:
+    def __init__(self, folder: RunFolder, origin: Mapping[str, str], split: Unseen = "held-out") -> None:
         """Read the cache from the folder; it begins empty if there is none, or one that must be ignored."""
-        self._folder = folder
+        self._folder, self._file = folder, KEPT[split]
         self._origin = dict(origin)
         self._scores: dict[str, list[Any]] = {}
         try:
-            found = json.loads(folder.kept(HELD_OUT) or "{}")
+            found = json.loads(folder.kept(self._file) or "{}")
         except ValueError:  # damaged: the scores are computed again
             return
         if found.get("origin") == self._origin:
@@ -67,7 +72,7 @@ class KnownScores:
         fresh = {_name(source): [score.score, list(score.scores)] for source, score in scores.items() if score.scores}
         if fresh.keys() - self._scores.keys():
             self._scores |= fresh
-            self._folder.keep(HELD_OUT, json.dumps({"origin": self._origin, "scores": self._scores}))
+            self._folder.keep(self._file, json.dumps({"origin": self._origin, "scores": self._scores}))
 
 
 def _name(source: str) -> str:

@@ -13,6 +13,7 @@ from behavesim.analysis.distinct import DistinctCounts, distinct
 from behavesim.analysis.diversity import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
 from behavesim.analysis.failures import RejectionReason, failures, failures_table
 from behavesim.analysis.held_out import HeldOut, held_out_table
+from behavesim.analysis.held_out_scores import Unseen
 from behavesim.analysis.islands import IslandSummary, islands, islands_table
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.run import Run
@@ -55,7 +56,7 @@ NONE_CHOSEN = Portfolio(TOP, ())
 
 @dataclass(frozen=True)
 class RunReport:
-    """The report of one run; `held_out` is None if its programs were not tried on held-out instances.
+    """The report of one run; `held_out` and `shifted` are None if its programs were not tried on such instances.
 
     `clusters` are behavioural, and `joins` say how they merge. `convergence` has the run at up to fifty numbers of
     candidates, `improvements` every new best program. `splits` are the scores of the template, the best and the
@@ -79,6 +80,7 @@ class RunReport:
     portfolio: Portfolio = NONE_CHOSEN
     splits: tuple[SplitScores, ...] = ()
     held_out: HeldOut | None = None
+    shifted: HeldOut | None = None
     notes: tuple[str, ...] = ()
     metrics: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -94,7 +96,7 @@ class RunReport:
             clusters_table(self.clusters),
             *self.portfolio.tables(),
             failures_table(self.failures),
-            *([held_out_table(self.held_out, recommended)] if self.held_out else []),
+            *(held_out_table(found, recommended) for found in (self.held_out, self.shifted) if found),
         )
         return tuple(table for table in tables if table.rows)
 
@@ -103,13 +105,14 @@ class RunReport:
         return diversity_table(self.diversity_over_time), joins_table(self.joins)
 
 
-def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
-    """Return the report of a run as far as it has been read; `held_out` goes into it unchanged.
+def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> RunReport:
+    """Return the report of a run as far as it has been read; results on `unseen` splits go into it unchanged.
 
     If behaviour cannot be measured, for example without the task, the report has no clusters, diversity or portfolio,
     and a note says why. Raises JournalError if the journal cannot be read, and UsageError if the settings in the run's
     folder cannot be read or are invalid.
     """
+    unseen = unseen or {}
     started, islands_found = run.state.started, islands(run.state)
     nothing: _Measured = Clustering(), Diversity((None,) * len(islands_found), None), (), NONE_CHOSEN
     (clusters, now, over_time, chosen), why = attempted(lambda: _measured(run), nothing, UNMEASURED)
@@ -128,8 +131,9 @@ def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
         top=top(run),
         portfolio=chosen,
         improvements=improvements(run),
-        splits=split_scores(run, held_out),
-        held_out=held_out,
+        splits=split_scores(run, unseen),
+        held_out=unseen.get("held-out"),
+        shifted=unseen.get("shifted"),
         notes=why,
     )
 

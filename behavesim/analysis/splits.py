@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.held_out import HeldOut, HeldOutProgram, HeldOutTemplate
+from behavesim.analysis.held_out_scores import Unseen
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 from behavesim.state.events import TEMPLATE
@@ -30,25 +32,27 @@ class SplitScores:
     gain: float | None
     held_out: float | None
     held_out_gap: float | None
+    shifted: float | None = None
+    shifted_gap: float | None = None
 
 
-def split_scores(run: Run, held_out: HeldOut | None) -> tuple[SplitScores, ...]:
+def split_scores(run: Run, unseen: Mapping[Unseen, HeldOut | None]) -> tuple[SplitScores, ...]:
     """Return the scores of the template, the best and the recommended program, without those that do not exist (yet).
 
-    `held_out` has the results on held-out instances, None if nothing was tried there.
+    `unseen` has the results on held-out and shifted instances, by split, where programs were tried there.
     """
     programs: dict[Role, Candidate | None] = {
         "template": run.template,
         "best": run.best,
         "recommended": run.recommended,
     }
-    return tuple(_scores(run, role, program, held_out) for role, program in programs.items() if program is not None)
+    return tuple(_scores(run, role, program, unseen) for role, program in programs.items() if program is not None)
 
 
-def _scores(run: Run, role: Role, program: Candidate, held_out: HeldOut | None) -> SplitScores:
+def _scores(run: Run, role: Role, program: Candidate, unseen: Mapping[Unseen, HeldOut | None]) -> SplitScores:
     assert program.score is not None, "the template, the best and the recommended program are feasible"
     event, number = run.state.recommended, program.candidate
-    tried = None if held_out is None else _tried(held_out, number)
+    tried, moved = (_tried(unseen.get(split), number) for split in get_args(Unseen))
     return SplitScores(
         program=role,
         candidate=number,
@@ -59,13 +63,15 @@ def _scores(run: Run, role: Role, program: Candidate, held_out: HeldOut | None) 
         gain=None if event is None or TEMPLATE not in event.worth else event.worth.get(number),
         held_out=None if tried is None else tried.score,
         held_out_gap=None if tried is None else tried.gap,
+        shifted=None if moved is None else moved.score,
+        shifted_gap=None if moved is None else moved.gap,
     )
 
 
-def _tried(held_out: HeldOut, number: int) -> HeldOutTemplate | HeldOutProgram | None:
-    if number == TEMPLATE:
-        return held_out.template
-    return next((each for each in held_out.programs if each.candidate == number), None)
+def _tried(found: HeldOut | None, number: int) -> HeldOutTemplate | HeldOutProgram | None:
+    if found is None or number == TEMPLATE:
+        return None if found is None else found.template
+    return next((each for each in found.programs if each.candidate == number), None)
 
 
 def splits_table(found: tuple[SplitScores, ...]) -> Table:
@@ -75,12 +81,14 @@ def splits_table(found: tuple[SplitScores, ...]) -> Table:
         *(Column("search", SCORE), Column("search_gap", FRACTION, title="gap")),
         *(Column("validation", SCORE), Column("gain", FRACTION, title="gain on both")),
         *(Column("held_out", SCORE, title="held-out"), Column("held_out_gap", FRACTION, title="gap")),
+        *(Column("shifted", SCORE), Column("shifted_gap", FRACTION, title="gap")),
     )
     rows = tuple(
         (
             each.program,
             None if each.candidate == TEMPLATE else each.candidate,
             *(each.search, each.search_gap, each.validation, each.gain, each.held_out, each.held_out_gap),
+            *(each.shifted, each.shifted_gap),
         )
         for each in found
     )

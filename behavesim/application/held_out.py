@@ -1,13 +1,15 @@
-"""Reports of runs with their programs evaluated on held-out instances, in one sandbox per task and limits."""
+"""Reports of runs, their programs evaluated on held-out or shifted instances, in one sandbox per task and limits."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import get_args
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.held_out import HeldOut, held_out, known_held_out, scores_of
+from behavesim.analysis.held_out_scores import Unseen
 from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Run
 from behavesim.application.machine import cores
@@ -16,64 +18,75 @@ from behavesim.base.text import counted
 from behavesim.reports.words import short_name
 from behavesim.sandbox.limits import Limits
 from behavesim.state.protocols import Judge
+from behavesim.studies.generalisation import GeneralisationStudy, chosen, study
 from behavesim.task import Split, Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask
 
 
 def absence(task: Task, split: Split, reference: str) -> str:
-    """Return a line that says why an evaluator's task has no instances of a split; "" if it has some.
+    """Return a line that says why a task has no instances of a split; "" if it has some.
 
-    Such an evaluator has data of its own, all of which the search uses. It is "" for every other task, too. `reference`
-    is the task's name or path, from which its name on every screen is made.
+    An evaluator has data of its own, all of which the search uses. Of other tasks only "shifted" instances are missed.
+    `reference` is the task's name or path, from which its name on every screen is made.
     """
+    name = short_name(reference)
+    if split == "shifted" and not task.shifted:
+        return f"task {name} has no shifted instances"
     if not isinstance(task, EvaluatorTask) or len(instances_of(task, split)):
         return ""
-    name = short_name(reference)
     return f"task {name} has no {split} instances: its evaluator has its own data, and the search uses all of it"
 
 
 async def reports_of(
-    runs: Sequence[Run], tell: Callable[[str], None], on_held_out: bool, workers: int | str | None = None
+    runs: Sequence[Run], tell: Callable[[str], None], unseen: Collection[Unseen], workers: int | str | None = None
 ) -> list[RunReport]:
-    """Return the reports of the runs, in order; with `on_held_out`, their best programs are evaluated there first.
+    """Return the reports of the runs, in order; their best programs are first evaluated on these `unseen` splits.
 
-    Without it, a report has the held-out results that earlier reports kept in the run's folder, if any.
-    `tell` gets a line for each task when that begins, or if an evaluator's task has no held-out instances. `workers` is
-    the number of programs run at once, or a cluster's name; None for all cores. Raises JournalError if a journal cannot
-    be read. With `on_held_out`, also raises UsageError if a task cannot be loaded, TaskError if its template fails on
-    held-out instances, and SandboxError if the sandbox cannot be started.
+    Of other splits a report has the results that earlier reports kept in the run's folder, if any. `tell` gets a line
+    for each task when that begins, or if a task has no such instances. `workers` is the number of programs run at once,
+    or a cluster's name; None for all cores. Raises JournalError if a journal cannot be read. If there is any split,
+    also raises UsageError if a task cannot be loaded, TaskError if its template fails there, and SandboxError if the
+    sandbox cannot be started.
     """
-    found = await _found_there(runs, tell, workers or cores()) if on_held_out else {}
-    return [report(run, found.get(run.folder.path) or _known(run)) for run in runs]
+    found = {split: await _found_there(runs, tell, workers or cores(), split) for split in unseen}
+
+    def of(run: Run, split: Unseen) -> HeldOut | None:
+        return found.get(split, {}).get(run.folder.path) or _known(run, split)
+
+    return [report(run, {split: of(run, split) for split in get_args(Unseen)}) for run in runs]
 
 
-def _known(run: Run) -> HeldOut | None:
-    """Return the held-out results that are known already; None if there are none or the task cannot be loaded."""
+def _known(run: Run, split: Unseen) -> HeldOut | None:
+    """Return the results on a split that are known already; None if there are none or the task cannot be loaded."""
     with suppress(UsageError):  # the report says by itself what cannot be known without the task
-        return known_held_out(run)
+        return known_held_out(run, split)
     return None
 
 
-async def _found_there(runs: Sequence[Run], tell: Callable[[str], None], workers: int | str) -> dict[Path, HeldOut]:
-    """Return what the best programs of the runs score on held-out instances, by the runs' folders."""
-    from behavesim.engine.judging import shared_cluster  # a slow import, as in `_held_out`
+async def _found_there(
+    runs: Sequence[Run], tell: Callable[[str], None], workers: int | str, split: Unseen
+) -> dict[Path, HeldOut]:
+    """Return what the best programs of the runs score on a split's instances, by the runs' folders."""
+    from behavesim.engine.judging import shared_cluster  # a slow import, as in `_judging`
 
     found: dict[Path, HeldOut] = {}
     async with shared_cluster(workers):
         for task in dict.fromkeys(run.settings.task for run in runs):
             here = [run for run in runs if run.settings.task == task]
-            if said := absence(here[0].task(), "held-out", task):
+            if said := absence(here[0].task(), split, task):
                 tell(said)
                 continue
-            tell(f"trying the programs of {counted(len(here), 'run')} on held-out instances of {short_name(task)}")
+            tell(f"trying the programs of {counted(len(here), 'run')} on {split} instances of {short_name(task)}")
             for alike in _of_equal_limits(here):
-                async with _held_out(alike, workers) as (loaded, judge):
-                    tried = await held_out(alike, loaded, judge)
+                async with _judging(alike, workers, split) as (loaded, judge):
+                    tried = await held_out(alike, loaded, judge, split)
                 found.update((run.folder.path, each) for run, each in zip(alike, tried, strict=True))
     return found
 
 
-async def held_out_scores(runs: Sequence[Run], programs: Sequence[Sequence[Candidate]]) -> dict[str, tuple[float, ...]]:
+async def held_out_scores(
+    runs: Sequence[Run], programs: Sequence[Sequence[Candidate]], split: Unseen = "held-out"
+) -> dict[str, tuple[float, ...]]:
     """Evaluate the template and some programs of each run on the held-out instances; return their scores by source.
 
     `programs` has the programs of each run, in the order of the runs, of which there must be one. A value has one score
@@ -82,15 +95,25 @@ async def held_out_scores(runs: Sequence[Run], programs: Sequence[Sequence[Candi
     """
     if len({run.settings.task for run in runs}) > 1:
         raise UsageError("these runs are on different tasks; runs on one were expected")
-    if absence(runs[0].task(), "held-out", runs[0].settings.task):
+    if absence(runs[0].task(), split, runs[0].settings.task):
         return {}
     chosen = dict(zip((run.folder.path for run in runs), programs, strict=True))
     found: dict[str, tuple[float, ...]] = {}
     for alike in _of_equal_limits(runs):
-        async with _held_out(alike, cores()) as (task, judge):
-            scores = await scores_of(alike, [chosen[run.folder.path] for run in alike], task, judge)
+        async with _judging(alike, cores(), split) as (task, judge):
+            scores = await scores_of(alike, [chosen[run.folder.path] for run in alike], task, judge, split)
         found |= {source: score.scores for source, score in scores.items() if score.scores}
     return found
+
+
+async def generalisation_of(runs: Sequence[Run]) -> GeneralisationStudy:
+    """Return the study of generalisation of some runs, their programs tried first; raises as `held_out_scores`."""
+    unseen: dict[str, dict[Split, Mapping[str, Sequence[float]]]] = {}
+    for task in dict.fromkeys(run.settings.task for run in runs):
+        here = [run for run in runs if run.settings.task == task]
+        programs = [[each for group in chosen(run).values() for each in group] for run in here]
+        unseen[task] = {split: await held_out_scores(here, programs, split) for split in get_args(Unseen)}
+    return study(runs, unseen)
 
 
 def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:
@@ -102,12 +125,12 @@ def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 @asynccontextmanager
-async def _held_out(runs: Sequence[Run], workers: int | str) -> AsyncIterator[tuple[Task, Judge]]:
-    """Yield the task of these runs and a judge on its held-out instances, under the limits that the runs share.
+async def _judging(runs: Sequence[Run], workers: int | str, split: Unseen) -> AsyncIterator[tuple[Task, Judge]]:
+    """Yield the task of these runs and a judge on a split's instances, under the limits that the runs share.
 
     Weak isolation is allowed only if every run allowed it, and so are workers with other versions.
     """
-    from behavesim.engine.judging import judging  # a slow import, which a report without held-out instances avoids
+    from behavesim.engine.judging import judging  # a slow import, which a report that tries nothing avoids
 
     weak = all(run.settings.allow_weak_isolation for run in runs)
     others = all(run.settings.allow_other_workers for run in runs)
@@ -115,5 +138,5 @@ async def _held_out(runs: Sequence[Run], workers: int | str) -> AsyncIterator[tu
     settings = settings.model_copy(
         update={"workers": workers, "allow_weak_isolation": weak, "allow_other_workers": others}
     )
-    async with judging(settings, task, "held-out") as judge:
+    async with judging(settings, task, split) as judge:
         yield task, judge

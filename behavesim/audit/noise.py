@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from behavesim.engine.outcome import without_addresses
-from behavesim.evaluators.steps import is_of_the_clock
 from behavesim.state.events import Evaluated, Rejected
 
 Outcome = Evaluated | Rejected
@@ -32,15 +31,6 @@ async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Await
             scores = {each.score if isinstance(each, Evaluated) else None for each in (recorded, again, other)}
             return SCORE if len(scores) > 1 else REST
     return ""
-
-
-def with_times_of(recorded: Outcome, again: Outcome) -> Outcome:
-    """Return `again` with the recorded metrics of time or memory, by their names, which differ each time.
-
-    A metric that only one of the two outcomes has stays as it is.
-    """
-    known = {name: value for name, value in recorded.metrics.items() if name in again.metrics and is_of_the_clock(name)}
-    return replace(again, metrics={**again.metrics, **known})
 
 
 def lasting(event: Outcome) -> Outcome:

@@ -13,7 +13,7 @@ import numpy as np
 from behavesim.audit.audit import Audit, Discrepancy, discrepancy, misfit
 from behavesim.audit.bench import Bench
 from behavesim.audit.inputs import opening_contradictions
-from behavesim.audit.noise import Outcome, lasting, noise, with_times_of
+from behavesim.audit.noise import Outcome, lasting, noise
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.engine.admission import run_provenance
@@ -252,12 +252,7 @@ class Verifier:
             self._result.unchecked[outcome.reason] += 1
             return None
         if self._bench.task.score_source == "self-reported":
-            outcome = with_times_of(recorded, outcome)
-
-            async def evaluated() -> Outcome:
-                return with_times_of(recorded, await self._outcome(recorded, program, stretch))
-
-            said = await noise(recorded, outcome, evaluated)
+            said = await noise(recorded, outcome, lambda: self._outcome(recorded, program, stretch))
             self._result.unchecked += Counter([said] if said else [])
             return None if said else outcome
         return outcome

@@ -17,7 +17,7 @@ from behavesim.programs.fences import fenced_blocks
 from behavesim.sandbox import Limits
 from behavesim.state.events import Prompt
 from behavesim.state.provenance import instances_hash
-from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of
+from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.verdict import Failure, Verdict
 
 GROWN = 50
@@ -38,7 +38,7 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
         yield finding
     if "mend" in {finding.result for finding in instances}:
         return
-    pristine = {split: instances_hash(task, split) for split in SPLITS}
+    pristine = {split: instances_hash(task, split) for split in task.splits}
     yield distinct(task)
     yield await known_again(TaskReference(settings.task), pristine)
     yield Finding("time limit", "ok", f"{Limits.of(settings).in_words}, for the template too, which is tried now")
@@ -60,7 +60,7 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
         return
     # last, since all that came before has used the instances
     yield unchanged(pristine["search"], instances_hash(task, "search"))
-    for split in SPLITS[1:]:
+    for split in task.splits[1:]:
         if len(instances_of(task, split)):
             yield await _on(split, settings, task)
     yield await _building_blocks(task)
@@ -85,7 +85,7 @@ def _failed(failure: Failure) -> Finding:
 
 def _instances(task: Task) -> list[Finding]:
     """Return findings on the instances of each split, and one on calls that `task init` could not read, if any."""
-    found = [present(task, split) for split in SPLITS]
+    found = [present(task, split) for split in task.splits]
     if "mend" in {finding.result for finding in found} or not any(map(_has_placeholder, instances_of(task, "search"))):
         return found
     said = f"an argument is still {UNREAD!r}; write the calls that the evaluator makes in `instances`"

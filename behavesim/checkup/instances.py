@@ -13,7 +13,7 @@ from typing import Any
 from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
 from behavesim.state.provenance import instances_hash, value_hash
-from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of, raised
+from behavesim.task import Split, Task, TaskReference, instances_of, raised
 
 SOLVED_HERE = 3
 """Number of instances solved to see whether `solve` changes them; all would double the time of the check."""
@@ -40,9 +40,9 @@ def distinct(task: Task) -> Finding:
     It is about the first two splits that share any: "mend" if all instances of one are in the other, else "warning".
     Raises TaskError if the instances cannot be made.
     """
-    hashes = {split: {value_hash(instance) for instance in instances_of(task, split)} for split in SPLITS}
+    hashes = {split: {value_hash(instance) for instance in instances_of(task, split)} for split in task.splits}
     advice = "draw those of each split from a seed of its own"
-    for first, second in combinations(SPLITS, 2):
+    for first, second in combinations(task.splits, 2):
         shared = hashes[first] & hashes[second]
         if shared:
             among = f"{len(shared)} of {len(hashes[second])} {second} instances are among the {first} instances, too"
@@ -75,9 +75,9 @@ def left_as_it_was(task: Task) -> Finding:
 _PRINT_HASHES = """
 import json, sys
 from behavesim.state.provenance import instances_hash
-from behavesim.task import SPLITS, TaskReference
+from behavesim.task import TaskReference
 task = TaskReference(sys.argv[1]).load()
-print(json.dumps({split: instances_hash(task, split) for split in SPLITS}))
+print(json.dumps({split: instances_hash(task, split) for split in task.splits}))
 """
 
 
@@ -99,7 +99,7 @@ async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> F
         last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
         return Finding("another process", "mend", f"it cannot load the instances: {last}")
     found = json.loads(said.splitlines()[-1])
-    moved = [split for split in SPLITS if found.get(split) != pristine[split]]
+    moved = [split for split in pristine if found.get(split) != pristine[split]]
     if moved:
         advice = "draw them from fixed seeds, and sort what comes out of sets"
         message = f"another process has other {moved[0]} instances, so no run could be resumed; {advice}"

@@ -14,7 +14,7 @@ from behavesim.analysis.verdicts import verdicts
 def json_document(comparison: RunComparison) -> dict[str, Any]:
     """Return `{runs: […], comparison: […], repeats: […], untested: […], ranks}`, of plain JSON values.
 
-    `runs` has for each run the values of its summary and the parts of its report; `held_out` only if it was tried.
+    `runs` has for each run the values of its summary and the parts of its report; `held_out` and `shifted` if tried.
     `comparison` has an entry per task, with what its tests say as `verdicts`. `repeats` and `untested` are names of
     runs. Scores are in the task's unit, gaps are fractions. An unknown value is None, and so is `ranks` without any.
     """
@@ -32,6 +32,6 @@ def json_document(comparison: RunComparison) -> dict[str, Any]:
 
 def _run(run: RunReport) -> dict[str, Any]:
     parts = asdict(run)
-    summary, held_out = parts.pop("summary"), parts.pop("held_out")
+    summary, unseen = parts.pop("summary"), {name: parts.pop(name) for name in ("held_out", "shifted")}
     del parts["origin"]
-    return {**summary, **parts, **({} if held_out is None else {"held_out": held_out})}
+    return {**summary, **parts, **{name: found for name, found in unseen.items() if found is not None}}

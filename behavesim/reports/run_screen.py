@@ -33,7 +33,7 @@ FIRST = 5
 """Most behaviours on the first screen: with them, results, code and commands have room on 45 lines of 80 columns."""
 RUN_SECTIONS = (
     *("summary", "splits", "code", "convergence", "top", "metrics", "islands", "clusters", "dendrogram"),
-    *("portfolio", "portfolio_scores", "failures", "held_out", "next"),
+    *("portfolio", "portfolio_scores", "failures", "held_out", "shifted", "next"),
 )
 """The names of all sections of one run, in their order; a report leaves out those that have nothing to say."""
 

@@ -26,8 +26,8 @@ from behavesim.store.writing import append_line, replace_file, write_errors_name
 if TYPE_CHECKING:
     from behavesim.base.config import Settings
 
-HELD_OUT, SUMMARY = "held-out.json", ".summary"
-"""Names under which reports keep scores on held-out instances, and a run's summary for lists of runs."""
+HELD_OUT, SHIFTED, SUMMARY = "held-out.json", "shifted.json", ".summary"
+"""Names under which reports keep scores on held-out and on shifted instances, and a run's summary for lists of runs."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from behavesim.task.task import Task
 
 @dataclass(frozen=True)
 class TaskReference:
-    """Where a task comes from: `text` is an installed name or a file's path.
+    """Where a task comes from: `text` is an installed name, a name and a size such as `tsp:large`, or a file's path.
 
     A relative path is read from the working folder, so another process may need what `absolute` returns. A .py file
     holds the task, a .toml file names an evaluator and a first program (see `evaluated`).
@@ -31,7 +31,14 @@ class TaskReference:
         path = Path(self.text)
         if path.suffix == EVALUATED:
             return EvaluatorTask(EvaluatorFile.read(path), path.stem)
-        return _complete(TASKS.load(self.text), path.stem if path.suffix == ".py" else self.text)
+        name, size = self._parts()
+        task = _complete(TASKS.load(name), path.stem if path.suffix == ".py" else name)
+        if not size:
+            return task
+        if size not in task.sizes:
+            known = f"it has {', '.join(task.sizes)}" if task.sizes else "it has one size only"
+            raise TaskError(f"task {name!r} has no size {size!r}; {known}")
+        return _complete(TASKS.load_from(self.place()), f"{name}_{size}")
 
     def absolute(self) -> TaskReference:
         """Return a reference that is valid from any working folder: with the file's absolute path, or the same name.
@@ -45,7 +52,14 @@ class TaskReference:
 
         Raises TaskError for a name that is not installed, and for a .toml file. Whether a file exists is not checked.
         """
-        return TASKS.place(self.text)
+        name, size = self._parts()
+        place = TASKS.place(name)
+        return f"{place.rpartition(':')[0]}:{size}" if size else place
+
+    def _parts(self) -> tuple[str, str]:
+        """Return the name or path, and the size, "" for the usual one; a path has no size."""
+        name, _, size = self.text.partition(":")
+        return (self.text, "") if self.text.endswith(".py") else (name, size)
 
 
 EVALUATED = ".toml"

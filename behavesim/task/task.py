@@ -19,15 +19,15 @@ from behavesim.task.pictures import Picture
 from behavesim.task.score import Score
 from behavesim.trajectory import AlgorithmRun
 
-Split = Literal["search", "validation", "held-out"]
+Split = Literal["search", "validation", "held-out", "shifted"]
 """The name of a set of instances.
 
 The search uses the instances of "search". The choice of the recommended program also uses those of "validation", and
-only reports use those of "held-out".
+only reports use those of "held-out" and, if the task has them, of "shifted": these come from another distribution.
 """
 
 SPLITS: tuple[Split, ...] = ("search", "validation", "held-out")
-"""All splits, in the order in which a run uses them."""
+"""The splits of every task, in the order in which a run uses them."""
 
 Solution = NDArray[Any] | Mapping[str, NDArray[Any]]
 """What `Task.solve` returns for one instance: an array, or several arrays by name."""
@@ -62,6 +62,10 @@ class Task(ABC):
     """What a program does in the task; `behavesim tasks` sorts by it."""
     search_size: str = ""
     """The search instances in a few words, such as "5 instances of 50 cities", for people who choose a task."""
+    shifted: str = ""
+    """How the instances of the split "shifted" are drawn, in a few words; "" if the task has none."""
+    sizes: tuple[str, ...] = ()
+    """Names of further sizes: `TASK:SIZE` is the task with other instances, a variable of that name in its module."""
     used_by: str = ""
     """Papers and tools that publish results on such instances, for people who choose a task."""
     template: str
@@ -107,6 +111,11 @@ class Task(ABC):
     def score_source(self) -> ScoreSource:
         """Who computes scores: trusted code (the default), or code in the sandbox ("self-reported")."""
         return "trusted"
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """The splits that the task has: SPLITS, and "shifted" if it says how those instances are drawn."""
+        return (*SPLITS, "shifted") if self.shifted else SPLITS
 
     @property
     def runs_apart(self) -> bool:

@@ -47,7 +47,7 @@ def test_each_program_is_judged_under_the_limits_of_its_own_run(
     ]
     runs = [both[place] for place in order]
     told: list[str] = []
-    found = asyncio.run(reports_of(runs, told.append, True))
+    found = asyncio.run(reports_of(runs, told.append, ["held-out"]))
     assert told == ["trying the programs of 2 runs on held-out instances of tsp"]
     reasons = {each.summary.run: each.held_out.programs[0].reason for each in found if each.held_out is not None}
     assert reasons == {"brief": "timeout", "long": None}

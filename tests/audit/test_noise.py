@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
-from behavesim.audit.noise import REST, SCORE, TRIALS, Outcome, lasting, noise, with_times_of
+from behavesim.audit.noise import REST, SCORE, TRIALS, Outcome, lasting, noise
 from behavesim.state.events import Evaluated, Rejected
 
 
@@ -48,9 +47,3 @@ def test_times_and_addresses_do_not_last() -> None:
     assert lasting(at[0]) == lasting(at[1])
     assert lasting(scored(1.0, cpu_s=1.0)) == lasting(scored(1.0, cpu_s=2.0)) != lasting(scored(2.0))
     assert lasting(FAILED) != lasting(Rejected(3, "evaluation", "evaluator", "no route"))
-
-
-def test_metrics_of_time_or_memory_are_those_recorded_and_no_others() -> None:
-    recorded = replace(scored(1.0), metrics={"length": 3.0, "private.run_time": 0.5, "took_ms": 1.0})
-    again = replace(scored(1.0), metrics={"length": 4.0, "private.run_time": 0.7, "eval_time": 2.0})
-    assert with_times_of(recorded, again).metrics == {"length": 4.0, "private.run_time": 0.5, "eval_time": 2.0}

@@ -100,7 +100,7 @@ def tasks() -> str:
     """The installed tasks by kind, with what a person chooses by."""
     found = {name: TaskReference(name).load() for name in installed_tasks()}
     kinds = {kind: [name for name in found if found[name].kind == kind] for kind in get_args(TaskKind)}
-    head = ("task", "what it asks for", "function", "search instances", "score", "best known", "used by")
+    head = ("task", "what it asks for", "function", "search instances", "score", "best known", "used by", "also")
     return introduced(
         "tasks",
         *(
@@ -117,7 +117,9 @@ def described_task(name: str, task: Task) -> tuple[str, ...]:
     score = f"{task.objective.unit or 'score'}, {task.objective.direction}d"
     best = "" if known is None else f"{known:.6g} ({source})"
     asks = task.description.splitlines()[0]
-    return f"`{name}`", asks, f"`{task.entry_point}`", task.search_size, score, best, task.used_by
+    sizes = [f"`{name}:{size}`" for size in task.sizes]
+    also = "; ".join([*sizes, *([f"shifted: {task.shifted}"] if task.shifted else [])])
+    return f"`{name}`", asks, f"`{task.entry_point}`", task.search_size, score, best, task.used_by, also
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

@@ -51,7 +51,7 @@ def whole(folder: Path) -> RunReport:
     full = tried(report(run), HeldOutMean(0.25, 0.5))
     assert full.held_out is not None
     held_out = replace(full.held_out, programs=programs, fallen=(1,))
-    return replace(full, held_out=held_out, splits=split_scores(run, held_out), origin=ORIGIN)
+    return replace(full, held_out=held_out, splits=split_scores(run, {"held-out": held_out}), origin=ORIGIN)
 
 
 def one_run(folder: Path) -> str:

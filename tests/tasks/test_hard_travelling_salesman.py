@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from behavesim_tasks.tsp_hard import BEST, DIGITS, SIZES, HardTravellingSalesman
+from behavesim_tasks.places import DIGITS
+from behavesim_tasks.tsp_hard import BEST, SIZES, HardTravellingSalesman
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from behavesim.engine.judging import judging

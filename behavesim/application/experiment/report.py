@@ -34,7 +34,7 @@ async def compared(
     OSError or UsageError if a file cannot be written, and UsageError if a metric fails.
     """
     runs = [Run.load(runs_dir / run.name) for run in made]
-    reports = await reports_of(runs, tell, experiment.held_out, workers)
+    reports = await reports_of(runs, tell, ["held-out"] if experiment.held_out else [], workers)
     found = comparison(reports, experiment.tests, metrics, experiment.tests_unfinished)
     (runs_dir / "report.json").write_text(json.dumps(json_document(found), indent=1), encoding="utf-8")
     write_csv(found, runs_dir / "tables")

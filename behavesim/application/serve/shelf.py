@@ -261,4 +261,5 @@ def _compared(folders: Sequence[RunFolder]) -> ComparisonDocument:
     runs = [Run.load(folder.path) for folder in folders]
     # what earlier reports found on held-out instances is shown; a server evaluates nothing
     tried = [attempted(partial(known_held_out, run), None, "")[0] for run in runs]
-    return comparison_document(comparison([report(run, known) for run, known in zip(runs, tried, strict=True)]), runs)
+    reports = [report(run, {"held-out": known}) for run, known in zip(runs, tried, strict=True)]
+    return comparison_document(comparison(reports), runs)

@@ -1,0 +1,109 @@
+"""Study "generalisation": gaps on the search's, held-out and shifted instances. It is not in the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
+
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.run import Run
+from behavesim.analysis.statistics import Sample, sample
+from behavesim.analysis.table import COUNT, FRACTION, Cell, Column, Estimate, Table
+from behavesim.task import Split, Task
+
+SIZE = 5
+"""Number of programs of the portfolio."""
+PROGRAMS = ("template", "best", "recommended", f"portfolio of {SIZE}")
+"""What is tried of each run: single programs, and several of which the best solution of each instance counts."""
+SHOWN: tuple[Split, ...] = ("search", "held-out", "shifted")
+"""The splits of the table, in order."""
+
+Unseen = Mapping[Split, Mapping[str, Sequence[float]]]
+"""Scores of programs on each instance of a split, by split and source; programs that failed there are missing."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one of PROGRAMS is worth on a task: its gap on each split over the runs; None if any run's is unknown."""
+
+    task: str
+    runs: int
+    program: str
+    gaps: Mapping[Split, Sample | None]
+
+
+@dataclass(frozen=True)
+class GeneralisationStudy:
+    """A row for each task and each of PROGRAMS."""
+
+    rows: tuple[Row, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the study as JSON: `{rows}`, gaps as fractions by split, null if unknown."""
+        return {"rows": [asdict(row) for row in self.rows]}
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the table."""
+        gaps = (Column(split.replace("-", "_"), FRACTION, title=split) for split in SHOWN)
+        rows: list[tuple[Cell, ...]] = [
+            (row.task, row.runs, row.program, *(_estimate(row.gaps[split]) for split in SHOWN)) for row in self.rows
+        ]
+        caption = "shifted: instances of another distribution; of a portfolio the best solution of each instance counts"
+        columns = (Column("task"), Column("runs", COUNT), Column("program"), *gaps)
+        return (Table("generalisation", "gap on each set of instances", columns, tuple(rows), caption, keys=3),)
+
+
+def chosen(run: Run) -> dict[str, list[Candidate]]:
+    """Return the programs of a run under the names in PROGRAMS; a list is empty if the run has no such program."""
+    task, (template, best, recommended, together) = run.task(), PROGRAMS
+    members = () if task.online else run.portfolio(SIZE).members  # of an online task only one decision counts
+    singles = {template: run.template, best: run.best, recommended: run.recommended}
+    return {
+        **{name: [] if each is None else [each] for name, each in singles.items()},
+        together: [run.candidate(each.candidate) for each in members],
+    }
+
+
+def study(runs: Sequence[Run], unseen: Mapping[str, Unseen]) -> GeneralisationStudy:
+    """Return the gaps over the runs of each task; `unseen` has scores on held-out and shifted instances by task."""
+    rows = []
+    for name, of_task in groupby(sorted(runs, key=_task), _task):
+        here = list(of_task)
+        task, programs = here[0].task(), [chosen(run) for run in here]
+        scores = {"search": _seen(programs), **unseen[name]}
+        for program in PROGRAMS:
+            sources = [[each.source or "" for each in found[program]] for found in programs]
+            gaps = {split: _gaps(task, split, sources, scores.get(split, {})) for split in SHOWN}
+            rows.append(Row(name, len(here), program, gaps))
+    return GeneralisationStudy(tuple(rows))
+
+
+def _task(run: Run) -> str:
+    return run.settings.task
+
+
+def _seen(programs: Sequence[Mapping[str, Sequence[Candidate]]]) -> dict[str, Sequence[float]]:
+    """Return the scores of all these programs on the search's instances, by source."""
+    return {each.source or "": each.scores for found in programs for group in found.values() for each in group}
+
+
+def _gaps(
+    task: Task, split: Split, sources: Sequence[Sequence[str]], scores: Mapping[str, Sequence[float]]
+) -> Sample | None:
+    """Return the gaps of each run's programs on a split; None if a run has no program, or one failed there."""
+    if not all(group and all(scores.get(source) for source in group) for group in sources):
+        return None
+    objective = task.objective_on(split)
+    best = max if objective.direction == "maximise" else min
+    means = [
+        task.mean_score([best(on) for on in zip(*map(scores.__getitem__, group), strict=True)]) for group in sources
+    ]
+    found = [objective.gap(mean) for mean in means]
+    known = [gap for gap in found if gap is not None]
+    return sample(known) if len(known) == len(found) else None
+
+
+def _estimate(found: Sample | None) -> Estimate | None:
+    return None if found is None else Estimate(found.mean, found.sd, found.low, found.high)

@@ -1,0 +1,35 @@
+"""Places in the unit square: drawn uniformly, or in clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Places = NDArray[np.float64]
+"""(x, y) of each place, (places, 2) float64."""
+A_CLUSTER = 25
+"""Mean number of places in a cluster."""
+SPREAD = 0.05
+"""Standard deviation of a cluster's places around its centre, in each direction, before the map is scaled."""
+DIGITS = 6
+"""Decimals of clustered coordinates; rounding makes a map the same on every machine."""
+
+
+def uniform(random: np.random.RandomState, size: int) -> Places:
+    """Return places drawn uniformly from the unit square."""
+    return random.rand(size, 2)
+
+
+def clustered(random: np.random.RandomState, size: int) -> Places:
+    """Return places around centres drawn uniformly, at least two; the map is moved and scaled to fill the square."""
+    centres = random.rand(max(2, size // A_CLUSTER), 2)
+    return filling(centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2))
+
+
+def filling(places: NDArray[Any]) -> Places:
+    """Return places moved and scaled so that the longer side of their map is 1."""
+    corner = places.min(axis=0)
+    scaled: Places = (places - corner) / (places.max(axis=0) - corner).max()
+    return scaled

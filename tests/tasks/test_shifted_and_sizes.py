@@ -1,0 +1,75 @@
+"""Shifted instances and further sizes of the built-in tasks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from behavesim_cli.sizes import show_sizes
+from behavesim_tasks import bin_packing, job_shop
+
+from behavesim.base.errors import TaskError
+from behavesim.task import TaskReference, installed_tasks
+from tests.tasks.test_library import function_of, score_of
+
+SHIFTED = {"tsp": 5.4217, "cvrp": 17.1634, "job_shop": 2077.4}
+"""Mean score of the template on the shifted instances."""
+SIZES = {"tsp:large": ("search", 11.4073), "bin_packing:weibull5k": ("held-out", 2067.0)}
+"""Mean score of the template on a split; the second is FunSearch's figure for best fit on its instances."""
+
+
+def test_no_task_offers_what_has_no_golden_value() -> None:
+    tasks = [TaskReference(name).load() for name in installed_tasks()]
+    assert {task.name for task in tasks if task.shifted} == {*SHIFTED, "bin_packing"}
+    assert {f"{task.name}:{size}" for task in tasks for size in task.sizes} == {*SIZES}
+    assert all(task.splits == ("search", "validation", "held-out") for task in tasks if not task.shifted)
+
+
+@pytest.mark.parametrize("name", SHIFTED)
+def test_the_template_has_its_golden_score_on_shifted_instances(name: str) -> None:
+    task = TaskReference(name).load()
+    score, objective = score_of(task, function_of(task), "shifted"), task.objective_on("shifted")
+    assert score == pytest.approx(SHIFTED[name], abs=5e-5)
+    gap = objective.gap(score)
+    assert gap is not None and 0 < gap < 0.4 and objective.source
+
+
+def test_shifted_items_are_packed_within_their_lower_bounds() -> None:
+    task = bin_packing.task
+    items = task.instances("shifted")
+    assert [(len(each.sizes), each.sizes.min(), each.sizes.max()) for each in items] == [*bin_packing.SHIFTED]
+    for each, bins in ((items[0], 417), (items[2], 259)):
+        assert task.score(each, task.solve(function_of(task), each)) == bins >= each.lower_bound
+
+
+def test_shifted_jobs_visit_one_set_of_machines_before_the_other() -> None:
+    for shop in job_shop.task.instances("shifted"):
+        assert (shop.machines[:, :3] < 3).all() and (shop.machines[:, 3:] >= 3).all()
+        assert shop.times.max() <= 200
+
+
+@pytest.mark.parametrize("reference", SIZES)
+def test_a_size_is_the_task_with_other_instances(reference: str) -> None:
+    split, golden = SIZES[reference]
+    task, usual = TaskReference(reference).load(), TaskReference(reference.partition(":")[0]).load()
+    assert task.name == reference.replace(":", "_")
+    assert (task.description, task.template) == (usual.description, usual.template)
+    score, objective = score_of(task, function_of(task), split), task.objective_on(split)
+    assert score == pytest.approx(golden, abs=5e-5)
+    gap = objective.gap(score)
+    assert gap is not None and 0 < gap < 0.5
+    if reference == "bin_packing:weibull5k":
+        assert objective.best_known == 1987.8  # as published
+
+
+def test_a_size_that_a_task_lacks_is_refused_by_name() -> None:
+    for text, said in (("tsp:huge", "it has large"), ("cpp:large", "one size only"), ("tps:large", "no task 'tps'")):
+        with pytest.raises(TaskError, match=said):
+            TaskReference(text).load()
+
+
+def test_the_table_of_sizes_has_seconds_and_scores(capsys: pytest.CaptureFixture[str]) -> None:
+    show_sizes(["tsp:large"], True)
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["score"] == pytest.approx(SIZES["tsp:large"][1], abs=5e-5)
+    assert row["seconds"] > 0 and row["gap"] > 0 and "200 cities" in row["size"]
