@@ -41,7 +41,7 @@ class Trials:
 
     def apply(self, event: Event) -> None:
         """Apply a committed event: later candidates with the same text can take its result, until the run is forked."""
-        if isinstance(event, Evaluated | Rejected):
+        if isinstance(event, (Evaluated, Rejected)):  # a tuple: a union would be made at each call
             if event.source:
                 self._first.setdefault(_text_hash(event.source), event.candidate)
             if event.candidate in self._under_way:

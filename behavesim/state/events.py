@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import SkipValidation
 
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.text import one_line
@@ -189,7 +191,7 @@ class Evaluated:
     source: str
     score: float
     scores: tuple[float, ...]
-    trajectories: Sequence[AlgorithmRun] = field(repr=False)
+    trajectories: Annotated[Sequence[AlgorithmRun], SkipValidation] = field(repr=False)
     thought: str = ""
     program_hash: str = ""
     copy_of: CandidateId | None = None

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from behavesim.base.text import one_line
-from behavesim.state.events import STORED_AS, TEMPLATE, Asked, Evaluated, Event, NoteAsked
+from behavesim.state.events import STORED_AS, Asked, Evaluated, Event, NoteAsked
 from behavesim.store.passages import join_passages, split_passages
 from behavesim.trajectory import Behaviour, packed, unpack
 
@@ -22,6 +22,8 @@ NAMES = {kind: name for name, kind in STORED_AS.items()}
 HIGHEST = (1 << 63) - 1
 """The highest candidate number: the largest integer that a column of SQLite can hold."""
 NO_PASSAGES: Mapping[int, str] = MappingProxyType({})
+_EVALUATED, _PROMPTING = NAMES[Evaluated], (NAMES[Asked], NAMES[NoteAsked])
+_OF_CANDIDATES = frozenset(name for name, kind in STORED_AS.items() if "candidate" in kind.__dataclass_fields__)
 
 
 def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, str, bytes | None]:
@@ -34,13 +36,13 @@ def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, s
     if isinstance(event, Asked | NoteAsked) and passages is not None:
         parts = split_passages(event.prompt.text)
         passages.update(parts)
-        values = _adapter(kind).dump_python(replace(event, prompt=replace(event.prompt, text="")))
+        values = _adapter(kind).serializer.to_python(replace(event, prompt=replace(event.prompt, text="")))
         values["prompt"]["text"] = [number for number, _ in parts]
         return kind, to_json(values).decode(), None
     if isinstance(event, Evaluated):
-        payload = _adapter(kind).dump_json(replace(event, trajectories=()))
+        payload = _adapter(kind).serializer.to_json(replace(event, trajectories=()))
         return kind, payload.decode(), packed(event.trajectories)
-    return kind, _adapter(kind).dump_json(event).decode(), None
+    return kind, _adapter(kind).serializer.to_json(event).decode(), None
 
 
 def decode(kind: object, payload: object, blob: object, passages: Mapping[int, str] = NO_PASSAGES) -> Event:
@@ -56,22 +58,29 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
     values = from_json(payload, allow_inf_nan=False)  # which the digest and the reports could not take
     if not isinstance(values, dict):
         raise ValueError("its payload is no JSON object")
-    text = ""
-    if isinstance(prompt := values.get("prompt"), dict) and isinstance(numbers := prompt.get("text"), list):
-        text, prompt["text"] = join_passages(numbers, passages), ""
+    text = _text_taken(values, passages) if kind in _PROMPTING else ""
     try:
-        event: Event = _adapter(kind).validator.validate_python(values)  # a call less than the adapter's own
+        event = _adapter(kind).validator.validate_python(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise ValueError(one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")) from error
-    if abs(getattr(event, "candidate", TEMPLATE)) > HIGHEST:
+    if kind in _OF_CANDIDATES and not -HIGHEST <= event.candidate <= HIGHEST:
         raise ValueError("no candidate has such a number")
     # The event is new, so changing it is safe. These two need no validation, which would be slow for large values.
-    if isinstance(event, Evaluated):
+    if kind == _EVALUATED:
         object.__setattr__(event, "trajectories", Behaviour(blob))
-    elif text and isinstance(event, Asked | NoteAsked):
+    elif text:
         object.__setattr__(event.prompt, "text", text)
-    return event
+    found: Event = event
+    return found
+
+
+def _text_taken(values: dict[str, Any], passages: Mapping[int, str]) -> str:
+    """Return the text of the prompt in a payload, and leave "" in its place; return "" if it is stored as text."""
+    if not isinstance(prompt := values.get("prompt"), dict) or not isinstance(numbers := prompt.get("text"), list):
+        return ""
+    prompt["text"] = ""
+    return join_passages(numbers, passages)
 
 
 def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[int, str]) -> Event:
@@ -83,5 +92,5 @@ def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[
 
 
 @cache
-def _adapter(name: str) -> TypeAdapter[Any]:
-    return TypeAdapter(STORED_AS[name])
+def _adapter(kind: str) -> TypeAdapter[Any]:  # callers use its validator and serializer: its own methods cost more
+    return TypeAdapter(STORED_AS[kind])

@@ -26,7 +26,7 @@ def join_passages(numbers: list[Any], passages: Mapping[int, str]) -> str:
     Raises ValueError if an item is not the number of a passage.
     """
     try:
-        return GAP.join([passages[number] for number in numbers])
+        return GAP.join(map(passages.__getitem__, numbers))
     except (LookupError, TypeError) as error:
         raise ValueError("a passage of its prompt is missing, or damaged") from error
 
