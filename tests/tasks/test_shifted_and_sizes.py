@@ -68,8 +68,8 @@ def test_a_size_that_a_task_lacks_is_refused_by_name() -> None:
             TaskReference(text).load()
 
 
-def test_the_table_of_sizes_has_seconds_and_scores(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_of_sizes_has_seconds_and_scores(capfd: pytest.CaptureFixture[str]) -> None:
     show_sizes(["tsp:large"], True)
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = json.loads(capfd.readouterr().out)
     assert row["score"] == pytest.approx(SIZES["tsp:large"][1], abs=5e-5)
     assert row["seconds"] > 0 and row["gap"] > 0 and "200 cities" in row["size"]
