@@ -282,7 +282,7 @@ SMALL: dict[str, tuple[Any, str, float]] = {
     "independent_set": (GRAPH, "priority", max(len(s) for s in subsets(6) if not GRAPH[np.ix_(s, s)].any())),
     "graph_colouring": (CROWN, "left", fewest_colours(CROWN)),
     "flow_shop": (FLOW, "priority", min(flow_time(FLOW, p) for p in itertools.permutations(range(5)))),
-    "job_shop": (SHOP, "priority", min(makespan(SHOP, p) for p in itertools.permutations([0, 1, 2] * 3))),
+    "job_shop": (SHOP, "priority", min(makespan(SHOP, p) for p in {*itertools.permutations([0, 1, 2] * 3)})),
     "qap": (
         *(PLACES, "placement"),
         min((PLACES.flows * PLACES.distances[np.ix_(p, p)]).sum() / 2 for p in itertools.permutations(range(4))),
