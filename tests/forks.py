@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -204,6 +205,7 @@ if __name__ == "__main__":
         import_module(name)
     if sys.argv[2] == "behavesim":
         _share_zygotes()
+    sysconfig.get_config_vars()  # a zygote asks where libraries lie
     gc.collect()
     gc.freeze()  # or a fork's first collection would touch, and so copy, all that is loaded
     serve(socket.socket(fileno=int(sys.argv[1])))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import types
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -81,25 +80,6 @@ def run_program(source: str, work: Work, progress: Progress, link: int | None = 
         return encode_failure(unanswered.failure.reason, unanswered.failure.message)
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         return encode_failure(*reason_and_message(error))
-
-
-def settle_randomness() -> None:
-    """Seed `random` and numpy in this process, so that programs that seed nothing give equal results in every fork.
-
-    New generators without a seed (`random.Random()`, `numpy.random.default_rng()`) get fixed seeds, too, and so does
-    `random.seed()`.
-    """
-    random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
-    random.seed = types.MethodType(_seed_never_by_entropy, random.seed.__self__)  # type: ignore[attr-defined]
-    np.random.bit_generator.randbits = random.Random(0).getrandbits  # type: ignore[attr-defined]  # for default_rng()
-    np.random.seed(0)
-
-
-_seed = random.Random.seed  # the original, before `settle_randomness`
-
-
-def _seed_never_by_entropy(self: random.Random, a: Any = None, version: int = 2) -> None:
-    _seed(self, 0 if a is None else a, version)
 
 
 def _solution(function: Callable[..., Any], instance: Any, work: Work) -> dict[str, NDArray[Any]]:

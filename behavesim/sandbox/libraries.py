@@ -19,12 +19,13 @@ def readable_paths() -> tuple[Path, ...]:
     These are the standard library, site-packages, shared libraries, and the folders of packages that this process has
     imported. Other folders of `sys.path` are left out: a project's folder may contain more than code.
     """
-    standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    folders = sysconfig.get_paths()
+    standard = [folders[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     sites = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages", "lib-dynload")]
     top = [module for name, module in tuple(sys.modules.items()) if "." not in name]
     packages = [folder for module in top for folder in getattr(module, "__path__", ())]
     shared = [f"{sys.base_prefix}/lib", *filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(":"))]
-    found = {Path(path).resolve() for path in (*standard, *sites, *packages, *shared, *_SYSTEM) if path}
+    found = {Path(path).resolve() for path in {*standard, *sites, *packages, *shared, *_SYSTEM} if path}
     return tuple(sorted(path for path in found if path.exists() and found.isdisjoint(path.parents)))
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from behavesim.base.text import duration
-from behavesim.task import Split, Task, instances_of
 
 if TYPE_CHECKING:
     from behavesim.base.config import Settings  # the zygote imports this module, and must not load pydantic
+    from behavesim.task import Split, Task  # and a tree's keeper must not load numpy
 
 MEGABYTE = 1 << 20
 """Bytes in a megabyte, as the limits count them."""
@@ -48,6 +48,8 @@ class Limits:
         as much as `search`: what a program does before its first instance takes as long. Memory stays the same. Raises
         TaskError if the task's instances cannot be made.
         """
+        from behavesim.task import instances_of
+
         share = starts * max(1.0, len(instances_of(task, split)) / len(instances_of(task, "search")))
         output_mb = math.ceil(self.output_mb * share)
         return replace(

@@ -13,11 +13,13 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from behavesim.base.errors import BehavesimError
 from behavesim.sandbox.limits import Limits
-from behavesim.task import Split
+
+if TYPE_CHECKING:
+    from behavesim.task import Split
 
 REQUEST = struct.Struct("<cQ")
 """A request: FORK or KILL, and the daemon's number for the candidate's process."""

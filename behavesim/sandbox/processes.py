@@ -176,11 +176,12 @@ def data_memory() -> int:
 
 def tasks_of_user() -> int:
     """Return the number of threads that run as this process's user; 0 except on Linux."""
-    tasks = 0
-    for process in Path("/proc").glob("[0-9]*") if LINUX else ():
+    tasks, own = 0, os.geteuid()
+    for process in filter(str.isdecimal, os.listdir("/proc")) if LINUX else ():  # noqa: PTH208 (a fifth of the time)
         with contextlib.suppress(OSError):
-            if process.stat().st_uid == os.geteuid():
-                tasks += sum(1 for _ in (process / "task").iterdir())
+            about = os.stat(f"/proc/{process}/task")  # noqa: PTH116
+            if about.st_uid == own:
+                tasks += about.st_nlink - 2  # one link for each thread, besides those that every folder has
     return tasks
 
 

@@ -33,8 +33,9 @@ def solving_only(task: Task) -> tuple[Solve, tuple[Path, ...]]:
     kinds = [kind for kind in type(task).__mro__ if kind not in Task.__mro__]
     modules = [sys.modules[name] for name in {kind.__module__ for kind in kinds}]
     files = [Path(str(module.__file__)).resolve() for module in modules]
-    parts = [part for file in files for part in _parts(file, {kind.__name__ for kind in kinds})]
-    defined, kept = {name for part in parts for name in _bound(part)}, _needed(parts)
+    names = {kind.__name__ for kind in kinds}
+    parts = [(part, _bound(part)) for file in files for part in _parts(file, names)]
+    defined, kept = {name for _, bound in parts for name in bound}, _needed(parts)
     solve = task.solve
     for place in (task, *kinds, *modules):
         for name in (vars(place).keys() & defined) - kept:
@@ -57,14 +58,17 @@ def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
                 yield from part.body
 
 
-def _needed(parts: Collection[ast.stmt]) -> set[str]:
-    """Return every name that `solve` or a kept definition (`_is_kept`) uses, directly or through other definitions."""
+def _needed(parts: Collection[tuple[ast.stmt, set[str]]]) -> set[str]:
+    """Return every name that `solve` or a kept definition (`_is_kept`) uses, directly or through other definitions.
+
+    `parts` are statements, each with the names that it binds (`_bound`).
+    """
     # instances may be objects of other classes than the task's, and Python itself calls special methods
     needed: set[str] = set()
-    found = {"solve", *(part.name for part in parts if isinstance(part, _DEFINITION) and _is_kept(part))}
+    found = {"solve", *(part.name for part, _ in parts if isinstance(part, _DEFINITION) and _is_kept(part))}
     while found:
         needed |= found
-        found = {name for part in parts if found & _bound(part) for name in _named(part)} - needed
+        found = {name for part, bound in parts if found & bound for name in _named(part)} - needed
     return needed
 
 

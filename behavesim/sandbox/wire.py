@@ -10,8 +10,6 @@ import pickle
 import struct
 from typing import Any
 
-from behavesim.sandbox.frames import FrameError
-
 SIZE = struct.Struct("<Q")
 """The number of bytes that follow: of a program's source, or of a question's pickle."""
 ADVICE = "call it with numbers, arrays and plain containers of them"
@@ -80,6 +78,8 @@ def receive_question(fd: int) -> Question | None:
     try:
         asked: Question = pickle.loads(memoryview(data)[SIZE.size :])
     except (ImportError, AttributeError) as error:
+        from behavesim.sandbox.frames import FrameError  # numpy comes with it, which a tree's keeper does not need
+
         what = f"what only the task's file knows ({error})"
         raise FrameError(f"`solve` calls the function with {what}; {ADVICE}") from error
     return asked

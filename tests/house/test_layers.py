@@ -97,6 +97,15 @@ def test_importing_behavesim_loads_nothing_heavy() -> None:
     }
 
 
+def test_the_keeper_of_a_tree_has_neither_numpy_nor_a_task() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, behavesim.sandbox.tree.zygote; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & {"numpy", "behavesim.task", "behavesim.trajectory", "asyncio", "pydantic"}
+
+
 def test_one_module_asks_endpoints_and_it_does_so_with_the_package() -> None:
     paths = list((ROOT / "behavesim").rglob("*.py"))
     asking = [path.stem for path in paths if re.search(r"^\s*(?:import|from) openai\b", path.read_text(), re.MULTILINE)]

@@ -1,0 +1,28 @@
+"""Fixed seeds for what programs draw without giving a seed."""
+
+from __future__ import annotations
+
+import random
+import sys
+import types
+from typing import Any
+
+
+def settle() -> None:
+    """Seed `random` and numpy in this process, so that programs that seed nothing give equal results in every fork.
+
+    New generators without a seed (`random.Random()`, `numpy.random.default_rng()`) get fixed seeds, too, and so does
+    `random.seed()`. Import numpy before, if programs use it: what is not imported yet is not seeded.
+    """
+    random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
+    random.seed = types.MethodType(_seed_never_by_entropy, random.seed.__self__)  # type: ignore[attr-defined]
+    if drawn := sys.modules.get("numpy.random"):
+        drawn.bit_generator.randbits = random.Random(0).getrandbits  # for default_rng()
+        drawn.seed(0)
+
+
+_seed = random.Random.seed  # the original, before `settle`
+
+
+def _seed_never_by_entropy(self: random.Random, a: Any = None, version: int = 2) -> None:
+    _seed(self, 0 if a is None else a, version)
