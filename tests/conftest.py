@@ -16,12 +16,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import behavesim as bs
+from behavesim.application.experiment import execution
 from behavesim.programs import extract as extracting
 from behavesim.programs import form
 from behavesim.programs.extract import extract
 from behavesim.sandbox import connection, environment
-from tests import forks
+from tests import experiments, forks
 from tests.cli.command import Command
+from tests.shared import shared
 
 KERNELS = [f"behavesim.similarity.kernels.{name}" for name in ("sequence", "prefix", "scalar", "euclidean")]
 
@@ -51,6 +53,12 @@ def pytest_sessionstart() -> None:
             with Path(find_spec(name).origin).open() as source:
                 fcntl.flock(source, fcntl.LOCK_EX)
                 import_module(name)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that are allowed the longest time: at the end, idle workers take over only short ones."""
+    items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -98,6 +106,15 @@ def _forked_readers() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _forked_experiments() -> Iterator[None]:
+    """The runs of experiments begin with what they would import; those of tests/application/experiment do not."""
+    with pytest.MonkeyPatch.context() as patch:
+        if forks.ARE_POSSIBLE:
+            patch.setattr(execution, "asyncio", experiments.ASYNCIO)
+        yield
+
+
 @pytest.fixture
 def replies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is taken from a reply is remembered: toy searches are sent the same few replies thousands of times."""
@@ -119,8 +136,11 @@ def behavesim(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run, only to be copied: it has found what beats the template, and recommends that."""
-    runs = tmp_path_factory.mktemp("made")
-    return bs.search_sync("tsp", proposer="genetic", budget=12, seed=4, runs_dir=runs, name="first").folder.path
+
+    def make(runs: Path) -> None:
+        bs.search_sync("tsp", proposer="genetic", budget=12, seed=4, runs_dir=runs, name="first")
+
+    return shared(tmp_path_factory, "made", make) / "first"
 
 
 @pytest.fixture

@@ -42,6 +42,8 @@ LOADED = {
     "behavesim.programs.extract": ("behavesim.programs.whole", "resource"),
 }
 """What `python -m` of each would import, or most of it."""
+SERVED_BY = {"behavesim.application.experiment.process": "behavesim"}
+"""Modules that need what another has loaded, and have no server of their own."""
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """What is read while Python starts and libraries load; all else comes with each order."""
 
@@ -71,7 +73,11 @@ class Popen:
         order = {"module": module, "arguments": arguments, "env": dict(env), "cwd": cwd, "fds": list(fds)}
         self._status, theirs = _connected()
         with theirs:
-            socket.send_fds(_server(module)[0], [json.dumps(order).encode()], [theirs.fileno(), *fds.values()])
+            socket.send_fds(
+                _server(SERVED_BY.get(module, module))[0],
+                [json.dumps(order).encode()],
+                [theirs.fileno(), *fds.values()],
+            )
         self.pid = int(self._status.recv(16))
         self.returncode: int | None = None
 

@@ -14,6 +14,7 @@ from behavesim_cli.commands import COMMANDS, EXAMPLES
 from tests.analysis.journals import started, stopped, write
 from tests.cli.command import Command
 from tests.packages import install
+from tests.shared import shared
 
 HEAVY = {"numba", "llvmlite", "scipy", "matplotlib", "aiohttp", "pandas", "openai", "genai_prices", "httpx2"}
 
@@ -84,11 +85,14 @@ COMPARISON = "compare tsp template template"
 @pytest.fixture(scope="module")
 def loaded_by(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The modules that commands have loaded by their end, each in a fork of a process that has what most need."""
-    folder = tmp_path_factory.mktemp("modules")
-    lines = [*(f"{name} --help" for name in COMMANDS), *LIGHT, COMPARISON]
-    command = [sys.executable, "-c", REPORT_MODULES_OF_EACH, *lines]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # threads would not outlive a fork
-    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+
+    def make(folder: Path) -> None:
+        lines = [*(f"{name} --help" for name in COMMANDS), *LIGHT, COMPARISON]
+        command = [sys.executable, "-c", REPORT_MODULES_OF_EACH, *lines]
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # threads would not outlive a fork
+        subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+
+    folder = shared(tmp_path_factory, "modules of commands", make)
     ended = map(json.loads, (folder / "modules").read_text().splitlines())
     return {line: set(modules) for line, *modules in ended}
 

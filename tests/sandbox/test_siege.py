@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,7 @@ from tests.sandbox.outside import (
     interpreter_for_everybody,
 )
 from tests.sandbox.siege import ATTACKS
+from tests.shared import shared
 
 pytestmark = pytest.mark.timeout(1800)  # a siege is one test's setup
 
@@ -55,18 +58,24 @@ def public_interpreter() -> Iterator[Interpreter]:
 
 
 @pytest.fixture(scope="module", params=SIEGES, ids=" as ".join)
-def siege(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+def siege(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     level, user = request.param
     if user != USERS[0] and os.geteuid() != 0:
         pytest.skip("only root can become another user")
-    interpreter = THIS_INTERPRETER if user == USERS[0] else request.getfixturevalue("public_interpreter")
-    outside = Outside(folder_for_everybody(), interpreter, NOBODY if user == USERS[2] else None)
-    told = outside.besiege(LAYERS[level])
+
+    def besieged(folder: Path) -> None:
+        interpreter = THIS_INTERPRETER if user == USERS[0] else request.getfixturevalue("public_interpreter")
+        outside = Outside(folder_for_everybody(), interpreter, NOBODY if user == USERS[2] else None)
+        told = outside.besiege(LAYERS[level])
+        (folder / "told").write_text(json.dumps({**told, "level": level, "as": user, "harm": outside.harm()}))
+        outside.close()
+        shutil.rmtree(outside.folder)
+
+    found = shared(tmp_path_factory, f"siege, {level} as {user}", besieged)
+    told: dict[str, Any] = json.loads((found / "told").read_text())
     if (level == "strong+" and told["isolation"] == "strong") or told["isolation"] in ("partial", "process"):
         pytest.skip(f"this machine gives {told['isolation']}: {told['notes']}")
-    yield {**told, "level": level, "as": user, "harm": outside.harm()}
-    outside.close()
-    shutil.rmtree(outside.folder)
+    return told
 
 
 def test_the_isolation_is_what_the_layers_promise(siege: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from behavesim.task.verdict import Failure
 from tests.sandbox.tree.attacks import EVALUATORS, PROGRAMS, RAISED, RETURNED, Attack
 
 PATIENT = Limits(timeout_s=10.0, memory_mb=256, output_mb=1)
-HASTY = replace(PATIENT, timeout_s=0.1)
+HASTY = replace(PATIENT, timeout_s=0.05)
 """For programs that never end."""
 HERE = Path(__file__).parent
 LOOP = "while True: pass"
@@ -72,7 +72,7 @@ async def _loaded(source: str, folder: Path, layers: list[str]) -> tuple[str, st
 def _pool(loader: str, given: str, folder: Path, layers: list[str], limits: Limits) -> TreePool:
     place, paths = f"tests.sandbox.tree.executes:{loader}", (folder, HERE)
     hidden = (folder / "runs",)
-    return TreePool(place, given, 6, limits, paths, hidden, True, tuple(layers), load_s=1.0)
+    return TreePool(place, given, 6, limits, paths, hidden, True, tuple(layers), load_s=0.5)
 
 
 def _outcome(evaluated: tuple[bytes | Failure, float]) -> tuple[str, str]:

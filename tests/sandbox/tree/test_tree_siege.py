@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from tests.sandbox.outside import (
     interpreter_for_everybody,
 )
 from tests.sandbox.tree.attacks import EVALUATORS, LOADED, PROGRAMS, REFUSED
+from tests.shared import shared
 
 pytestmark = pytest.mark.timeout(1800)  # a siege is one test's setup
 LAYERS = ("user", "namespaces", "landlock", "seccomp")
@@ -78,11 +81,17 @@ def public_interpreter() -> Iterator[Interpreter]:
 
 
 @pytest.fixture(scope="module", params=USERS)
-def siege(request: pytest.FixtureRequest) -> dict[str, Any]:
-    if request.param != USERS[0] and os.geteuid() != 0:
+def siege(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    user = request.param
+    if user != USERS[0] and os.geteuid() != 0:
         pytest.skip("only root can become another user")
-    interpreter = THIS_INTERPRETER if request.param == USERS[0] else request.getfixturevalue("public_interpreter")
-    told = besieged(interpreter, NOBODY if request.param == USERS[2] else None, LAYERS)
+
+    def make(folder: Path) -> None:
+        interpreter = THIS_INTERPRETER if user == USERS[0] else request.getfixturevalue("public_interpreter")
+        told = besieged(interpreter, NOBODY if user == USERS[2] else None, LAYERS)
+        (folder / "told").write_text(json.dumps(told))
+
+    told: dict[str, Any] = json.loads((shared(tmp_path_factory, f"tree siege as {user}", make) / "told").read_text())
     if told["isolation"] != "strong+":
         pytest.skip(f"this machine gives {told['isolation']}: {told['notes']}")
     return told
