@@ -106,10 +106,14 @@ async def test_parts_of_another_shown_program_are_taken_over(tmp_path):
     assert any("sqrt" in program for program in found)
 
 
-async def test_of_other_languages_numbers_change_and_not_those_in_text(tmp_path):
+async def test_of_other_languages_numbers_operators_and_names_change_and_not_those_in_text(tmp_path):
     task = task_of(tmp_path, CPP, "program.cpp")
-    found = {await child(task, number, "improve", CPP) for number in range(40)}
+    other = CPP.replace("int rounds = 10;", "int rounds = 12; // more")
+    found = {await child(task, number, "improve", other, CPP) for number in range(60)}
     assert len(found) > 20
+    joined_up = "".join(found)
+    for part in ("rate + rounds", "rate * (rounds * ", "rate - 3", "// more"):
+        assert part in joined_up
     for program in found:
         assert "// at most 9 rounds" in program and '"17 %f\\n"' in program
         assert "int main() {\n    double rate = " in program

@@ -11,10 +11,11 @@ import numpy as np
 Span = tuple[int, int]
 """A part of a text: the index of its first character, and the index after its last."""
 
-# strings and comments come first, so that numbers in them are passed over; an open comment reaches to the end
+SKIPPED = r'"(?:\\.|[^"\\\n])*+"|\'(?:\\.|[^\'\\\n])*+\'|//[^\n]*+|/\*.*?(?:\*/|\Z)|\#(?!define)[^\n]*+'
+"""Pattern of strings and comments, by which these are passed over; an open comment reaches to the end."""
 _TOKEN = re.compile(
-    r'"(?:\\.|[^"\\\n])*+"|\'(?:\\.|[^\'\\\n])*+\'|//[^\n]*+|/\*.*?(?:\*/|\Z)|\#(?!define)[^\n]*+'
-    r"|(?<![\w.])(?P<number>(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?)(?=(?:[fFlLuU]{1,3}|[iuf]\d+|[iu]size)?(?![\w.]))",
+    rf"{SKIPPED}|"
+    r"(?<![\w.])(?P<number>(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?)(?=(?:[fFlLuU]{1,3}|[iuf]\d+|[iu]size)?(?![\w.]))",
     re.DOTALL,
 )
 _STEPS = (0.01, 0.1, 0.5)

@@ -13,10 +13,11 @@ from behavesim.programs.fences import fenced
 from behavesim.programs.whole import completed
 from behavesim.prompts.answering import Answering
 from behavesim.proposers.draw import pick
-from behavesim.proposers.mutation import moves
-from behavesim.proposers.mutation.literals import Span, another, numbers_in, replaced, within
+from behavesim.proposers.mutation import moves, tokens
+from behavesim.proposers.mutation.literals import Span
 from behavesim.proposers.mutation.moves import Material, Move
 from behavesim.proposers.mutation.python import PythonText
+from behavesim.proposers.mutation.tokens import Tokens
 from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.files import joined, separated
 
@@ -65,7 +66,7 @@ class File:
 
 
 class Mutator:
-    """Changes numbers, expressions, operators and statements of Python text; of other languages, numbers alone.
+    """Changes numbers, expressions, operators and statements of Python text; of other languages, what `tokens` knows.
 
     Text outside EVOLVE-BLOCK markers stays as it is. It keeps nothing between prompts.
     """
@@ -125,15 +126,17 @@ class Mutator:
     ) -> tuple[str | None, str]:
         """Return a file's new text after one move, and what the move does.
 
-        The text is None if no such change is possible, or the changed Python would not parse. In a file that is not
-        Python a number is replaced. `others` are whole programs to take parts from.
+        The text is None if no such change is possible, or the changed Python would not parse. `others` are whole
+        programs to take parts from.
         """
+        donors = [each for program in others for each in self._files(program) if each.path == file.path]
+        move = pick(weights, random)
         is_python = (file.path or self._suffix).endswith(".py")
         if not is_python or (python := PythonText.of(file.text, file.spans)) is None:
-            return _with_another_number(file, random), SENTENCES[moves.number]
-        donors = [each for program in others for each in self._files(program) if each.path == file.path]
+            texts = tuple(each.text for each in donors)
+            text, done = tokens.changed(Tokens(file.text, file.spans, texts, random), move)
+            return text, SENTENCES[done]
         read = [PythonText.of(each.text, each.spans) for each in donors]
-        move = pick(weights, random)
         text = move(Material(python, tuple(each for each in read if each is not None), random))
         is_whole = text is not None and PythonText.of(text, ()) is not None
         return text if is_whole else None, SENTENCES[move]
@@ -161,11 +164,3 @@ class Mutator:
 
     def _with(self, program: str, path: str, text: str) -> str:
         return joined({**separated(program), path: text}) if path else text
-
-
-def _with_another_number(file: File, random: np.random.Generator) -> str | None:
-    spans = [span for span in numbers_in(file.text) if within(span, file.spans)]
-    if not spans:
-        return None
-    begin, end = spans[int(random.integers(len(spans)))]
-    return replaced(file.text, (begin, end), another(file.text[begin:end], random))
