@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import combinations_with_replacement, product
+from itertools import accumulate, combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -234,6 +234,14 @@ class AdmissibleSet(Task):
     def in_words(self, instance: AdmissibleSets, decision: int) -> str:
         """Return the vector of the picked row as a phrase such as "the vector 012000111"."""
         return f"the vector {_digits(instance.vectors[decision])}"
+
+    def choice_in_words(self, instance: AdmissibleSets, before: Sequence[int], decision: int) -> str:
+        """Return the vector of the picked row, and how many vectors it adds to the set."""
+        return f"{self.in_words(instance, decision)}, which adds {instance.sizes[decision]}"
+
+    def cost_so_far(self, instance: AdmissibleSets, decisions: Sequence[int]) -> Sequence[float]:
+        """Return the size of the set after each pick."""
+        return list(accumulate(float(instance.sizes[index]) for index in decisions))
 
     def objective_on(self, split: Split) -> Objective:
         """Return the objective of a split; its best known size is the number of supports, None for held-out sizes.

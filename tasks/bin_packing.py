@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.task import Bins, InvalidSolution, Objective, Solution, Split, Task, as_integers, first_greatest
+from behavesim.task import Bins, InvalidSolution, Objective, Solution, Split, Task, as_integers, first_greatest, ranked
 from behavesim.trajectory import Trajectory
 
 TEMPLATE = '''\
@@ -124,6 +124,24 @@ class OnlineBinPacking(Task):
     def in_words(self, instance: Items, decision: int) -> str:
         """Return the chosen bin as a phrase such as "bin 3"; bins count from 1 in the order of their opening."""
         return f"bin {decision + 1}"
+
+    def choice_in_words(self, instance: Items, before: Sequence[int], decision: int) -> str:
+        """Return the chosen bin with its rank among those that fit, and the room in it afterwards."""
+        size, opened = int(instance.sizes[len(before)]), max(before, default=-1) + 1
+        room = CAPACITY - np.bincount(before, instance.sizes[: len(before)], minlength=opened + 1)[: opened + 1]
+        fits, left = room[room >= size], int(room[decision]) - size
+        rank = ranked(1 + int((fits < room[decision]).sum()), "fullest")
+        what = "a new bin" if decision == opened else f"bin {decision + 1}, {rank}"
+        return f"{what} of {len(fits)} that fit an item of {size}, which leaves {left}"
+
+    def instance_name(self, instance: Items) -> str:
+        """Return the number of items."""
+        return f"{len(instance.sizes)} items"
+
+    def cost_so_far(self, instance: Items, decisions: Sequence[int]) -> Sequence[float]:
+        """Return the number of bins opened after each item; a trajectory has the first 100 items alone."""
+        opened = np.maximum.accumulate(np.asarray(decisions)) + 1
+        return [float(bins) for bins in opened]
 
     def picture(self, instance: Items) -> Bins:
         """Return what a packing of the first 100 items is drawn with: their sizes and the capacity of a bin."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer
+from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, ranked
 from behavesim.trajectory import Trajectory
 
 from .known import objective_of
@@ -135,6 +135,30 @@ class CapacitatedRouting(Task):
     def in_words(self, instance: Customers, decision: int) -> str:
         """Return the chosen node as a phrase such as "customer 7"."""
         return f"customer {decision}" if decision else "back to the depot"
+
+    def choice_in_words(self, instance: Customers, before: Sequence[int], decision: int) -> str:
+        """Return the chosen node with its rank and distance, and the load so far if it is the depot."""
+        if not before:
+            return self.in_words(instance, decision)
+        away = instance.distances[before[-1]]
+        route = before[max(place for place, node in enumerate(before) if node == 0) :]
+        load = int(instance.demands[route].sum())
+        if decision == 0:
+            return f"back to the depot with {load} of {instance.capacity} served, {away[0]:.3g} away"
+        fits = (instance.demands > 0) & (instance.demands <= instance.capacity - load)
+        fits[list(before)] = False
+        rank = ranked(1 + int((away[fits] < away[decision]).sum()), "nearest")
+        return f"customer {decision}, {rank} of {fits.sum()} that fit, {away[decision]:.3g} away"
+
+    def instance_name(self, instance: Customers) -> str:
+        """Return the number of customers."""
+        return f"{len(instance.demands) - 1} customers"
+
+    def cost_so_far(self, instance: Customers, decisions: Sequence[int]) -> Sequence[float]:
+        """Return the length of the routes up to each visit."""
+        visits = np.asarray(decisions)
+        legs = instance.distances[visits[:-1], visits[1:]] * (self.returns | (visits[1:] > 0))
+        return [0.0, *np.cumsum(legs).tolist()]
 
     def picture(self, instance: Customers) -> Route:
         """Return the picture of the routes."""

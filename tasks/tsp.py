@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, as_permutation
+from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, as_permutation, ranked
 from behavesim.trajectory import Trajectory
 
 from .known import objective_of
@@ -183,6 +183,27 @@ class TravellingSalesman(Task):
     def in_words(self, instance: Cities, decision: int) -> str:
         """Return the chosen city as a phrase such as "city 7"."""
         return f"city {decision}"
+
+    def choice_in_words(self, instance: Cities, before: Sequence[int], decision: int) -> str:
+        """Return the chosen city with its rank and distance: "city 7, the 2nd nearest of 31 left, 0.084 away"."""
+        if not before:
+            return self.in_words(instance, decision)
+        near = np.delete(instance.distances[before[-1]], before)
+        length = instance.distances[before[-1], decision]
+        rank = ranked(1 + int((near < length).sum()), "nearest")
+        last = f", and {instance.distances[decision, before[0]]:.3g} back" if len(near) == 1 else ""
+        return f"city {decision}, {rank} of {len(near)} left, {length:.3g} away{last}"
+
+    def instance_name(self, instance: Cities) -> str:
+        """Return the number of cities and their kind, such as "50 cities, uniform"."""
+        kind, _, size = instance.name.partition("-")
+        return f"{size} cities, {kind}" if size else kind
+
+    def cost_so_far(self, instance: Cities, decisions: Sequence[int]) -> Sequence[float]:
+        """Return the length of the tour up to each city; the last includes the way back."""
+        length = np.cumsum([0.0, *instance.distances[decisions[:-1], decisions[1:]]])
+        length[-1] += instance.distances[decisions[-1], decisions[0]]
+        return [float(each) for each in length]
 
     def picture(self, instance: Cities) -> Route | None:
         """Return the picture of the tour; None if the cities' places are not known."""

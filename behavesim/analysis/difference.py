@@ -12,7 +12,7 @@ from behavesim.base.errors import UsageError
 from behavesim.base.score_source import ScoreSource
 from behavesim.prompts.parting import did, first_difference
 from behavesim.state.events import TEMPLATE
-from behavesim.task import instances_of
+from behavesim.task import InWords
 
 
 @dataclass(frozen=True)
@@ -98,19 +98,14 @@ def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
 
 def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple[InstanceDifference, ...]]:
     behaviours = run.trajectories([one.candidate, other.candidate])
-    measure, task = run.measure(), run.task()
-    problems = instances_of(task, "search")
-
-    def in_words(index: int, decision: int) -> str:
-        return task.in_words(problems[index], decision)
-
+    measure, words = run.measure(), InWords(run.task())
     found = []
     for index, (left, right) in enumerate(zip(*behaviours, strict=True)):
         scores, similarity = (one.scores[index], other.scores[index]), measure.similarity(left, right)
         if (step := first_difference(left, right)) is None:
             found.append(InstanceDifference(index + 1, *scores, similarity, None, None, None))
         else:
-            a_did, b_did = (did(each, index, step, in_words) for each in (left, right))
+            a_did, b_did = (did(each, index, step, words) for each in (left, right))
             found.append(InstanceDifference(index + 1, *scores, similarity, step + 1, a_did, b_did))
     return measure.between(*behaviours), tuple(found)
 

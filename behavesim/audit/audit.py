@@ -7,7 +7,7 @@ from typing import Any
 
 from behavesim.audit.inputs import contradiction
 from behavesim.base.config import Settings
-from behavesim.base.errors import JournalError, PartError
+from behavesim.base.errors import JournalError, PartError, TaskError
 from behavesim.engine.admission import method_of_run
 from behavesim.engine.caps import is_capped
 from behavesim.engine.due import Permits, Rules, due
@@ -92,7 +92,7 @@ class Audit:
             decision = due(self.state, self._method, self._rules, self._permits(event))
             return decision.decide(self._behaviours) if isinstance(decision, Measurement) else decision
         # a forged or damaged journal can bring the method into a state that it never has in a run
-        except (LookupError, ValueError, AssertionError, AttributeError, TypeError, PartError) as error:
+        except (LookupError, ValueError, AssertionError, AttributeError, TypeError, PartError, TaskError) as error:
             raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
 
     def with_comparison_checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
@@ -135,7 +135,7 @@ class Audit:
         candidate = self.state.open.get(event.candidate)
         if candidate is None or candidate.reply is None:
             raise JournalError(f"candidate {event.candidate} has an outcome before it has a reply")
-        return extracted(self._task, candidate.asked, candidate.reply, candidate.shown)
+        return extracted(self._task, candidate.asked, candidate.reply, candidate.shown, candidate.idea)
 
     def _permits(self, event: Event) -> Permits:
         """Return what the search may decide at `event`: what it did, and without a cap all that the budget allows."""

@@ -34,10 +34,11 @@ def is_paid(asked: Asked | NoteAsked, batched: Collection[int]) -> bool:
     return asked.prompt.operator == INJECTED or number in batched
 
 
-def extracted(task: Task, asked: Asked, reply: Reply, shown: str) -> Program | Rejected:
+def extracted(task: Task, asked: Asked, reply: Reply, shown: str, idea: str = "") -> Program | Rejected:
     """Return the program of a reply, or a rejection if it has none.
 
-    `shown` is the program to which edits apply. A reply that was given up is rejected for the reason "given-up".
+    `shown` is the program to which edits apply. `idea` is kept as the program's thought in place of the reply's; "" for
+    none. A reply that was given up is rejected for the reason "given-up".
     """
     if reply.fault:
         return Rejected(asked.candidate, "extraction", "given-up", reply.fault)
@@ -45,7 +46,7 @@ def extracted(task: Task, asked: Asked, reply: Reply, shown: str) -> Program | R
     program = form_of(task).read(reply.text, shown, reply.finish_reason, thought)
     if isinstance(program, Failure):
         return Rejected(asked.candidate, "extraction", program.reason, program.message)
-    return program
+    return replace(program, thought=idea) if idea else program
 
 
 def with_comparison_checked(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:

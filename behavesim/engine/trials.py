@@ -57,7 +57,7 @@ class Trials:
         asked = opened.asked
         # one at a time: several would only compete for the same core
         async with self._reading:
-            program = await asyncio.to_thread(extracted, self._task, asked, reply, opened.shown)
+            program = await asyncio.to_thread(extracted, self._task, asked, reply, opened.shown, opened.idea)
         if isinstance(program, Rejected):
             return program
         candidate = asked.candidate

@@ -5,7 +5,10 @@ It is a baseline: what another method finds beyond it is the merit of that metho
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible
+from behavesim.prompts.places import emptied
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import OpenCandidate
 from behavesim.state.state import RunState
@@ -19,7 +22,9 @@ class BestOfN(Method[MethodSettings]):
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
         """Return the question for a program that shows the template alone, whatever was found before."""
-        return self.first_question(state, candidate)
+        asked = self.first_question(state, candidate)
+        # what the run knows would make the programs depend on one another
+        return replace(asked, prompt=replace(asked.prompt, text=emptied(asked.prompt.text)))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a feasible candidate joins the archive, and that an infeasible one is not added."""

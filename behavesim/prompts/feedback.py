@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from behavesim.prompts.places import sendable
 from behavesim.state.events import CandidateId, Rejected
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
-from behavesim.task import Metrics, Task
+from behavesim.task import Metrics
 from behavesim.task.score import PRIVATE
 
 METRICS_SHOWN = 12
@@ -16,14 +15,8 @@ FEEDBACK_SHOWN = 800
 """Most characters of a program's feedback that prompts show."""
 FAILURE_SHOWN = 400
 """Most characters of a failed program's message, and as many of its feedback, that prompts show."""
-FAILURES_PLACE = "\0failures\0"
-"""Stands in a prompt where the recent failures belong; programs cannot contain a null character."""
-_PARAGRAPH = f"\n\n{FAILURES_PLACE}"
-
-
-def shows_failures(task: Task) -> bool:
-    """Whether prompts can show recent failures: only where an evaluator runs programs, which says why each failed."""
-    return task.score_source == "self-reported"
+IDEA_SHOWN = 160
+"""Most characters of a failed program's idea that prompts show."""
 
 
 def metrics_in_words(metrics: Metrics, score: float | None = None) -> str:
@@ -43,18 +36,6 @@ def feedback_in_words(program: Member) -> list[str]:
     return ["What was said about it when it ran:", shown] if shown else []
 
 
-def with_failures(text: str, failures: Iterable[Rejected]) -> str:
-    """Return a prompt's text with the failures in the place of FAILURES_PLACE, equal ones once.
-
-    Without failures the place is removed with its paragraph; a text without the place is returned as it is.
-    """
-    if FAILURES_PLACE not in text:
-        return text
-    said = "\n".join(dict.fromkeys(_failure(each) for each in failures))
-    shown = f"\n\nPrograms that failed lately; do not repeat their mistakes:\n{said}" if said else ""
-    return text.replace(_PARAGRAPH, shown)
-
-
 def with_advice(text: str, state: RunState, candidate: CandidateId) -> str:
     """Return the text of a candidate's prompt with the advice in force at its end, in place of any that it has."""
     own = _advice(state, candidate)
@@ -66,11 +47,11 @@ def with_advice(text: str, state: RunState, candidate: CandidateId) -> str:
 def quoted(text: str, longest: int, is_end: bool = False) -> str:
     """Return the first or, if `is_end`, the last `longest` characters of a text, indented and without blank lines.
 
-    A back-quote becomes an apostrophe: it could open a fenced block, which readers would take for a program. Null
+    A back-quote becomes an apostrophe: it could open a fenced block, which readers would take for a program. Control
     characters are removed.
     """
     kept = text[-longest:] if is_end else text[:longest]
-    lines = kept.replace("`", "'").replace("\0", "").splitlines()
+    lines = sendable(kept).replace("`", "'").splitlines()
     return "\n".join(f"    {line.rstrip()}" for line in lines if line.strip())
 
 
@@ -80,16 +61,21 @@ def _advice(state: RunState, candidate: CandidateId) -> str:
     return said and f"\n\nAdvice of the person who runs this search:{said}"
 
 
-def _failure(rejected: Rejected) -> str:
-    metrics = metrics_in_words(rejected.metrics)
-    first = " ".join(filter(None, [_on_one_line(rejected.message[:FAILURE_SHOWN]), metrics]))
+def failure_in_words(rejected: Rejected, origin: str = "") -> str:
+    """Return why a program failed, as a line of a list and perhaps lines below it; `origin` stands at its beginning.
+
+    The line has the reason, the message (which says how far the program got), the metrics and the program's idea.
+    """
+    idea = f"(its idea: {_on_one_line(rejected.thought[:IDEA_SHOWN])})" if rejected.thought else ""
+    message = _on_one_line(rejected.message[:FAILURE_SHOWN])
+    first = " ".join(filter(None, [message, metrics_in_words(rejected.metrics), idea]))
     # the end of a traceback, or of what a process wrote, says what went wrong
     more = quoted(rejected.feedback, FAILURE_SHOWN, is_end=True)
-    return "\n".join(filter(None, [f"- {rejected.reason}: {first}", more]))
+    return "\n".join(filter(None, [f"- {origin}{rejected.reason}: {first}", more]))
 
 
 def _on_one_line(text: str) -> str:
-    return " ".join(text.replace("`", "'").replace("\0", "").split())
+    return " ".join(sendable(text).replace("`", "'").split())
 
 
 def _text(value: float | str) -> str:

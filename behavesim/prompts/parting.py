@@ -1,66 +1,134 @@
-"""Says in a prompt at which step two of its programs first differ, on which instance, and what each does there."""
+"""Says in a prompt where two of its programs first differ, who is better there, and where the cost arises."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.prompts.budget import fits
+from behavesim.prompts.costs import costs_in_words
+from behavesim.prompts.history import ways_in_words
+from behavesim.prompts.places import filled_within
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, CandidateId, NoteAsked
+from behavesim.task import InWords, Objective
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 
-PLACE = "\0behaviour\0"
-"""Stands in a prompt where the words on behaviour belong; programs cannot contain a null character."""
-
-InWords = Callable[[int, int], str]
-"""Returns in words what a decision (second number) is on the search's instance of an index (first number, from 0)."""
+Scores = tuple[float, ...]
+"""The scores of a program, one for each instance."""
 
 
 @dataclass(frozen=True)
 class Parting:
-    """A request to a model whose prompt still has PLACE where its words on behaviour belong."""
+    """A request to a model whose prompt still has places for words on behaviour, which need the trajectories."""
 
     asked: Asked | NoteAsked
-    order: tuple[int, ...]
-    """Indices of the instances, those first on which the scores of the two programs differ most."""
-    in_words: InWords
-    kept: tuple[CandidateId, ...] = ()
-    """The programs of the archive. The words count how many of them go on as either program does."""
+    scores: tuple[Scores, ...]
+    """Those of the programs that the prompt shows."""
+    words: InWords
+    objective: Objective
+    kept: tuple[tuple[CandidateId, Scores], ...] = ()
+    """The programs of the archive. The words count how many of them go on as either program does, and how well."""
     tokens: int | None = None
     """The budget of the prompt; words that do not fit are left out. None allows any length."""
 
     def decide(self, behaviours: Behaviours) -> Asked | NoteAsked:
-        """Return the request with words in place of PLACE on the step at which its first and last program first differ.
+        """Return the request with its prompt filled in."""
+        parts = {
+            "tried": lambda: ways_in_words(behaviours.ways()),
+            "behaviour": lambda: self._behaviour(behaviours),
+        }
+        return replace(self.asked, prompt=filled_within(self.asked.prompt, parts, self.tokens))
 
-        They are about the first instance in `order` on which the programs differ; if there is none, the words say so.
+    def _behaviour(self, behaviours: Behaviours) -> str:
+        """Return words on the instance on which the scores of the first and the last program differ most.
+
+        It is the first such instance on which they do something else; if there is none, the words say so.
         """
         programs = shown_in(self.asked)
         count = len(programs)
         worse, better = behaviours.algorithm(programs[0]), behaviours.algorithm(programs[-1])
-        words = f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
-        for index in self.order:
+        for index in self._order():
+            if count == 1:
+                return costs_in_words([worse[index]], index, self.words, self._is_cost)
             step = first_difference(worse[index], better[index])
             if step is not None:
-                kept = [behaviours.algorithm(each)[index] for each in self.kept]
-                words = (
-                    f"What they do: on instance {index + 1}, programs 1 and {count} {_until(step)}. "
-                    f"Program 1 {did(worse[index], index, step, self.in_words)}; "
-                    f"program {count} {did(better[index], index, step, self.in_words)}."
-                    f"{_alike(worse[index], better[index], kept, step + 1, count)}"
-                )
-                break
-        prompt = self.asked.prompt
-        said = replace(prompt, text=prompt.text.replace(PLACE, words))
-        if not fits(said.text, self.tokens):
-            left_out = (*prompt.left_out, "behaviour")
-            said = replace(prompt, text=prompt.text.replace(f"{PLACE}\n\n", ""), left_out=left_out)
-        return replace(self.asked, prompt=said)
+                pair = worse[index], better[index]
+                kept = [(behaviours.algorithm(each)[index], scores[index]) for each, scores in self.kept]
+                said = [
+                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} {_until(step)}. "
+                    f"Program 1 {did(pair[0], index, step, self.words)}; "
+                    f"program {count} {did(pair[1], index, step, self.words)}."
+                    f"{self._alike(*pair, kept, step + 1)}",
+                    self._who_is_better(index),
+                    costs_in_words(pair, index, self.words, self._is_cost, count),
+                ]
+                return "\n\n".join([" ".join(said[:2]), *filter(None, said[2:])])
+        return f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
+
+    @property
+    def _is_cost(self) -> bool:
+        return self.objective.direction == "minimise"
+
+    def _order(self) -> list[int]:
+        """Return the indices of the instances, those first on which the two programs' scores differ most.
+
+        For one program those come first on which it is furthest behind the best of the archive.
+        """
+        if len(self.scores) == 1:
+            best = [max((scores[i] for _, scores in self.kept), key=self.objective.utility) for i in self._indices]
+            return sorted(self._indices, key=lambda i: -abs(self.scores[0][i] - best[i]))
+        return sorted(self._indices, key=lambda i: -abs(self.scores[0][i] - self.scores[-1][i]))
+
+    @property
+    def _indices(self) -> range:
+        return range(len(self.scores[0]))
+
+    def _who_is_better(self, index: int) -> str:
+        """Return which program scores better on an instance, and on which other one it is the other way round."""
+        count, utility = len(self.scores), self.objective.utility
+        lead = [utility(last) - utility(first) for first, last in zip(self.scores[0], self.scores[-1], strict=True)]
+        if not lead[index]:
+            return "They score the same there."
+        winner, loser = (count, 1) if lead[index] > 0 else (1, count)
+        # scores that differ by little need more digits to be told apart
+        scores = {1: f"{self.scores[0][index]:.6g}", count: f"{self.scores[-1][index]:.6g}"}
+        said = f"Program {winner} is better there: it scores {scores[winner]}, program {loser} {scores[loser]}."
+        other = min(self._indices, key=lambda i: lead[i] * (1 if lead[index] > 0 else -1))
+        if lead[other] * lead[index] >= 0:
+            return said
+        return f"{said} It is the other way round on {self.words.instance(other)}, by {abs(lead[other]):.3g}."
+
+    def _alike(
+        self, worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[tuple[AlgorithmRun, float]], states: int
+    ) -> str:
+        """Return how many of the archive share their first `states` states with `worse` or `better`, and how well.
+
+        `kept` has the trajectory of each program of the archive and its score there. The words are a sentence after a
+        space; for at most two programs, "" is returned.
+        """
+        if len(kept) <= 2:
+            return ""
+        ways = defaultdict[bytes, list[float]](list)
+        for trajectory, score in kept:
+            ways[_beginning(trajectory, states)].append(score)
+        one, other = (ways.pop(_beginning(each, states), []) for each in (worse, better))
+        further = "another way" if len(ways) == 1 else f"{len(ways)} other ways"
+        rest = [score for way in ways.values() for score in way]
+        last = f", and {self._worth(rest, f'in {further}')}" if rest else ""
+        return (
+            f" Of the {len(kept)} programs kept, {self._worth(one, 'go on as program 1 does')}, "
+            f"{self._worth(other, f'as program {len(self.scores)}')}{last}."
+        )
+
+    def _worth(self, scores: Sequence[float], way: str) -> str:
+        """Return how many programs go a way, and the best of their scores on the instance."""
+        best = f" (best score there {max(scores, key=self.objective.utility):.6g})" if scores else ""
+        return f"{len(scores)} {way}{best}"
 
 
 def shown_in(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
@@ -68,7 +136,7 @@ def shown_in(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
     return asked.parents if isinstance(asked, Asked) else asked.about
 
 
-def did(trajectory: AlgorithmRun, index: int, step: int, in_words: InWords) -> str:
+def did(trajectory: AlgorithmRun, index: int, step: int, words: InWords) -> str:
     """Return what a program does at a step (from 0) of its trajectory, as the end of a sentence about it.
 
     For prefixes that is the decision in words, for samples the number of runs, for other kinds how many steps are left.
@@ -80,22 +148,8 @@ def did(trajectory: AlgorithmRun, index: int, step: int, in_words: InWords) -> s
         return f"goes on otherwise in its {len(trajectory.runs)} runs"
     if trajectory.kind != "prefixes":
         return f"goes on for {len(trajectory) - step} more steps of its own"
-    return f"chooses {in_words(index, int(trajectory.data[step]))}"
-
-
-def _alike(worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[AlgorithmRun], states: int, count: int) -> str:
-    """Return how many of the archive's trajectories `kept` share their first `states` states with `worse` or `better`.
-
-    The words are a sentence after a space, in which the two programs are 1 and `count`. For at most two trajectories,
-    "" is returned.
-    """
-    if len(kept) <= 2:
-        return ""
-    ways = Counter(_beginning(each, states) for each in kept)
-    one, other = (ways.pop(_beginning(each, states), 0) for each in (worse, better))
-    further = "another way" if len(ways) == 1 else f"{len(ways)} other ways"
-    rest = f", and {ways.total()} in {further}" if ways else ""
-    return f" Of the {len(kept)} programs kept, {one} go on as program 1 does, {other} as program {count}{rest}."
+    decisions = [int(each) for each in trajectory.data[: step + 1]]
+    return f"chooses {words.choice(index, decisions[:-1], decisions[-1])}"
 
 
 def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:

@@ -12,21 +12,16 @@ from behavesim.programs.fences import fenced
 from behavesim.prompts.answering import Answering
 from behavesim.prompts.budget import FIRST_LEFT_OUT, KEPT_SHARES, Shorter, cut, fits, fitted
 from behavesim.prompts.contract import contract
-from behavesim.prompts.feedback import (
-    FAILURES_PLACE,
-    FEEDBACK_SHOWN,
-    quoted,
-    shows_failures,
-    with_advice,
-    with_failures,
-)
-from behavesim.prompts.parting import PLACE, InWords, Parting, shown_in
+from behavesim.prompts.feedback import FEEDBACK_SHOWN, quoted, with_advice
+from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words
+from behavesim.prompts.parting import Parting, shown_in
+from behavesim.prompts.places import LATE, filled_within, has_place, place, sendable
 from behavesim.prompts.shown import parts_of, prose, said_with_metrics
 from behavesim.prompts.wording import PARTS, Wording
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
-from behavesim.task import Objective, Task, instances_of
+from behavesim.task import InWords, Objective, Task
 
 HINT_SHOWN = 600
 """Most characters of a hint that prompts show: 50 words were asked for, and some models write pages."""
@@ -43,6 +38,7 @@ class Prompts:
     """The parts of a text that are equal in all prompts of a run, by their names in `wording.PARTS`."""
     objective: Objective
     in_words: InWords
+    """The task's instances and decisions in words."""
     settings: Settings
     """The run's: `prompt_feedback`, `prompt_times` and `prompt_angles` say what prompts hold."""
     answering: Answering
@@ -55,24 +51,20 @@ class Prompts:
         Raises UsageError if the wording in its settings cannot be loaded, or if no first prompt fits `prompt_tokens`.
         """
         answering = Answering.of(task)
+        says = settings.prompt_feedback != "none"
         said = {
-            "description": task.description,
-            "about": " ".join(task.description.strip().split("\n\n")[0].split()),
-            "contract": contract(task, settings.timeout_s, settings.memory_mb),
-            "template": fenced(task.template, answering.label),
+            **{each: place(each) if says else "" for each in LATE},
+            "description": sendable(task.description),
+            "about": " ".join(sendable(task.description).strip().split("\n\n")[0].split()),
+            "contract": sendable(contract(task, settings.timeout_s, settings.memory_mb)),
+            "template": fenced(sendable(task.template), answering.label),
             "entry_point": task.entry_point,
-            "failures": FAILURES_PLACE if settings.prompt_feedback != "none" and shows_failures(task) else "",
             "form": answering.form,
             "base": "the program above",  # of first prompts; the others say it themselves
             "files": answering.files,
         }
-        instances = instances_of(task, "search")
-
-        def in_words(index: int, decision: int) -> str:
-            return task.in_words(instances[index], decision)
-
         wording = Wording.load(settings.prompts, answering.variant)
-        prompts = cls(wording, said, task.objective_on("search"), in_words, settings, answering)
+        prompts = cls(wording, said, task.objective_on("search"), InWords(task), settings, answering)
         prompts._refuse_too_few_tokens()
         return prompts
 
@@ -94,32 +86,46 @@ class Prompts:
     def showing_programs(self, name: str, programs: Sequence[Member], **words: str) -> Prompt:
         """Return the prompt `name`, such as "improve" or "e1", that shows these programs, worst first.
 
-        `words` are further parts of the text by their names in `wording.PARTS`. The prompt may still lack its words on
-        behaviour and on failures; see `completed`.
+        `words` are further parts of the text by their names in `wording.PARTS`. The prompt may still lack the parts in
+        `places.LATE`; see `completed`.
         """
         feedback = self.settings.prompt_feedback
         says = feedback != "none"
         times = says and self.settings.prompt_times
         known = parts_of(programs, self.objective, says, times, self.answering.label)
-        tells = feedback == "behaviour" and len(programs) > 1
-        parts = {"behaviour": PLACE if tells else "", **known, **words}
-        return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
+        return self._prompt(name, {**known, **words}, shorter=self._shorter(programs) if programs else ())
 
     def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | Parting:
         """Return a request as it can be sent, or a Parting, which measures behaviour and then completes its prompt.
 
-        In both, the run's recent failures have been filled in where the prompt has a place for them. A request for a
-        program ends with the advice in force; one for a note has none.
+        In both, what follows from the run's state has been filled in where the prompt has a place for it. A request for
+        a program ends with the advice in force; one for a note has none.
         """
-        prompt = self._filled(asked, state)
+        programs = shown_in(asked)
+        members = [state.members[each] for each in programs if each in state.members]
+        told = {
+            "run": lambda: run_in_words(state, members, self.in_words),
+            "failures": lambda: failures_in_words(state, programs),
+        }
+        if self.settings.prompt_feedback != "behaviour" or not state.tried.ran:
+            told |= {"tried": lambda: ideas_in_words(state), "behaviour": str}
+        elif not members:
+            told |= {"behaviour": str}
+        prompt = filled_within(asked.prompt, told, self.settings.prompt_tokens)
+        if isinstance(asked, Asked):
+            prompt = replace(prompt, text=with_advice(prompt.text, state, asked.candidate))
         asked = replace(asked, prompt=prompt) if prompt != asked.prompt else asked
-        if PLACE not in asked.prompt.text:
+        if not has_place(prompt.text, "tried", "behaviour"):
             return asked
-        worse, *_, better = (state.members[program].scores for program in shown_in(asked))
-        gains = [abs(left - right) for left, right in zip(worse, better, strict=True)]
-        # where scores differ most, behaviour says most about why
-        order = sorted(range(len(gains)), key=lambda index: -gains[index])
-        return Parting(asked, tuple(order), self.in_words, tuple(state.members), self.settings.prompt_tokens)
+        kept = tuple((each.candidate, each.scores) for each in state.members.values())
+        return Parting(
+            asked,
+            tuple(each.scores for each in members),
+            self.in_words,
+            self.objective,
+            kept,
+            self.settings.prompt_tokens,
+        )
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
         """Return the prompt `name` that shows programs and a hint written by a model, cut after HINT_SHOWN characters.
@@ -169,8 +175,8 @@ class Prompts:
 
         If it would exceed `prompt_tokens`, parts are left out, those of `shorter` after those of every prompt.
         """
-        known = {**dict.fromkeys(PARTS, ""), **self.task, **parts}
-        least = [*FIRST_LEFT_OUT, *shorter, *self._shorter_task()]
+        known = {**dict.fromkeys(PARTS, ""), **self.task, **_without_places(parts)}
+        least = [*FIRST_LEFT_OUT, *((what, _without_places(less)) for what, less in shorter), *self._shorter_task()]
         text, left_out = fitted(lambda known: self.wording.text(name, known), known, least, self.settings.prompt_tokens)
         return Prompt(text, operator or name, self.wording.asks_thought(name), left_out)
 
@@ -200,13 +206,7 @@ class Prompts:
                 needed = estimated_tokens(shortest)
                 raise UsageError(f"prompt_tokens should be at least {needed}: the shortest first prompt takes as many")
 
-    def _filled(self, asked: Asked | NoteAsked, state: RunState) -> Prompt:
-        """Return a request's prompt with recent failures, if they fit, and with advice if it asks for a program."""
-        prompt = asked.prompt
-        text = with_failures(prompt.text, state.failures)
-        bare = with_failures(prompt.text, ())
-        if text != bare and not fits(text, self.settings.prompt_tokens):
-            text, prompt = bare, replace(prompt, left_out=(*prompt.left_out, "recent failures"))
-        if isinstance(asked, Asked):
-            text = with_advice(text, state, asked.candidate)
-        return replace(prompt, text=text)
+
+def _without_places(parts: Mapping[str, str]) -> dict[str, str]:
+    """Return parts of a text as they can be sent; a model's or a person's text may hold a place, a program never."""
+    return {part: sendable(text) for part, text in parts.items()}

@@ -68,11 +68,14 @@ def said_score(program: Member, objective: Objective) -> str:
 
     It has the score of each instance as well if there are 2 to INSTANCES_SHOWN.
     """
-    gap = objective.gap(program.score)
-    behind = "" if gap is None else f", {100 * gap:.3g} % behind the best known" if gap > 0 else ", as good as known"
     each = " ".join(f"{score:.5g}" for score in program.scores)
     by_instance = f" ({each} on the single instances)" if 1 < len(program.scores) <= INSTANCES_SHOWN else ""
-    return f"Score {program.score:.6g}{by_instance}{behind}."
+    return f"Score {program.score:.6g}{by_instance}{said_gap(objective.gap(program.score))}."
+
+
+def said_gap(gap: float | None) -> str:
+    """Return a gap, a fraction, as the end of a sentence; "" if it is unknown."""
+    return "" if gap is None else f", {100 * gap:.3g} % behind the best known" if gap > 0 else ", as good as known"
 
 
 def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], label: str) -> str:

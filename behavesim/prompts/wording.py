@@ -23,7 +23,8 @@ SHIPPED = ("full", "paper", "small")
 PARTS = frozenset(
     {
         *("description", "about", "contract", "template", "template_score", "entry_point"),  # about the task
-        *("shown", "behaviour", "failures", "programs", "algorithms", "worse", "better", "comparison", "aim", "best"),
+        *("shown", "run", "tried", "behaviour", "failures"),  # about the run and its programs
+        *("programs", "algorithms", "worse", "better", "comparison", "aim", "best"),
         *("prompt", "reply", "reason", "message"),  # of a repair
         *("angle", "hint", "hints", "known", "set", "answer", "answer_with_idea"),
         *("form", "base", "files"),  # of an answer that is a whole program

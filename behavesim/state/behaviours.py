@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from behavesim.base.config import Settings
 from behavesim.base.errors import TrajectoryError
 from behavesim.state.events import TEMPLATE, Added, CandidateId, Evaluated, Event, GroupName, NotAdded, Regrouped
+from behavesim.state.ways import Way, Ways
 from behavesim.task import Task
 from behavesim.trajectory import AlgorithmRun
 
@@ -30,7 +31,7 @@ class Behaviours:
     and only `refusal` objects to distances above the normaliser.
     """
 
-    def __init__(self, measure: BehaveSim) -> None:
+    def __init__(self, measure: BehaveSim, ways: Ways | None = None) -> None:
         # two programs within distance d of the template can be 2d apart, and that must not make a later decision fail
         self._strict = replace(measure, clip=False, strict=True)
         self._raw = replace(self._strict, strict=False)
@@ -42,13 +43,20 @@ class Behaviours:
         self._template: Archive | None = None
         self._niches: Niches | None = None
         self._in_niches = 0
+        self._ways = ways  # None if no prompt tells them
+        self._evaluated: dict[CandidateId, Evaluated] = {}  # not registered yet, where ways are told
+        self._waiting: list[Evaluated] = []  # registered, and not divided into ways yet
 
     @classmethod
     def of_run(cls, settings: Settings, task: Task) -> Behaviours:
         """Return the behaviours of a run without members, compared by the measure of its settings."""
         from behavesim.similarity import BehaveSim
 
-        return cls(BehaveSim(**settings.measuring(task.normaliser)))
+        measure = BehaveSim(**settings.measuring(task.normaliser))
+        if settings.prompts == "paper" or settings.prompt_feedback != "behaviour":
+            return cls(measure)
+        sign = int(task.objective.utility(1.0))
+        return cls(measure, Ways(replace(measure, clip=True, strict=False), task.niche_radius, sign))
 
     def warm(self) -> None:
         """Load or compile the kernels for comparisons, in 1 to 60 s; raises KeyError before the template's event."""
@@ -61,6 +69,8 @@ class Behaviours:
 
         `alive` are the members of the archive after the event.
         """
+        if self._ways is not None:
+            self._hold(event)
         match event:
             case Evaluated(candidate):
                 self._algorithms[candidate] = event.trajectories
@@ -74,6 +84,23 @@ class Behaviours:
                 self._algorithms.pop(candidate, None)
             case Regrouped():
                 self._keep(alive)
+
+    def ways(self) -> list[Way]:
+        """Return the different behaviours of all registered candidates, best scores first; [] if they are not told."""
+        if self._ways is None:
+            return []
+        while self._waiting:
+            known = self._waiting.pop(0)
+            self._ways.add(known.trajectories, known.score, known.thought)
+        return self._ways.best()
+
+    def _hold(self, event: Event) -> None:
+        """Keep what an event says of a program until it is registered, and then until it is divided into ways."""
+        match event:
+            case Evaluated(candidate) if candidate != TEMPLATE:
+                self._evaluated[candidate] = event
+            case Added(candidate) | NotAdded(candidate) if candidate in self._evaluated:
+                self._waiting.append(self._evaluated.pop(candidate))
 
     def algorithm(self, candidate: CandidateId) -> Algorithm:
         """Return the trajectories of a member or of a feasible open candidate; raises KeyError for any other."""

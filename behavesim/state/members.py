@@ -95,6 +95,8 @@ class OpenCandidate:
     compared: Compared | None = None
     repairs: int = 0
     """Number of times it was asked for again after a rejection."""
+    idea: str = ""
+    """The thought of its first reply that had one, if it was asked for again: a repair's words tell what was mended."""
     shown: str = ""
     """The text of the program to which edits in a reply apply, as `shown_source` found it for the first prompt."""
 

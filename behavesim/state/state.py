@@ -31,6 +31,7 @@ from behavesim.state.events import (
 from behavesim.state.exchange import note_number
 from behavesim.state.members import Group, Member, Note, OpenCandidate, shown_source
 from behavesim.state.run_facts import RunFacts
+from behavesim.state.tried import Tried
 from behavesim.task import Objective
 
 FAILURES = 3
@@ -66,6 +67,8 @@ class RunState(RunFacts):
     """Each candidate that was better than all before it when it was registered, and its score; oldest first."""
     failures: deque[Rejected] = field(default_factory=lambda: deque(maxlen=FAILURES))
     """The last FAILURES registered candidates that were rejected, in the order of their numbers."""
+    tried: Tried = field(default_factory=Tried)
+    """What prompts say of all registered candidates."""
     _digest: Any = field(default_factory=hashlib.sha256)  # updated on each registration: no list is needed
 
     @property
@@ -195,7 +198,8 @@ class RunState(RunFacts):
         if not isinstance(before.outcome, Rejected):
             raise JournalError(f"candidate {event.candidate} is asked for again and was not rejected")
         self.tally.take_repair(before.outcome)
-        self.open[event.candidate] = OpenCandidate(event, repairs=before.repairs + 1, shown=before.shown)
+        idea = before.idea or before.outcome.thought
+        self.open[event.candidate] = OpenCandidate(event, repairs=before.repairs + 1, idea=idea, shown=before.shown)
 
     def _apply_added(self, event: Added) -> None:
         candidate, name = event.candidate, event.group
@@ -231,6 +235,7 @@ class RunState(RunFacts):
         self.tally.recent.append(score is not None)
         if isinstance(outcome, Rejected):
             self.failures.append(outcome)
+        self.tried.take(opened, self.objective)
         if score is not None and (self.best is None or self.objective.utility(score) > self.best.utility):
             self.best = self.member(opened)
             self.bests.append((candidate, score))

@@ -7,6 +7,7 @@ from behavesim.task.pictures import Bins, Disks, Picture, Route
 from behavesim.task.reference import TASKS, TaskReference, installed_tasks, task_from
 from behavesim.task.score import Metrics, Score
 from behavesim.task.task import SPLITS, InvalidSolution, Solution, Split, Task, TaskKind, as_arrays
+from behavesim.task.words import InWords, ranked
 
 __all__ = [
     "SPLITS",
@@ -14,6 +15,7 @@ __all__ = [
     "Bins",
     "Direction",
     "Disks",
+    "InWords",
     "InvalidSolution",
     "Metrics",
     "Objective",
@@ -39,5 +41,6 @@ __all__ = [
     "number_from",
     "picture_of",
     "raised",
+    "ranked",
     "task_from",
 ]

@@ -182,6 +182,24 @@ class Task(ABC):
         """Return a decision of a prefix trajectory in words, for prompts about behaviour; the default is its number."""
         return str(decision)
 
+    def choice_in_words(self, instance: Any, before: Sequence[int], decision: int) -> str:
+        """Return a decision in words, given those `before` it: its rank and measure too, "city 7, the 2nd nearest".
+
+        The default is what `in_words` returns.
+        """
+        return self.in_words(instance, decision)
+
+    def instance_name(self, instance: Any) -> str:
+        """Return in a few words what kind of instance this is, such as "200 cities, clustered", for prompts."""
+        return ""
+
+    def cost_so_far(self, instance: Any, decisions: Sequence[int]) -> Sequence[float] | None:
+        """Return what the solution has cost (if scores are maximised: gained) after each decision of a trajectory.
+
+        Prompts say with it in which steps programs lose. None, the default, if steps have no cost of their own.
+        """
+        return None
+
     def picture(self, instance: Any) -> Picture | None:
         """Return how the HTML page draws trajectories on an instance; None, the default, shows each state's numbers."""
         return None

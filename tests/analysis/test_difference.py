@@ -39,7 +39,11 @@ def test_the_step_at_which_they_part_and_what_each_did_there_is_said_of_each_ins
     first, second = found.instances
     alike = run.matrix([0, 1])[0, 1]
     assert (found.a, found.b) == (DiffedProgram(0, "feasible", 3.0, 0.5), DiffedProgram(1, "feasible", 2.5, 0.25))
-    assert (first.step, first.a_did, first.b_did) == (3, "chooses city 2", "chooses city 3")
+    assert (first.step, first.a_did, first.b_did) == (
+        3,
+        "chooses city 2, the 2nd nearest of 48 left, 0.0645 away",
+        "chooses city 3, the 36th nearest of 48 left, 0.833 away",
+    )
     assert second == InstanceDifference(2, 4.0, 4.0, 1.0, None, None, None)
     assert found.similarity == pytest.approx(alike)
     assert found.similarity == pytest.approx((first.similarity + second.similarity) / 2)
@@ -48,7 +52,11 @@ def test_the_step_at_which_they_part_and_what_each_did_there_is_said_of_each_ins
 
 def test_programs_may_part_at_once_or_by_one_ending(run: Run) -> None:
     ends, at_once = program_difference(run, 0, 3).instances
-    assert (ends.step, ends.a_did, ends.b_did) == (3, "chooses city 2", "has come to its end there")
+    assert (ends.step, ends.a_did, ends.b_did) == (
+        3,
+        "chooses city 2, the 2nd nearest of 48 left, 0.0645 away",
+        "has come to its end there",
+    )
     assert (at_once.step, at_once.a_did, at_once.b_did) == (1, "chooses city 0", "chooses city 3")
 
 

@@ -15,6 +15,7 @@ CHANGING = {
         "Group",
         "Note",
         "Tally",
+        "Tried",
     ),  # the state's, changed by the events that it folds
     *("Salvage", "Verification"),  # filled by who makes them
     *("PromptTries", "_Child", "_Evaluation"),  # a request or a process under way

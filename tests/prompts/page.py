@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from behavesim.engine.settings import settings_from_person
 from behavesim.methods.set_search import lacks
 from behavesim.programs.fences import fenced
+from behavesim.prompts.places import emptied
 from behavesim.prompts.prompts import Prompts
-from behavesim.state.events import Asked, Prompt, Rejected
+from behavesim.state.events import TEMPLATE, Asked, Prompt, Rejected
 from behavesim.state.members import Member
+from behavesim.state.state import RunState
+from behavesim.state.tried import Failed, Idea, Tried
 from behavesim.task import TaskReference
 
 TASKS = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
@@ -36,6 +41,13 @@ PROGRAMS = (
         scores=(6.493561, 6.740465, 6.208382, 6.645367, 6.206625),
     ),
 )  # fmt: skip
+IDEAS = (
+    "Go to the city whose distance plus that of its nearest other city is least, a step of looking ahead.",
+    "Plan the whole rest anew in each call: nearest neighbours, then 2-opt until nothing improves.",
+)
+BEST = Member(
+    7, "", 6.2103, -6.2103, IDEAS[0], scores=(6.2401, 6.5532, 6.1027, 6.3011, 5.8544), operator="improve"
+)  # fmt: skip
 
 
 def prompts(task: str, wording: str = "full", **settings: object) -> Prompts:
@@ -44,8 +56,29 @@ def prompts(task: str, wording: str = "full", **settings: object) -> Prompts:
     return Prompts.of_run(settings_from_person({"task": task, "prompts": wording, **settings}, task=loaded), loaded)
 
 
-def specimens(asking: Prompts) -> Iterator[tuple[str, Prompt]]:
-    """A prompt of each kind, which shows programs for TSP."""
+def specimens(asking: Prompts, state: RunState | None = None) -> Iterator[tuple[str, Prompt]]:
+    """A prompt of each kind, which shows programs for TSP; without a state it says nothing of a run."""
+    for name, prompt in _specimens(asking):
+        shown = (TEMPLATE,) if name in FIRST else (1, 2) if name in OF_TWO else (2,)
+        asked = Asked(14, shown, None, replace(prompt, text=prompt.text if state else emptied(prompt.text)))
+        done = asking.completed(asked, state or RunState(asking.objective))
+        assert isinstance(done, Asked)
+        yield name, done.prompt
+
+
+def example() -> RunState:
+    """A state of a run on TSP with 14 programs."""
+    template = replace(PROGRAMS[0], candidate=TEMPLATE)
+    state = RunState(TaskReference("tsp").load().objective, registered=14, template=template, best=BEST)
+    state.members = {TEMPLATE: template, 1: PROGRAMS[0], 2: PROGRAMS[1]}
+    message = "still not done after 50 s of CPU time, at call 61, on instance 2"
+    failed = Rejected(9, "evaluation", "timeout", message, "", IDEAS[1])
+    ideas = tuple(Idea(each.score, each.candidate, each.thought) for each in (BEST, PROGRAMS[1], PROGRAMS[0]))
+    state.tried = Tried(13, 1, BEST.scores, ideas, deque([Failed((2,), failed)]))
+    return state
+
+
+def _specimens(asking: Prompts) -> Iterator[tuple[str, Prompt]]:
     yield from ((name, asking.showing_template(name, 0, PROGRAMS[0])) for name in FIRST)
     hint = "Weigh how far a city is from the others."
     yield from ((name, asking.hinted(name, PROGRAMS, hint)) for name in OF_TWO)
@@ -67,13 +100,13 @@ def page() -> str:
     parts = [introduction.strip()]
     for wording in WORDINGS:
         parts += [f"## `prompts={wording}`"]
-        for name, prompt in specimens(prompts("tsp", wording)):
+        for name, prompt in specimens(prompts("tsp", wording), example()):
             parts += [f"### {name}", fenced(prompt.text).replace("python", "text", 1)]
     parts += ["## The first prompt of every other task, without what its template scores"]
     for task in TASKS[1:]:
         parts += [
             f"### {task}",
-            fenced(prompts(task).showing_template("template", 0).text).replace("python", "text", 1),
+            fenced(emptied(prompts(task).showing_template("template", 0).text)).replace("python", "text", 1),
         ]
     return "\n\n".join(parts) + "\n"
 

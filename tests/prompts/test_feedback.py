@@ -6,13 +6,12 @@ from pathlib import Path
 
 from behavesim.engine.settings import settings_from_person
 from behavesim.prompts.feedback import (
-    FAILURES_PLACE,
     FEEDBACK_SHOWN,
     METRICS_SHOWN,
     metrics_in_words,
     quoted,
-    with_failures,
 )
+from behavesim.prompts.places import filled, place
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.events import Asked, NoteAsked, Rejected
 from behavesim.state.members import Member
@@ -81,11 +80,14 @@ def test_what_is_shown_is_bounded_and_opens_no_block() -> None:
     assert metrics_in_words(many).count(",") == METRICS_SHOWN
     assert metrics_in_words({"combined_score": 1.5}, 1.5) == ""
     assert metrics_in_words({"private.most": 7.0, "private_note": 2.0, "size": 3.0}) == "Metrics: size 3."
-    shown = quoted(f"```python\n{FAILURES_PLACE}{'x' * 5000}", FEEDBACK_SHOWN)
+    shown = quoted(f"```python\n{place('failures')}{'x' * 5000}", FEEDBACK_SHOWN)
     assert len(shown) < FEEDBACK_SHOWN + 20
     assert "`" not in shown and "\0" not in shown
     assert quoted("first\nlast", 4, is_end=True) == "    last"
 
 
-def test_a_prompt_without_the_place_stays_as_it_is() -> None:
-    assert with_failures("a\n\nb", [FAILED]) == "a\n\nb"
+def test_a_place_is_filled_once_and_an_empty_part_takes_its_paragraph_along() -> None:
+    assert filled("a\n\nb", {"run": lambda: 1 / 0}) == "a\n\nb"  # type: ignore[dict-item,return-value]
+    text = f"{place('run')}\n\na\n\n{place('tried')}\n\nb: {place('failures')}"
+    assert filled(text, {"run": str, "tried": str, "failures": str}) == "a\n\nb: "
+    assert filled(text, {"run": lambda: "x\0\x1b", "tried": lambda: "y", "failures": str}) == "x\n\na\n\ny\n\nb: "

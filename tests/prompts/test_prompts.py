@@ -164,7 +164,7 @@ def test_the_reply_that_a_prompt_asks_for_is_read_with_its_thought() -> None:
     reply = "{Return the largest number known.}\n\n```python\ndef number() -> int:\n    return 9\n```"
     program = extract(reply, Toy.template, "number", thought=True)
     assert getattr(program, "thought", None) == "Return the largest number known."
-    assert [prompt.asks_thought for name, prompt in specimens(toy()) if name in ("template", "i1", "e1")] == [0, 1, 1]
+    assert [prompt.asks_thought for name, prompt in specimens(toy()) if name in ("template", "i1", "e1")] == [1, 1, 1]
 
 
 def test_a_prompt_can_show_any_number_of_programs() -> None:

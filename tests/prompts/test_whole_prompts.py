@@ -119,7 +119,7 @@ def test_a_function_that_an_evaluator_calls_is_described_as_in_other_tasks(tmp_p
 
 def test_a_text_of_ones_own_takes_the_place_of_either(tmp_path):
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "answer.md").write_text("Only code, please: $form.")
+    (tmp_path / "mine" / "answer_with_idea.md").write_text("Only code, please: $form.")
     text = texts(task_of(tmp_path), str(tmp_path / "mine"))["improve"]
     assert text.endswith(
         "Only code, please: the complete program, lines with EVOLVE-BLOCK included, in one fenced Python block."

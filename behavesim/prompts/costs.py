@@ -1,0 +1,73 @@
+"""Says in a prompt in which steps of an instance its programs lose or gain, where the task knows that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from behavesim.task import InWords
+from behavesim.trajectory import AlgorithmRun, Trajectory
+
+STRETCHES = ("first", "second", "third", "last")
+"""The stretches into which the steps are divided: quarters of the longest trajectory."""
+
+
+def costs_in_words(
+    trajectories: Sequence[AlgorithmRun], index: int, words: InWords, is_cost: bool, count: int = 1
+) -> str:
+    """Return what each quarter of the steps costs one or two programs on an instance, and their costliest steps.
+
+    Return "" if the task does not say what steps cost. `index` is the instance's, from 0. The second program is number
+    `count` of the prompt. If not `is_cost`, the quarters say what steps gain.
+    """
+    known = [_costs(each, index, words) for each in trajectories]
+    if not all(known):
+        return ""
+    size = max(1, math.ceil(max(map(len, known)) / len(STRETCHES)))
+    quarters = [[sum(costs[k * size : (k + 1) * size]) for k in range(len(STRETCHES))] for costs in known]
+    numbers = [1, count][: len(known)]
+    names = ["it"] if count == 1 else [f"program {number}" for number in numbers]
+    verb = "cost" if is_cost else "add to the score"
+    listed = "; ".join(f"{name} {' '.join(map(_rounded, each))}" for name, each in zip(names, quarters, strict=True))
+    said = [f"What the four quarters of the steps {verb} on {words.instance(index)}: {listed}."]
+    if len(known) == 2:
+        said.append(_where_lost(quarters, names))
+    if is_cost:
+        for trajectory, name, costs in zip(trajectories, names, known, strict=True):
+            said.append(_costliest(trajectory, index, words, name, costs))
+    return " ".join(filter(None, said))
+
+
+def _costs(trajectory: AlgorithmRun, index: int, words: InWords) -> tuple[float, ...]:
+    """Return the cost of each step; () if the task has none or the steps are no single decisions."""
+    if not isinstance(trajectory, Trajectory) or trajectory.kind != "prefixes":
+        return ()
+    return words.costs(index, [int(each) for each in trajectory.data])
+
+
+def _where_lost(quarters: Sequence[Sequence[float]], names: Sequence[str]) -> str:
+    """Return in which quarter the program with the greater sum is most ahead; "" if the sums are equal."""
+    ahead = [one - other for one, other in zip(*quarters, strict=True)]
+    if abs(sum(ahead)) < 1e-9:
+        return ""
+    first = sum(ahead) > 0
+    most = max(ahead) if first else min(ahead)
+    share = "more than all" if most / sum(ahead) > 1 else f"{most / sum(ahead):.0%}"
+    return f"Of what {names[0 if first else 1]} has more, {share} lies in the {STRETCHES[ahead.index(most)]} quarter."
+
+
+def _costliest(trajectory: AlgorithmRun, index: int, words: InWords, name: str, costs: Sequence[float]) -> str:
+    """Return the step of a program that costs most, in words; "" if several do."""
+    most = max(costs)
+    assert isinstance(trajectory, Trajectory), "only their steps have costs"
+    if most <= 0 or costs.count(most) > 1:
+        return ""
+    step = costs.index(most)
+    decisions = [int(each) for each in trajectory.data[: step + 1]]
+    choice = words.choice(index, decisions[:-1], decisions[-1])
+    whose = "" if name == "it" else f" of {name}"
+    return f"The costliest step{whose} is number {step + 1} of {len(costs)}, at {_rounded(most)}: {choice}."
+
+
+def _rounded(cost: float) -> str:
+    return f"{cost:.3g}" if abs(cost) < 1000 else f"{cost:.0f}"

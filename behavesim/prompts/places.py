@@ -1,0 +1,74 @@
+"""Places in a prompt's text that are filled in when the prompt is about to be sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from behavesim.base.text import storable
+from behavesim.prompts.budget import fits
+from behavesim.state.events import Prompt
+
+LATE = ("run", "tried", "failures", "behaviour")
+"""The parts of a text that follow from the run's state or behaviours, by their names in `wording.PARTS`."""
+LEFT_OUT = {
+    "tried": "ideas tried",
+    "failures": "recent failures",
+    "behaviour": "behaviour",
+    "run": "the run so far",
+}
+"""What each of these parts is called where it was left out, the least important first."""
+_UNWANTED = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def place(name: str) -> str:
+    """Return what stands in a text where the part of this name belongs; programs cannot contain a null character."""
+    return f"\0{name}\0"
+
+
+def has_place(text: str, *names: str) -> bool:
+    """Whether a text has a place for one of these parts."""
+    return any(place(name) in text for name in names)
+
+
+def filled(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
+    """Return a text with parts in their places; a paragraph of an empty part alone is left out.
+
+    `parts` are functions that return each part; those without a place are not called.
+    """
+    for name, part in parts.items():
+        if has_place(text, name):
+            said = sendable(part())
+            if not said:
+                text = re.sub(rf"\A{place(name)}\n\n|\n\n{place(name)}(?=\n\n|\Z)", "", text)
+            text = text.replace(place(name), said)
+    return text
+
+
+def filled_within(prompt: Prompt, parts: Mapping[str, Callable[[], str]], tokens: int | None) -> Prompt:
+    """Return a prompt with parts in their places, as many as fit a budget of tokens; None allows any length.
+
+    Those named first in LEFT_OUT are left out first; `Prompt.left_out` then names them.
+    """
+    said = {name: part() for name, part in parts.items() if has_place(prompt.text, name)}
+    left_out = list(prompt.left_out)
+    for name in (*LEFT_OUT, ""):
+        text = filled(prompt.text, {each: partial(str, words) for each, words in said.items()})
+        if not name or fits(text, tokens):
+            break
+        if said.get(name):
+            said[name] = ""
+            left_out.append(LEFT_OUT[name])
+    return replace(prompt, text=text, left_out=tuple(left_out))
+
+
+def emptied(text: str) -> str:
+    """Return a text without its places, for a prompt that says nothing of the run."""
+    return filled(text, dict.fromkeys(LATE, str))
+
+
+def sendable(text: str) -> str:
+    """Return a text without control characters other than line feeds and tabs, and with U+FFFD for lone surrogates."""
+    return storable(text.replace("\r\n", "\n").replace("\r", "\n")).translate(_UNWANTED)

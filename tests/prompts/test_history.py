@@ -1,0 +1,189 @@
+"""Prompts say how far the run has come, whatever programs, models and people have written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from behavesim.base.errors import TaskError
+from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words, ways_in_words
+from behavesim.prompts.parting import Parting
+from behavesim.similarity import BehaveSim
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import Advised, Asked, Evaluated, Prompt, Rejected, Responded
+from behavesim.state.exchange import Reply
+from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.state import RunState
+from behavesim.state.tried import IDEAS, Failed, Tried
+from behavesim.state.ways import Way, Ways
+from behavesim.task import InWords, Objective, TaskReference, ranked
+from behavesim.trajectory import Trajectory
+from tests.prompts.page import PROGRAMS, example, prompts, specimens
+
+TSP = InWords(TaskReference("tsp").load())
+HOSTILE = st.text(st.sampled_from("a \0\x1b\x07\r\n\t`$\x85\x9b\ud800{}\u2028"), max_size=30)
+ASKING = [prompts("tsp", wording) for wording in ("full", "paper")]
+
+
+def unwanted(text: str) -> set[str]:
+    return {letter for letter in text if (ord(letter) < 32 or 127 <= ord(letter) < 160) and letter not in "\n\t"}
+
+
+def ran(candidate: int, score: float, thought: str = "", *scores: float) -> OpenCandidate:
+    asked = Asked(candidate, (), None, Prompt("", "improve"))
+    return OpenCandidate(asked, outcome=Evaluated(candidate, f"{candidate}", score, scores or (score,), (), thought))
+
+
+def test_the_best_score_and_the_gaps_by_instance_are_said() -> None:
+    said = run_in_words(example(), PROGRAMS, TSP)
+    assert said.startswith(
+        "The search has tried 14 programs so far, of which 1 failed. The best one scores 6.2103, 10.4 % behind the "
+        "best known, and is not shown here.\n\nHow far behind the best score so far on each instance, in %:\n"
+    )
+    assert "    3 50 cities, uniform       6.1027       9.05       1.73" in said.split("\n")
+    shown = replace(example(), best=replace(PROGRAMS[1], score=6.0, utility=-6.0))
+    assert "and is program 2 above." in run_in_words(shown, [PROGRAMS[0], replace(PROGRAMS[1], score=6.0)], TSP)
+    assert run_in_words(RunState(TSP.task.objective), PROGRAMS, TSP) == ""
+    poor = replace(example(), best=replace(PROGRAMS[0], score=9.0, utility=-9.0))
+    assert "None is better than the program that the search began with, which scores 6.53344" in run_in_words(
+        poor, PROGRAMS, TSP
+    )
+
+
+def test_the_failures_of_the_shown_programs_children_come_first() -> None:
+    state = example()
+    state.failures.append(Rejected(11, "extraction", "syntax", "invalid syntax (line 3)"))
+    first, second = failures_in_words(state, (1, 2)).split("\n")[1:]
+    assert first.startswith("- written from program 2: timeout: still not done after 50 s of CPU time, at call 61")
+    assert first.endswith("2-opt until nothing improves.)")
+    assert second == "- syntax: invalid syntax (line 3)"
+    assert "written from the program above" in failures_in_words(state, (2,))
+    assert failures_in_words(RunState(state.objective), (1, 2)) == ""
+
+
+def test_only_the_best_ideas_are_remembered_each_once() -> None:
+    tried, objective = Tried(), Objective("minimise")
+    for number in range(3 * IDEAS):
+        tried.take(ran(number, float(-number), f"idea {number // 2}", float(number), 5.0), objective)
+    assert [idea.thought for idea in tried.ideas] == [f"idea {k}" for k in range(11, 3, -1)]
+    assert [idea.score for idea in tried.ideas][:2] == [-23.0, -21.0]
+    assert (tried.ran, tried.best_scores) == (24, (0.0, 5.0))
+    state = RunState(objective, tried=tried)
+    assert ideas_in_words(state).split("\n")[1] == "- -23: idea 11"
+
+
+def test_a_line_for_each_behaviour_counts_those_that_do_nearly_the_same() -> None:
+    ways = Ways(BehaveSim(normaliser=8), 0.3, -1)
+    tours = [[0, 1, 2, 3, 4, 5, 6, 7], [0, 7, 6, 5, 4, 3, 2, 1], [0, 1, 2, 3, 4, 5, 7, 6], [0, 3, 7, 1, 6, 2, 5, 4]]
+    for score, tour in zip((5.0, 4.0, 3.0, 9.0), tours, strict=True):
+        ways.add([Trajectory.prefixes(tour)], score, f"idea of {score:g}")
+    assert ways.best() == [Way(2, 3.0, "idea of 3"), Way(1, 4.0, "idea of 4"), Way(1, 9.0, "idea of 9")]
+    said = ways_in_words([*ways.best(), *[Way(2, 10.0, "")] * 7])
+    assert "- 3 (2): idea of 3\n- 4 (1)" in said and "- 10 (2): its idea was not told" in said
+    assert said.endswith("- 2 other behaviours (4 programs), none of which scores better.")
+    assert ways_in_words([Way(1, 1.0, "")]) == ""
+
+
+@given(st.lists(HOSTILE, min_size=6, max_size=6))
+def test_no_text_from_outside_brings_a_control_character_or_a_place_into_a_prompt(texts: list[str]) -> None:
+    thought, message, feedback, source, advice, hint = (f"{each}\0run\0{each}" for each in texts)
+    state = example()
+    program = replace(PROGRAMS[1], thought=thought, feedback=feedback, source=f"x = 1 # {source}", metrics={hint: 1.0})
+    failed = Rejected(12, "evaluation", "exception", message, source, thought, feedback=feedback)
+    state.members[2] = program
+    state.tried.failures.append(Failed((2,), failed))
+    state.failures.append(failed)
+    state.apply(Advised("one", advice))
+    pair = [PROGRAMS[0], program]
+    for asking in ASKING:
+        for prompt in (asking.hinted("improve", pair, hint), asking.summary("long-term-reflection", hint, [thought])):
+            asked = asking.completed(Asked(14, (1, 2), None, prompt), state)
+            assert isinstance(asked, Asked)
+            for rejected in (failed, replace(failed, source="")):
+                assert not unwanted(asking.repair(asked, message, rejected).prompt.text + asked.prompt.text)
+
+
+def test_every_prompt_with_programs_says_how_far_the_run_has_come() -> None:
+    for name, prompt in specimens(prompts("tsp"), example()):
+        assert ("The search has tried 14 programs so far" in prompt.text) == (name != "repair"), name
+    for _, prompt in specimens(prompts("tsp", "paper"), example()):
+        assert "The search has tried" not in prompt.text
+    for _, prompt in specimens(prompts("tsp", prompt_feedback="none"), example()):
+        assert "The search has tried" not in prompt.text
+
+
+def test_a_single_program_is_told_where_its_cost_arises() -> None:
+    asked = Asked(9, (1,), None, Prompt("\0behaviour\0", "m1"))
+    near = [0, *range(1, 50)]
+    parting = Parting(asked, ((7.0,) * 5,), TSP, TSP.task.objective, ((1, (7.0,) * 5), (2, (7.0, 6.0, 5.0, 7.0, 7.0))))
+    behaviours = Behaviours(BehaveSim(normaliser=50))
+    behaviours.apply(Evaluated(1, "", 7.0, (7.0,) * 5, [Trajectory.prefixes(near)] * 5), [1])
+    text = parting.decide(behaviours).prompt.text
+    assert text.startswith("What the four quarters of the steps cost on instance 3 (50 cities, uniform): it ")
+    assert ". The costliest step is number " in text
+
+
+@pytest.mark.parametrize(
+    ("task", "before", "decision", "said"),
+    [
+        ("tsp", [0], 33, "city 33, the nearest of 49 left, 0.0292 away"),
+        ("bin_packing", [0, 1], 1, None),
+        ("asp", [], 0, "the vector 000001111111111, which adds 3"),
+        ("cvrp", [0, 5], 0, None),
+    ],
+)
+def test_tasks_say_decisions_by_rank_and_measure_and_what_steps_cost(
+    task: str, before: list[int], decision: int, said: str | None
+) -> None:
+    loaded = TaskReference(task).load()
+    words = InWords(loaded)
+    found = words.choice(0, before, decision)
+    assert said is None or found == said
+    assert found.startswith(words.task.in_words(loaded.instances("search")[0], decision).split()[0])
+    template = {"tsp": [*range(50)], "bin_packing": [0, 1, 0, 2], "asp": [0, 5], "cvrp": [0, 3, 4, 0, 5, 0]}[task]
+    costs = words.costs(0, template)
+    assert len(costs) == len(template) and min(costs) >= 0
+    if task == "tsp":
+        assert sum(costs) == pytest.approx(loaded.score(loaded.instances("search")[0], np.array(template)))
+
+
+def test_a_tasks_words_are_cut_and_its_mistakes_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = TaskReference("tsp").load()
+    for method, returned, refused in (
+        ("instance_name", lambda instance: "`a`\n" * 99, None),
+        ("instance_name", lambda instance: 3, "`instance_name` of task 'tsp' must return a text, not int"),
+        ("cost_so_far", lambda instance, decisions: [1.0], "must return None or 50 finite numbers, one for each"),
+        ("cost_so_far", lambda instance, decisions: [float("nan")] * 50, "finite numbers"),
+        ("cost_so_far", lambda instance, decisions: 1 / 0, "`cost_so_far` of task 'tsp' raised ZeroDivisionError"),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(type(loaded), method, staticmethod(returned))
+            words = InWords(loaded)
+            if refused is None:
+                assert len(words.name(0)) == 40 and "`" not in words.name(0)
+                continue
+            with pytest.raises(TaskError, match=refused):
+                words.name(0) if method == "instance_name" else words.costs(0, list(range(50)))
+
+
+def test_ranks_read_as_one_says_them() -> None:
+    assert [ranked(n, "nearest") for n in (1, 2, 3, 4, 11, 22, 113)] == [
+        "the nearest",
+        *(f"the {each} nearest" for each in ("2nd", "3rd", "4th", "11th", "22nd", "113th")),
+    ]
+
+
+def test_a_repair_keeps_the_idea_of_the_program() -> None:
+    state = RunState(Objective("minimise"))
+    state.members[-1] = state.template = Member(-1, "", 1.0, -1.0)
+    prompt = Prompt("", "e1", True)
+    for thought in ("A new way.", "The import was missing."):
+        state.apply(Asked(0, (), None, prompt))
+        state.apply(Responded(0, Reply("", "m")))
+        state.apply(Rejected(0, "evaluation", "exception", thought=thought))
+    state.apply(Asked(0, (), None, prompt))
+    assert state.open[0].idea == "A new way."
