@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from behavesim.application.compared import ComparedRuns, compare
     from behavesim.application.loaded import LoadedRun, load_run
     from behavesim.application.python import resume, resume_sync, search, search_sync
+    from behavesim.application.trackers.tracking import track
     from behavesim.base.errors import BehavesimError
     from behavesim.base.tokens import Usage
     from behavesim.methods.comparison import Comparison
@@ -70,6 +71,7 @@ _HOMES = {
     "search_sync": "application.python",
     "search": "application.python",
     "question": "methods.method",
+    "track": "application.trackers.tracking",
 }
 
 __all__ = [
@@ -117,6 +119,7 @@ __all__ = [
     "resume_sync",
     "search",
     "search_sync",
+    "track",
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from behavesim.base.config import Settings
+from behavesim.base.errors import PartError
 from behavesim.base.plugins import failures_named
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.settings import PROPOSERS, proposer_parts
@@ -43,8 +44,11 @@ def proposer_of(settings: Settings, context: ProposerContext) -> Proposer[Any]:
     """Return the proposer of a run, not entered yet.
 
     Raises UsageError if it is not found, any BehavesimError that its `of` raises, and PartError if `of` of a user's own
-    proposer raises another exception.
+    proposer raises another exception or returns no proposer, as where it does not override it.
     """
     chosen = proposer_type(settings.proposer)
     with failures_named(chosen, "proposer"):
-        return chosen.of(settings.of_proposer, context)
+        found = chosen.of(settings.of_proposer, context)
+    if not isinstance(found, Proposer):
+        raise PartError(f"`of` of the proposer {chosen.__name__} must return a proposer, not {found!r:.80}")
+    return found

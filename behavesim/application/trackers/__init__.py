@@ -1,0 +1,1 @@
+"""Logs a run to an experiment tracker, live or afterwards: MLflow, Weights & Biases or TensorBoard."""

@@ -1,0 +1,58 @@
+"""Logs runs to MLflow: settings as parameters, a metric for each number, and the best program as an artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlflow import MlflowClient
+from mlflow.entities import Metric, Param
+
+from behavesim.application.trackers.tracker import Row
+
+EXPERIMENT = "behavesim"
+"""The name of the MLflow experiment that holds all runs."""
+RUN = "behavesim.run"
+"""The tag with the run's name, by which a run is found again."""
+LONGEST = 5000
+"""Most characters of a parameter; MLflow refuses more than 6000."""
+MOST = 1000
+"""Most metrics in one call; MLflow refuses more."""
+
+
+class MLflow:
+    """A run of an MLflow store."""
+
+    def __init__(self, target: str) -> None:
+        """`target` is a tracking URI such as "sqlite:///mlflow.db" or "http://HOST:5000", or a folder."""
+        self._client = MlflowClient(tracking_uri=target)
+        self._id = ""
+
+    def begin(self, run: str, settings: Mapping[str, str]) -> int:
+        """Open the MLflow run with this name in its tag, or create it; return the last step that it holds."""
+        known = self._client.get_experiment_by_name(EXPERIMENT)
+        experiment = self._client.create_experiment(EXPERIMENT) if known is None else known.experiment_id
+        found: Sequence[Any] = self._client.search_runs([experiment], f"tags.`{RUN}` = '{run}'")
+        if found:
+            self._id = found[0].info.run_id
+            self._client.update_run(self._id, status="RUNNING")
+            return max((each.step for each in self._client.get_metric_history(self._id, "feasible")), default=0)
+        self._id = self._client.create_run(experiment, tags={RUN: run}, run_name=run).info.run_id
+        self._client.log_batch(self._id, params=[Param(name, text[:LONGEST]) for name, text in settings.items()])
+        return 0
+
+    def log(self, rows: Sequence[Row]) -> None:
+        """Add the rows' numbers as metrics, at their times."""
+        metrics = [
+            Metric(name, value, round(1000 * row.at), row.step) for row in rows for name, value in row.values.items()
+        ]
+        for first in range(0, len(metrics), MOST):
+            self._client.log_batch(self._id, metrics=metrics[first : first + MOST])
+
+    def end(self, facts: Mapping[str, str], program: str) -> None:
+        """Add the facts as tags and the program as `best.py`, and finish the MLflow run."""
+        for name, text in facts.items():
+            self._client.set_tag(self._id, f"behavesim.{name}", text)
+        if program:
+            self._client.log_text(self._id, program, "best.py")
+        self._client.set_terminated(self._id)

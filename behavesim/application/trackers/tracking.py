@@ -1,0 +1,116 @@
+"""Logs runs to trackers from their journals: the same code does so while a run goes on and afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+from behavesim.application.trackers.tracker import Row, Tracker
+from behavesim.base.errors import UsageError, nearest
+from behavesim.base.tokens import Spending
+from behavesim.proposers.prices import Prices
+from behavesim.state.events import Added, Evaluated, Event, NotAdded, RunForked, RunStarted, RunStopped
+from behavesim.state.provenance import recorded_objective
+from behavesim.state.settings import settings_from_journal
+from behavesim.state.state import RunState
+from behavesim.store.folder import RunFolder
+from behavesim.store.reading import read_events
+
+TRACKERS: Mapping[str, str] = {"mlflow": "MLflow", "wandb": "WandB", "tensorboard": "TensorBoard"}
+"""The class of each tracker, which stands in the module of this name."""
+AT_ONCE = 100
+"""Candidates that are logged together: a tracker takes some milliseconds a call, for which a search waits."""
+
+
+class Tracking:
+    """Logs a run to a tracker from the run's journal; as `on_event` of `behavesim.search` it follows a run going on."""
+
+    def __init__(self, tracker: Tracker, folder: RunFolder) -> None:
+        """The tracker keeps the run by the folder's name; a log of this name is continued."""
+        self._tracker = tracker
+        self._folder = folder
+        self._state: RunState | None = None  # as of the last event read; None before the first
+        self._read = 0
+        self._held = 0
+        self._is_open = False
+        self._scores: dict[int, float] = {}
+        self._prices = Prices({})
+        self._new = 0
+
+    def __call__(self, event: Event, state: RunState) -> None:
+        """Take note of an event of the run: read the journal after each AT_ONCE registrations and at the end."""
+        self._new += isinstance(event, Added | NotAdded)
+        if self._new >= AT_ONCE:
+            self.log()
+        if isinstance(event, RunStopped):
+            self.close()
+
+    def log(self) -> None:
+        """Log what the journal holds and the tracker does not; raises JournalError if the journal cannot be read."""
+        self._new = 0
+        rows: list[Row] = []
+        for _, at, event in read_events(self._folder.journal, after=self._read):
+            rows += self._rows(at, event)
+            self._read += 1
+        for first in range(0, len(rows), AT_ONCE):
+            self._tracker.log(rows[first : first + AT_ONCE])
+
+    def close(self) -> None:
+        """Log what is left and what the run found so far, and close the log. Raises JournalError as `log` does."""
+        self.log()
+        if self._is_open and self._state is not None:
+            state = self._state
+            facts = {"stopped_by": state.stopped or "", "digest": state.digest(), "isolation": state.isolation}
+            self._tracker.end(facts, "" if state.leader is None else state.leader.source)
+            self._is_open = False
+
+    def _rows(self, at: float, event: Event) -> list[Row]:
+        """Apply the next event; return the row of the candidate that it registers, if the tracker lacks it."""
+        if isinstance(event, RunStarted | RunForked):
+            self._prices = Prices.named(settings_from_journal(event.settings).prices)
+        if self._state is None:
+            self._state = RunState(recorded_objective(event.provenance if isinstance(event, RunStarted) else {}))
+        state, before = self._state, self._state.registered
+        state.apply(event)
+        if isinstance(event, Evaluated):
+            self._scores[event.candidate] = event.score
+        if not self._is_open and state.started is not None:
+            texts = {name: str(value) for name, value in state.started.settings.items()}
+            self._held, self._is_open = self._tracker.begin(self._folder.run, texts), True
+        if state.registered == before:
+            return []
+        row = Row(state.registered, at, self._values(state))
+        return [row] if row.step > self._held else []
+
+    def _values(self, state: RunState) -> dict[str, float]:
+        """Return the numbers after the last registration, without those that are unknown."""
+        spent, best = Spending.of(state.tally.tokens, self._prices.cost), state.best
+        found: dict[str, float | None] = {
+            "score": self._scores.pop(state.registered - 1, None),
+            "best_score": None if best is None else best.score,
+            "best_gap": None if best is None else state.objective.gap(best.score),
+            "feasible": state.tally.feasible,
+            "rejected": state.tally.rejected.total(),
+            "prompt_tokens": spent.prompt,
+            "completion_tokens": spent.completion,
+            "cost_usd": spent.cost_usd,
+            "cpu_s": state.tally.cpu_s,
+        }
+        return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def track(tracker: str, target: str, run: str | Path) -> Tracking:
+    """Return an observer that logs a run to a tracker: "mlflow", "wandb" or "tensorboard"; its `log` does so at once.
+
+    `run` is the run's folder, which need not exist yet. `target` is MLflow's tracking URI or folder, the project of
+    Weights & Biases, or TensorBoard's folder. Raises UsageError if there is no such tracker, or if its package is not
+    installed.
+    """
+    if tracker not in TRACKERS:
+        raise UsageError(f"there is no tracker {tracker!r}; {nearest(tracker, TRACKERS) or ', '.join(TRACKERS)}")
+    try:
+        module = import_module(f"behavesim.application.trackers.{tracker}")
+    except ImportError as error:
+        raise UsageError(f'{tracker} is not installed ({error}); pip install "behavesim[{tracker}]"') from None
+    return Tracking(getattr(module, TRACKERS[tracker])(target), RunFolder(Path(run)))

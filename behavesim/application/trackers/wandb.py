@@ -1,0 +1,42 @@
+"""Logs runs to Weights & Biases, offline: nothing is sent until a person calls `wandb sync`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import wandb
+
+from behavesim.application.trackers.tracker import Row
+
+
+class WandB:
+    """A run in the folder `wandb` of the current directory."""
+
+    def __init__(self, target: str) -> None:
+        """`target` is the project to which `wandb sync` will add the run."""
+        self._project = target
+        self._run: Any = None
+
+    def begin(self, run: str, settings: Mapping[str, str]) -> int:
+        """Begin an offline run with the run's name as its id, and return 0; `wandb sync` overwrites what it has."""
+        self._run = wandb.init(
+            project=self._project,
+            id=run,
+            name=run,
+            resume="allow",
+            config=dict(settings),
+            mode="offline",
+            settings=wandb.Settings(silent=True),
+        )
+        return 0
+
+    def log(self, rows: Sequence[Row]) -> None:
+        """Add the rows."""
+        for row in rows:
+            self._run.log({**row.values, "time": row.at}, step=row.step)
+
+    def end(self, facts: Mapping[str, str], program: str) -> None:
+        """Add the facts and the program to the summary, and finish the offline run."""
+        self._run.summary.update({**facts, "best_program": program})
+        self._run.finish()
