@@ -35,6 +35,7 @@ COMMANDS = {
         Command("advise", "inject:advise", "Search", "Say a sentence to the model of a run, in its later prompts."),
         Command("watch", "watch:watch", "Search", "Follow a run from another terminal until it ends."),
         Command("experiment", "experiment:experiment", "Search", "Make many runs, or those missing, and compare them."),
+        Command("demo", "demo:demo", "Results", "Play back a recorded search by a language model; no key."),
         Command("list", "list:list_runs", "Results", "List the runs of a folder, oldest first."),
         Command("report", "report:report", "Results", "Summary, best programs, islands, clusters; compare runs."),
         Command("serve", "serve:serve", "Results", "Show runs to a browser, while they go on."),
@@ -64,6 +65,7 @@ Search for algorithms with language models; compare programs by what they do.
 Begin here:
   behavesim run tsp --budget 300  a first search: half a minute, no key, no cost
   behavesim report                what it found, and what to do next
+  behavesim demo                  a search by a language model, recorded
   behavesim tasks                 problems to try (also: methods, proposers)
   behavesim task init mine        a task of your own
   behavesim doctor                are this machine and a model ready for it

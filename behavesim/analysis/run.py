@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, overload
 
@@ -75,23 +76,27 @@ class Run:
             self._take(at, event)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path, until: int | None = None) -> Self:
         """Load a run by the path of its folder or journal, or by its id in the folder `runs` of the current directory.
 
-        The beginning of one id alone is enough. Raises UsageError if no run or several runs match, or if recorded
-        settings are invalid. Raises JournalError if the journal cannot be read.
+        The beginning of one id alone is enough. `until` is the number of events that are read; None means all. Raises
+        UsageError if no run or several runs match, or if recorded settings are invalid. Raises JournalError if the
+        journal cannot be read.
         """
         folder = RunFolder.find(Path("runs"), str(path))
         with closing(read_events(folder.journal)) as events:  # else an event that is refused leaves the file open
-            return cls(folder, ((at, event) for _, at, event in events), count_registered(folder.journal))
+            first = ((at, event) for _, at, event in islice(events, until))
+            return cls(folder, first, count_registered(folder.journal))
 
-    def follow(self) -> None:
-        """Update the run by the events committed since the last read.
+    def follow(self, until: int | None = None) -> None:
+        """Update the run by the events committed since the last read, of the first `until` events if it is given.
 
         Raises JournalError if the journal cannot be read, UsageError if recorded settings are invalid.
         """
-        for _, at, event in read_events(self.folder.journal, after=len(self.events_at)):
-            self._take(at, event)
+        read = len(self.events_at)
+        with closing(read_events(self.folder.journal, after=read)) as events:
+            for _, at, event in islice(events, None if until is None else max(0, until - read)):
+                self._take(at, event)
 
     @property
     def instances(self) -> str:

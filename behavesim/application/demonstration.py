@@ -1,0 +1,62 @@
+"""Plays back a recorded search by a language model: its run is part of the package, so no key is needed to see one."""
+
+from __future__ import annotations
+
+import asyncio
+import tarfile
+import time
+from bisect import bisect_right
+from contextlib import suppress
+from pathlib import Path
+
+from behavesim.analysis.run import Run
+from behavesim.application.console import moment_of, shown
+from behavesim.base.errors import JournalError, UsageError
+from behavesim.reports.moment import Moment
+from behavesim.store.database import first_time
+from behavesim.store.folder import RunFolder
+from behavesim.store.reading import read_events
+from behavesim.store.writing import write_errors_named
+
+NAME = "demo"
+"""The name of the run that is unpacked."""
+RECORDED = Path(__file__).with_name("demo.tar.xz")
+"""The archive of the recorded run's journal, settings, log and best program."""
+BEGAN = 1795442111.7743049
+"""The time of the recorded journal's first event, in seconds since 1970: it identifies the recording."""
+
+
+def unpacked(runs: Path) -> RunFolder:
+    """Return the folder `runs/demo` of the recorded run; it is unpacked unless it is there already.
+
+    Raises UsageError if something else has this name, and JournalError if the folder cannot be written.
+    """
+    folder = RunFolder.named(runs, NAME)
+    if not folder.path.exists():
+        with folder.created(), write_errors_named(folder.path), tarfile.open(RECORDED) as archive:
+            archive.extractall(folder.path, filter="data")
+    with suppress(JournalError):
+        if first_time(folder.journal) == BEGAN:
+            return folder
+    raise UsageError(f"{folder.path} exists and is not the recorded run; choose another --runs-dir")
+
+
+async def played(folder: RunFolder, seconds: float) -> Run:
+    """Show a finished run on stderr as it went on, shortened to `seconds`, and return it.
+
+    Events keep their order, and the time between them is shortened in proportion. Raises JournalError if the journal
+    cannot be read.
+    """
+    times = [at for _, at, _ in read_events(folder.journal)]
+    run = Run.load(folder.path, until=1)
+    began = time.monotonic()
+
+    def moment() -> Moment:
+        share = min(1.0, (time.monotonic() - began) / seconds) if seconds > 0 else 1.0
+        run.follow(until=bisect_right(times, times[0] + share * (times[-1] - times[0])))
+        return moment_of(run, run.state.registered / run.active_s if run.active_s else 0.0)
+
+    async with shown(moment):
+        await asyncio.sleep(seconds)
+    run.follow()
+    return run

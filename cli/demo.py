@@ -1,0 +1,45 @@
+"""`behavesim demo`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from behavesim.application.demonstration import played, unpacked
+from behavesim.application.held_out import reports_of
+from behavesim.base.errors import INTERRUPTED
+from behavesim.reports import run_screen
+from behavesim.reports.page import write_page
+from behavesim.reports.sections import show_sections
+
+from .options import RUNS, RunsDir
+from .output import say, tell
+
+ABOUT = (
+    "This is a recording: nothing is asked and nothing is evaluated now. A language model wrote these 30 programs for "
+    "the task asp on 2026-11-22, for prompts of an earlier version; they were evaluated later, in this order."
+)
+"""What is said before the search is played back."""
+
+Seconds = Annotated[float, typer.Option(min=0, max=3600, help="How long the recorded search is played back.")]
+
+
+def demo(seconds: Seconds = 20, runs_dir: RunsDir = RUNS) -> None:
+    """Play back a recorded search by a language model in the live view, and write its page; no key is needed.
+
+    Afterwards runs/demo is a run like any other: report, show, diff, export and verify work on it.
+    """
+    folder = unpacked(runs_dir)
+    tell(ABOUT)
+    try:
+        run = asyncio.run(played(folder, seconds))
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    (report,) = asyncio.run(reports_of([run], tell, on_held_out=False))
+    show_sections(run_screen.first_screen(report, {}))
+    page = folder.path / "page.html"
+    write_page(run, report, page)
+    say(f"      behavesim diff {folder.argument} template best    what the model changed")
+    say(f"the page, for a browser: {page.resolve()}")
