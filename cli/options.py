@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 """The default of `--runs-dir`."""
-TAKING_ARGUMENTS = frozenset({"command", "folder", "replay"})
+TAKING_ARGUMENTS = frozenset({"command", "folder", "http", "replay"})
 """Proposers of ours whose names are followed by a colon and a command, a folder or a run."""
 
 
@@ -88,6 +88,8 @@ Runs = Annotated[
         autocompletion=complete_runs,
     ),
 ]
+Budget = Annotated[int | None, typer.Option(help="Number of programs to generate, including rejected ones.")]
+RunName = Annotated[str | None, typer.Option(help="The run's id (default: task and time).")]
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
 
 

@@ -37,8 +37,10 @@ from .options import (
     AllowWeakIsolation,
     AsJson,
     Assignments,
+    Budget,
     Models,
     OneRun,
+    RunName,
     RunsDir,
     Workers,
     complete_methods,
@@ -49,7 +51,6 @@ from .options import (
 )
 from .output import busy, tell
 
-Budget = Annotated[int | None, typer.Option(help="Number of programs to generate, including rejected ones.")]
 Connections = Annotated[int | None, typer.Option(help="Largest number of requests to the model at once.")]
 MaxCost = Annotated[
     float | None, typer.Option("--max-cost", metavar="USD", help="Send no request with which the run could cost more.")
@@ -72,7 +73,7 @@ MethodName = Annotated[
 ProposerName = Annotated[
     str,
     typer.Option(
-        help="What writes programs: auto, openai, genetic, command:CMD, folder:DIR, replay:RUN.",
+        help="What writes programs: auto, openai, genetic, command:CMD, folder:DIR, http:PORT, replay:RUN.",
         autocompletion=complete_proposers,
     ),
 ]
@@ -87,7 +88,6 @@ Repair = Annotated[int | None, typer.Option(help="Times a rejected candidate is 
 ConfigFile = Annotated[
     Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file; options and --set override them.")
 ]
-RunName = Annotated[str | None, typer.Option(help="The run's id (default: task and time).")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the first prompt and the expected cost, and search nothing.")
 ]
@@ -129,10 +129,10 @@ def run(
     given = {**_settings_in(ctx), "models": weighted_models(model)}
     with named_task(task, ctx.params, runs_dir) as made:
         launch = new_launch(str(made.path), runs_dir, given, assignments, config, name, made.suggested, not dry)
-        _begin(launch, proposer, dry, as_json)
+        begin(launch, proposer, dry, as_json)
 
 
-def _begin(launch: Launch, proposer: str, dry: bool, as_json: bool) -> None:
+def begin(launch: Launch, proposer: str, dry: bool, as_json: bool) -> None:
     """Start a new run, or if `dry` print what it would take; `proposer` is what the person named."""
     if proposer == "auto" and launch.settings.proposer == "genetic" and not has_endpoint():
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")

@@ -12,7 +12,7 @@ import typer
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.base.errors import INTERRUPTED, UsageError
 
-from .options import RUNS
+from .options import RUNS, Budget, RunName
 from .output import tell
 
 NICE = 10
@@ -25,8 +25,25 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Where to listen; beyond this machine the URL has a secret token.")
     ] = "127.0.0.1",
+    evaluate: Annotated[
+        str | None, typer.Option(metavar="TASK", help="Begin a run whose programs an agent posts to /evaluate.")
+    ] = None,
+    budget: Budget = None,
+    name: RunName = None,
 ) -> None:
-    """Show the runs of a folder in a browser, while they go on, until Ctrl-C; the runs are not changed."""
+    """Show the runs of a folder in a browser, while they go on, until Ctrl-C; the runs are not changed.
+
+    With --evaluate it serves no pages: it begins a run and evaluates the programs that an agent posts, at the loopback
+    address alone, until the budget is used up. It is `run TASK --proposer http:PORT --method best-of-n`.
+    """
+    if evaluate is not None:
+        from behavesim.application.launch import new_launch  # imported late: pages need no search
+
+        from .run import begin
+
+        given = {"budget": budget, "proposer": f"http:{port}", "method": "best-of-n"}
+        begin(new_launch(evaluate, runs_dir, given, name=name), "http", dry=False, as_json=False)
+        return
     if not runs_dir.is_dir():  # a mistyped folder would be served as one without runs
         raise UsageError(f"there is no folder {runs_dir}; name that of your runs")
     from behavesim.application.serve.server import is_loopback  # imported late: help needs no aiohttp

@@ -286,6 +286,8 @@ def _proposer(launch: Launch) -> Proposer[Any]:
         settings.connections,
         argument(settings.proposer),
         launch.folder.path.parent,
+        launch.folder.path,
+        settings.budget,
         launch.notices,
         launch.clock,
         launch.requests,

@@ -48,6 +48,10 @@ class ProposerContext:
     """The text after the proposer's name and a colon: RUN in `replay:RUN`; "" if there is none."""
     runs_dir: Path = Path("runs")
     """The folder that holds all runs."""
+    folder: Path | None = None
+    """The run's folder; None if programs are written for no run."""
+    budget: int = 0
+    """Number of programs to generate, rejected ones included."""
     tell: Callable[[str], None] = lambda line: None
     """Takes notices for a person, such as pauses and faults, one line at a time; a line must never hold a key."""
     clock: Heartbeat = field(default_factory=Heartbeat)

@@ -1,0 +1,255 @@
+"""Programs from an agent over HTTP: it posts a program to this machine's loopback address, and is told the score."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+from collections import deque
+from dataclasses import replace
+from hmac import compare_digest
+from http import HTTPStatus
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from behavesim.base.errors import ProposerError, UsageError
+from behavesim.programs.fences import fenced
+from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
+from behavesim.state.events import Evaluated, Event, Prompt, Rejected, Reply, Responded
+from behavesim.store.reading import read_events
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+MODEL = "http"
+"""The model's name in the journal and in `prices`: who really answers is unknown."""
+ADDRESS = "http.json"
+"""The file in the run's folder with `url` and `token`, while the run goes on; only its owner can read it."""
+LARGEST = 2**20
+"""Most bytes of a posted program with its JSON."""
+MOST = 64
+"""Most posted programs that wait for a candidate; a client whose program comes on top is told to try again later."""
+LOOK_S = 0.1
+"""Seconds between two looks into the journal for outcomes."""
+NO_TOKEN = f"send the header Authorization: Bearer TOKEN, with the token in {ADDRESS} of the run's folder"
+"""What a request without the token is answered."""
+SHUTDOWN_S = 2.0
+"""Seconds at the end of a run in which answers about evaluated programs are still sent."""
+
+
+class HttpSettings(ProposerSettings):
+    """The settings of the HTTP proposer; it has none of its own."""
+
+    keeps_requests = True
+
+    def models_asked(self) -> tuple[str, ...]:
+        """Return the one name under which replies are counted and priced."""
+        return (MODEL,)
+
+
+class HttpProposer(Proposer[HttpSettings]):
+    """Serves POST /evaluate, GET /task and GET /status; each posted program becomes the oldest waiting candidate.
+
+    A program that was posted before, also before a kill, is not evaluated again: its outcome is told once more.
+    """
+
+    settings_type = HttpSettings
+    writes_text = False
+
+    def __init__(self, port: int, folder: Path, context: ProposerContext) -> None:
+        """Create the proposer of the run in `folder` without listening; with port 0 the system chooses a free one."""
+        self._port, self._folder, self._context = port, folder, context
+        self._token = secrets.token_urlsafe(24)
+        self._waiting: dict[int, asyncio.Future[str]] = {}  # candidates that no program was posted for
+        self._posted: deque[str] = deque()  # replies that no candidate waits for yet
+        self._numbers: dict[str, int] = {}  # candidates by the text of their reply
+        self._outcomes: dict[int, Evaluated | Rejected] = {}
+        self._read = 0
+        self._news = asyncio.Event()  # set when outcomes are known, and then replaced by a new one
+        self._has_ended = False
+        self._opening = asyncio.Lock()
+        self._runner: web.AppRunner | None = None
+        self._looking: asyncio.Task[None] | None = None
+
+    @classmethod
+    def of(cls, settings: HttpSettings, context: ProposerContext) -> Self:
+        """Return the proposer of a run; `context.argument` is the port, any free one if it is "".
+
+        Raises UsageError if that is no port, or if there is no run's folder to leave the address in.
+        """
+        text = context.argument or "0"
+        if not text.isdecimal() or int(text) > 65535:
+            raise UsageError(f"http: takes a port from 0 to 65535 behind it, not {text!r}")
+        if context.folder is None:
+            raise UsageError("the proposer http serves a run, which needs a folder")
+        return cls(int(text), context.folder, context)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Answer who waits for an outcome that is known, and stop listening."""
+        if self._runner is None or self._looking is None:
+            return
+        self._looking.cancel()
+        await asyncio.wait([self._looking])
+        await self._follow()
+        self._has_ended = True
+        self._news.set()
+        (self._folder / ADDRESS).unlink(missing_ok=True)
+        await self._runner.cleanup()
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        """Wait as long as it takes for a program, and return it as the candidate's reply.
+
+        The first call begins to listen. Raises ProposerError if the port is taken or the address cannot be written.
+        """
+        async with self._opening:
+            if self._runner is None:
+                await self._listen()
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting[number] = waiting
+        self._assign()
+        try:
+            return Reply(await waiting, MODEL)
+        finally:
+            self._waiting.pop(number, None)
+
+    async def _listen(self) -> None:
+        """Listen at 127.0.0.1, write the address, and begin to read the journal, of earlier sessions first."""
+        from aiohttp import web  # a slow import, only for this proposer
+
+        @web.middleware
+        async def guarded(request: web.Request, handler: Any) -> Any:
+            return await handler(request) if self._is_meant(request) else _json({"error": NO_TOKEN}, 401)
+
+        await self._follow()
+        app = web.Application(middlewares=[guarded], client_max_size=LARGEST)
+        app.add_routes([web.post("/evaluate", self._evaluate), web.get("/task", self._task)])
+        app.add_routes([web.get("/status", self._status)])
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
+        await runner.setup()
+        file = self._folder / ADDRESS
+        try:
+            await web.TCPSite(runner, "127.0.0.1", self._port).start()
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            file.unlink(missing_ok=True)
+            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+                json.dump({"url": url, "token": self._token}, opened)
+        except OSError as error:
+            await runner.cleanup()
+            raise ProposerError(f"cannot take programs at port {self._port}: {error.strerror or error}") from None
+        self._runner, self._looking = runner, asyncio.create_task(self._look())
+        self._context.tell(f"programs are taken at {url}/evaluate; the token is in {file}")
+
+    def _assign(self) -> None:
+        """Give the posted programs to the waiting candidates, the first posted to the smallest number."""
+        for number in sorted(self._waiting):
+            waiting = self._waiting[number]
+            if self._posted and not waiting.done():
+                text = self._posted.popleft()
+                self._numbers[text] = number
+                self._outcomes.pop(number, None)  # that of the program which this one repairs
+                waiting.set_result(text)
+
+    async def _look(self) -> None:
+        """Every LOOK_S seconds read what became of candidates; never returns."""
+        while True:
+            await self._follow()
+            await asyncio.sleep(LOOK_S)
+
+    async def _follow(self) -> None:
+        """Read the journal's new events; those of earlier sessions come first."""
+        events = await asyncio.to_thread(self._new_events)
+        for event in events:
+            match event:
+                case Responded(candidate, reply):
+                    self._numbers[reply.text] = candidate
+                case Evaluated(candidate):
+                    self._outcomes[candidate] = replace(event, trajectories=())  # which would fill the memory
+                case Rejected(candidate):
+                    self._outcomes[candidate] = event
+        self._read += len(events)
+        if events:
+            self._news.set()
+            self._news = asyncio.Event()
+
+    def _new_events(self) -> list[Event]:
+        return [event for _, _, event in read_events(self._folder / "run.db", after=self._read)]
+
+    def _is_meant(self, request: web.Request) -> bool:
+        given = request.headers.get("Authorization", "")
+        return compare_digest(given.encode(errors="replace"), f"Bearer {self._token}".encode())
+
+    async def _task(self, request: web.Request) -> web.Response:
+        task, objective = self._context.task, self._context.task.objective
+        return _json(
+            {
+                "task": task.name,
+                "description": task.description,
+                "entry_point": task.entry_point,
+                "template": task.template,
+                "direction": objective.direction,
+                "best_known": objective.best_known,
+                "unit": objective.unit,
+            }
+        )
+
+    async def _status(self, request: web.Request) -> web.Response:
+        tried = [number for number in self._outcomes if number >= 0]
+        feasible = [each for number, each in self._outcomes.items() if number >= 0 and isinstance(each, Evaluated)]
+        best = max(feasible, key=lambda each: self._context.task.objective.utility(each.score), default=None)
+        return _json(
+            {
+                "run": self._folder.name,
+                "evaluated": len(tried),
+                "feasible": len(feasible),
+                "budget": self._context.budget,
+                "best": None if best is None else self._told(best),
+            }
+        )
+
+    async def _evaluate(self, request: web.Request) -> web.Response:
+        """Take a program, wait for its outcome and tell it; 503 if the run stops before."""
+        try:
+            body = await request.json()
+        except ValueError:
+            return _json({"error": 'send JSON such as {"program": "…"}'}, 400)
+        program = body.get("program") if isinstance(body, dict) else None
+        thought = body.get("thought", "") if isinstance(body, dict) else None
+        if not isinstance(program, str) or not program.strip() or not isinstance(thought, str):
+            return _json({"error": '"program" must be the text of a program, and "thought", if given, a text'}, 400)
+        text = "\n\n".join(filter(None, (thought.strip(), fenced(program))))
+        if text not in self._numbers and text not in self._posted:
+            if len(self._posted) >= MOST:
+                return _json({"error": f"{MOST} programs wait already; post this one later"}, 429)
+            self._posted.append(text)
+            self._assign()
+        while True:
+            outcome = self._outcomes.get(self._numbers.get(text, -1))
+            if outcome is not None and outcome.candidate >= 0:
+                return _json(self._told(outcome))
+            if self._has_ended:
+                return _json({"error": "the run has stopped; resume it, and post the program again"}, 503)
+            await self._news.wait()
+
+    def _told(self, outcome: Evaluated | Rejected) -> dict[str, Any]:
+        """Return an outcome as `behavesim evaluate --json` tells it, with the candidate's number."""
+        score = outcome.score if isinstance(outcome, Evaluated) else None
+        why = {key: getattr(outcome, key, None) for key in ("stage", "reason", "message")}  # None if it is feasible
+        return {
+            "candidate": outcome.candidate,
+            "status": "ok" if isinstance(outcome, Evaluated) else "rejected",
+            **why,
+            "score": score,
+            "gap": None if score is None else self._context.task.objective.gap(score),
+            "metrics": outcome.metrics,
+            "feedback": outcome.feedback,
+        }
+
+
+def _json(document: dict[str, Any], status: int = HTTPStatus.OK) -> web.Response:
+    from aiohttp import web  # a slow import, only for this proposer
+
+    return web.json_response(document, status=status)

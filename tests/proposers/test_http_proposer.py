@@ -1,0 +1,123 @@
+"""Programs from an agent over HTTP, in a run of the command's own loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+
+import behavesim as bs
+from behavesim.application.verification import verified
+from behavesim.base.errors import UsageError
+from behavesim.proposers.http import ADDRESS, HttpProposer, HttpSettings
+from behavesim.state.events import Responded
+from behavesim.store.folder import RunFolder
+from behavesim.store.reading import read_events
+from tests.analysis.journals import started, write
+from tests.proposers.asking import context, prompt
+
+NEAREST = "def select_next_node(a, b, unvisited, d):\n    return unvisited[0]\n"
+FARTHEST = NEAREST.replace("[0]", "[-1]")
+FAULTY = NEAREST.replace("[0]", "[99]")
+SETTINGS: dict[str, Any] = {"method": "best-of-n", "proposer": "http", "window": 2, "recommend": False}
+
+
+class Agent:
+    """An agent that knows a run's folder alone."""
+
+    def __init__(self, folder: Path, session: ClientSession) -> None:
+        self._file, self._session = folder / ADDRESS, session
+
+    async def __call__(self, method: str, path: str, body: object = None, token: str | None = None) -> tuple[int, Any]:
+        while not (self._file.exists() and self._file.read_text()):
+            await asyncio.sleep(0.01)
+        known = json.loads(self._file.read_text())
+        headers = {"Authorization": f"Bearer {known['token'] if token is None else token}"}
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        async with self._session.request(method, known["url"] + path, data=data, headers=headers) as answer:
+            return answer.status, await answer.json()
+
+    async def evaluated(self, program: str, **more: str) -> Any:
+        status, told = await self("POST", "/evaluate", {"program": program, **more})
+        assert status == 200
+        return told
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """The folder of a run with its first event alone."""
+    write(tmp_path, started())
+    return tmp_path
+
+
+async def test_an_agent_is_told_the_task_and_the_outcome_of_each_program(tmp_path: Path) -> None:
+    folder = tmp_path / "first"
+    searching = asyncio.create_task(bs.search("tsp", budget=3, runs_dir=tmp_path, name="first", **SETTINGS))
+    async with ClientSession() as session:
+        agent = Agent(folder, session)
+        status, task = await agent("GET", "/task")
+        assert (status, task["task"], task["direction"]) == (200, "tsp", "minimise")
+        assert stat.S_IMODE((folder / ADDRESS).stat().st_mode) == 0o600
+        first = await agent.evaluated(FARTHEST, thought="The farthest first.")
+        assert (first["candidate"], first["status"], first["gap"] > 4) == (0, "ok", True)
+        assert await agent.evaluated(FARTHEST, thought="The farthest first.") == first  # and no candidate more
+        rejected = await agent.evaluated(FAULTY)
+        assert (rejected["status"], rejected["stage"], rejected["score"]) == ("rejected", "evaluation", None)
+        _, told = await agent("GET", "/status")
+        assert (told["evaluated"], told["feasible"], told["budget"], told["best"]) == (2, 1, 3, first)
+        last = await agent.evaluated(NEAREST)
+        assert last["score"] == pytest.approx(6.53344, abs=1e-5)
+    run = await searching
+    assert [each.status for each in run.candidates] == ["feasible", "rejected", "feasible"]
+    assert not (folder / ADDRESS).exists()
+
+
+async def test_a_run_that_was_stopped_goes_on_and_knows_what_was_posted(tmp_path: Path) -> None:
+    searching = asyncio.create_task(bs.search("tsp", budget=2, runs_dir=tmp_path, name="first", **SETTINGS))
+    async with ClientSession() as session:
+        agent = Agent(tmp_path / "first", session)
+        first = await agent.evaluated(NEAREST)
+        searching.cancel()
+        await asyncio.wait([searching])
+        resuming = asyncio.create_task(bs.resume(tmp_path / "first"))
+        assert await agent.evaluated(NEAREST) == first
+        assert (await agent.evaluated(FARTHEST))["candidate"] == 1
+    await resuming
+    folder = RunFolder(tmp_path / "first")
+    replies = [event for _, _, event in read_events(folder.journal, only=(Responded,))]
+    assert len(replies) == 2
+    assert (await verified(folder)).is_sound
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "token"),
+    [
+        (401, {"program": NEAREST}, "wrong"),
+        (401, {"program": NEAREST}, ""),
+        (400, b"{", None),
+        (400, [NEAREST], None),
+        (400, {"program": 7}, None),
+        (400, {"program": " "}, None),
+        (400, {"program": NEAREST, "thought": 7}, None),
+    ],
+)
+async def test_what_is_no_program_is_refused_with_a_reason(
+    begun: Path, status: int, body: object, token: str | None
+) -> None:
+    about = context(folder=begun)
+    async with HttpProposer.of(HttpSettings(), about) as proposer, ClientSession() as session:
+        asking = asyncio.create_task(proposer.propose(prompt(), 0))
+        given, told = await Agent(begun, session)("POST", "/evaluate", body, token)
+        assert (given, "error" in told, asking.done()) == (status, True, False)
+        asking.cancel()
+
+
+@pytest.mark.parametrize("port", ["70000", "-1", "http"])
+def test_what_is_no_port_is_refused(tmp_path: Path, port: str) -> None:
+    with pytest.raises(UsageError, match="port"):
+        HttpProposer.of(HttpSettings(), context(argument=port, folder=tmp_path))
