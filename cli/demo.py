@@ -37,7 +37,7 @@ def demo(seconds: Seconds = 20, runs_dir: RunsDir = RUNS) -> None:
         run = asyncio.run(played(folder, seconds))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
-    (report,) = asyncio.run(reports_of([run], tell, on_held_out=False))
+    (report,) = asyncio.run(reports_of([run], tell, ()))
     show_sections(run_screen.first_screen(report, {}))
     page = folder.path / "page.html"
     write_page(run, report, page)

@@ -10,7 +10,6 @@ from behavesim.analysis.scored import Scored, cells
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, facts_table
 from behavesim.base.text import counted, dollars
-from behavesim.evaluators.tracing import in_words
 from behavesim.reports.words import (
     SCORES,
     clock,
@@ -139,6 +138,8 @@ def _advice(summary: Summary) -> dict[str, str]:
 
 def _behaviour(summary: Summary) -> dict[str, str]:
     """Return a line on what an evaluator's programs are compared by; none for a task's own trajectories."""
+    from behavesim.evaluators.tracing import in_words  # a slow import, which a list of runs does not need
+
     known = in_words(summary.behaviour)
     return {"behaviour": known} if known else {}
 
