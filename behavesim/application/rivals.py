@@ -10,10 +10,11 @@ from typing import Any
 
 from behavesim.analysis.rivals import SET, Rival, Spent, rivals_of
 from behavesim.base.config import Settings
+from behavesim.base.errors import TaskError
 from behavesim.engine.judging import sandbox
 from behavesim.sandbox.judge import verdict_on
 from behavesim.state.protocols import Solved
-from behavesim.task import Task, instances_begun, instances_of
+from behavesim.task import InvalidSolution, Task, called, instances_begun, instances_of
 from behavesim.task.verdict import Failure
 
 
@@ -75,18 +76,27 @@ async def _tried(settings: Settings, task: Task, sources: Sequence[str], starts:
 
 
 def _scored(task: Task, instances: Sequence[Any], solved: Solved) -> _Tried | None:
-    """Return the scores of a program's solutions, improved ones too if the task can; None if one is not valid."""
+    """Return the scores of a program's solutions, improved ones too if the task can; None if one is not valid.
+
+    Raises TaskError if `improve` raises or makes a solution invalid.
+    """
     plain = verdict_on(task, instances, solved)
     if isinstance(plain, Failure):
         return None
     began = time.process_time()
-    better = [task.improve(*each) for each in zip(instances, solved.solutions, strict=True)]
+    pairs = zip(instances, solved.solutions, strict=True)
+    try:
+        better = [called(task, "improve", task.improve, *each) for each in pairs]
+    except InvalidSolution as error:
+        raise TaskError(f"`improve` of task {task.name!r} refuses a valid solution: {error}") from error
     improving_s = time.process_time() - began
     solutions = tuple(each for each in better if each is not None)
     if len(solutions) < len(instances):
         return _Tried(solved.cpu_s, plain.scores)
     improved = verdict_on(task, instances, Solved(solutions, solved.cpu_s))
-    return None if isinstance(improved, Failure) else _Tried(solved.cpu_s, plain.scores, improved.scores, improving_s)
+    if isinstance(improved, Failure):
+        raise TaskError(f"`improve` of task {task.name!r} spoils a valid solution: {improved.message}")
+    return _Tried(solved.cpu_s, plain.scores, improved.scores, improving_s)
 
 
 def _spent(name: str, task: Task, tried: Sequence[_Tried], starts: int, improved: bool = False) -> Spent:

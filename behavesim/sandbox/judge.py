@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +14,10 @@ from behavesim.base.errors import TaskError
 from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.stateless import AnsweredCall, calls_to_repeat
 from behavesim.state.protocols import Postponed, Sandbox, Solved, unnoticed
-from behavesim.task import InvalidSolution, Split, Task, instances_of, number_from, raised
+from behavesim.task import InvalidSolution, Split, Task, called, instances_of, number_from
 from behavesim.task.score import Metrics, Score, bounded_metrics, joined_feedback, mean_metrics
 from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 MOST_STATES = 5000
 """Most states of one trajectory: comparing two takes time and memory in proportion to the product of their lengths."""
@@ -95,7 +92,7 @@ class SandboxJudge:
         draw = np.random.default_rng()  # not from a seed: a program must not know which calls are repeated
         given = (self._task, self._instances, solved.solutions, solved.answers, draw)
         # all of it is called as the task's code: what `solve` returns for forged answers can be anything
-        return _called(self._task, "solve", calls_to_repeat, *given)
+        return called(self._task, "solve", calls_to_repeat, *given)
 
 
 def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict | Failure:
@@ -107,12 +104,12 @@ def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict 
     """
     pairs = list(zip(instances, solved.solutions, strict=True))
     try:
-        found_scores = [_called(task, "score", task.score, *pair) for pair in pairs]
+        found_scores = [called(task, "score", task.score, *pair) for pair in pairs]
         scores = tuple(number_from(task, "score", each) for each in found_scores)
-        mean = number_from(task, "mean_score", _called(task, "mean_score", task.mean_score, scores))
+        mean = number_from(task, "mean_score", called(task, "mean_score", task.mean_score, scores))
         if not all(math.isfinite(score) for score in (*scores, mean)):
             return Failure("non-finite", f"a score must be finite; the scores are {scores[:5]}", solved.cpu_s)
-        found = [_called(task, "trajectory", task.trajectory, *pair) for pair in pairs]
+        found = [called(task, "trajectory", task.trajectory, *pair) for pair in pairs]
         return Verdict(mean, scores, checked_trajectories(task, found), solved.cpu_s, *_extras(task, found_scores))
     except (InvalidSolution, TaskError) as error:
         return Failure("invalid-solution", as_message(str(error) or "the task says no more"), solved.cpu_s)
@@ -128,25 +125,10 @@ def _extras(task: Task, found: Sequence[object]) -> tuple[Metrics, str]:
         return {}, ""
     told = [each if isinstance(each, Score) else Score(0.0) for each in found]
     # a metric may be of a class whose conversion to a number raises anything
-    metrics = _called(task, "score", lambda: [bounded_metrics(dict(each.metrics)) for each in told])
+    metrics = called(task, "score", lambda: [bounded_metrics(dict(each.metrics)) for each in told])
     if strange := [type(each.feedback).__name__ for each in told if not isinstance(each.feedback, str)]:
         raise TaskError(f"the feedback of `score` of task {task.name!r} must be text, not {strange[0]}")
     return mean_metrics(metrics), joined_feedback([each.feedback for each in told])
-
-
-def _called(task: Task, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function of the task, which messages call `name`, and return its result.
-
-    Raises InvalidSolution if the function does, and TaskError with the name if it raises any other Exception or
-    SystemExit. numpy's warnings are off: infinite numbers and NaN are returned as they are.
-    """
-    try:
-        with np.errstate(all="ignore"):
-            return function(*args, **kwargs)
-    except InvalidSolution:
-        raise
-    except (Exception, SystemExit) as error:
-        raise raised(task, name, error) from error
 
 
 def _keeps_state(words: str) -> Failure:

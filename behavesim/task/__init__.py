@@ -1,7 +1,15 @@
 """Tasks: the problems that programs solve, and the trusted code that scores solutions."""
 
 from behavesim.task.answers import as_integer, as_integers, as_number, as_numbers, as_permutation, first_greatest
-from behavesim.task.calls import instances_begun, instances_made_anew, instances_of, number_from, picture_of, raised
+from behavesim.task.calls import (
+    called,
+    instances_begun,
+    instances_made_anew,
+    instances_of,
+    number_from,
+    picture_of,
+    raised,
+)
 from behavesim.task.objective import Direction, Objective
 from behavesim.task.pictures import Bins, Disks, Picture, Route
 from behavesim.task.reference import TASKS, TaskReference, installed_tasks, task_from
@@ -33,6 +41,7 @@ __all__ = [
     "as_number",
     "as_numbers",
     "as_permutation",
+    "called",
     "first_greatest",
     "installed_tasks",
     "instances_begun",

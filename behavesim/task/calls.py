@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from behavesim.base.plugins import TakesTooLong, cpu_limited, file_of, line_in
 from behavesim.base.text import one_line
 from behavesim.task.pictures import Picture
 from behavesim.task.score import Score
-from behavesim.task.task import Split, Task
+from behavesim.task.task import InvalidSolution, Split, Task
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 INSTANCES_S = 60.0
 """Most CPU seconds for making the instances of a split: meanwhile nothing else in the process runs, not even Ctrl-C."""
@@ -35,10 +38,17 @@ def instances_of(task: Task, split: Split) -> Sequence[Any]:
 def instances_begun(task: Task, split: Split, starts: int) -> list[Any]:
     """Return the instances of a split, each begun at most `starts` times (`Task.starts`), one after the other.
 
-    Raises TaskError as `instances_of` does.
+    Raises TaskError as `instances_of` does, or if `starts` raises or gives none or too many.
     """
     instances = instances_of(task, split)
-    return [each for instance in instances for each in (task.starts(instance, starts) if starts > 1 else [instance])]
+    if starts == 1:
+        return list(instances)
+    begun = [list(called(task, "starts", task.starts, each, starts)) for each in instances]
+    if not all(1 <= len(each) <= starts for each in begun):
+        raise TaskError(
+            f"`starts` of task {task.name!r} must give 1 to {starts} instances where {starts} are asked for"
+        )
+    return [each for versions in begun for each in versions]
 
 
 def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -> Sequence[Any]:
@@ -112,3 +122,18 @@ def raised(task: Task, method: str, error: BaseException) -> TaskError:
     said = one_line("".join(traceback.format_exception_only(error)[-1:]))
     line = line_in(file_of(type(task)), error)
     return TaskError(f"`{method}` of task {task.name!r} raised {said}{f', in line {line}' if line else ''}")
+
+
+def called(task: Task, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function of the task, which messages call `name`, and return its result.
+
+    Raises InvalidSolution if the function does, and TaskError with the name if it raises any other Exception or
+    SystemExit. numpy's warnings are off: infinite numbers and NaN are returned as they are.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            return function(*args, **kwargs)
+    except InvalidSolution:
+        raise
+    except (Exception, SystemExit) as error:
+        raise raised(task, name, error) from error

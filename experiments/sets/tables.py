@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from behavesim.analysis.run import Run
 from behavesim.base.config import Settings
@@ -23,11 +23,11 @@ from behavesim.state.protocols import Solved
 from behavesim.studies.portfolios.kept import name_of, rounded
 from behavesim.studies.sets.kept import SUFFIX, TOP, KeptSets, SetRun, Tried, sets_of, write_kept
 from behavesim.studies.sets.study import OURS
-from behavesim.task import SPLITS, Split, Task, TaskReference, instances_begun
+from behavesim.task import Split, Task, TaskReference, instances_begun
 from behavesim.task.verdict import Failure
 
 FOLDER = Path(__file__).parent
-UNSEEN = ("held-out", "shifted")
+UNSEEN: tuple[Split, ...] = ("held-out", "shifted")
 """The splits on which sets are tried, where a task has them; no search saw either."""
 
 
@@ -52,8 +52,8 @@ async def make(place: str, folders: Sequence[Path]) -> None:
     settings = loaded[0].settings.model_copy(update={"task": place, "workers": 1})
     splits = {}
     for split in UNSEEN:
-        if split in SPLITS and len(task.instances(cast(Split, split))):
-            splits[split] = await _tried(settings, task, cast(Split, split), sources, runs)
+        if split == "held-out" or task.shifted:
+            splits[split] = await _tried(settings, task, split, sources, runs)
     name = Path(loaded[0].settings.task).stem
     ordered = tuple(sorted(runs, key=lambda run: (run.label, run.seed)))
     write_kept(FOLDER / f"{name}{SUFFIX}", KeptSets(name, task.objective.direction, ordered, splits))
