@@ -48,7 +48,7 @@ def test_a_task_grown_around_an_evaluator_works_as_written(behavesim: Command, g
     assert [each["name"] for each in checked.document if each["result"] == "mend"] == ["description"]
     (alone,) = behavesim("evaluate", grown, "template", "--json").document
     assert (alone["status"], alone["score"]) == ("ok", 0.8)
-    answer = f"command:{tmp_path / 'answer.py'}"
+    answer = f"command:{tmp_path / 'answer.sh'}"
     run = behavesim("run", grown, "--proposer", answer, "--budget", 3, "--name", "first", "--json").document
     assert run["feasible"] == 3
     assert behavesim("verify", "first").code == 0
@@ -84,6 +84,7 @@ def test_what_cannot_be_grown_is_said_in_a_line(
 ) -> None:
     FOLDERS["openevolve"].made(tmp_path)
     (tmp_path / "config.txt").write_text("x")
+    (tmp_path / "answer.py").write_text("print(1)\n")
     (tmp_path / "classes.py").write_text("class Asks:\n template_program='class A: pass'\n evaluate_program=print\n")
     ended = behavesim("task", "init", "mine", *arguments)
     assert ended.code == 2

@@ -20,16 +20,16 @@ from tests.cli.people import FOLDERS
 @pytest.mark.parametrize("convention", FOLDERS)
 def test_a_killed_run_is_resumed_verified_and_replayed(behavesim: Command, tmp_path: Path, convention: str) -> None:
     options = FOLDERS[convention].made(tmp_path)
-    killed_at_work(tmp_path, *options, "--budget", "16", "--name", "first")
+    killed_at_work(tmp_path, *options, "--budget", "12", "--name", "first")
     resumed = behavesim("resume", "first", "--json")
     assert resumed.code == 0, resumed.err
-    assert resumed.document["asked"] == 16
+    assert resumed.document["asked"] == 12
     verified = behavesim("verify", "first", "--json")
     assert (verified.code, verified.document["differences"]) == (0, [])
     assert verified.document["unchecked"].keys() <= {
         "noisy: the score is equal, metrics, feedback or behaviour differ each time"
     }
-    replayed = behavesim("run", *options[:-2], "--proposer", "replay:first", "--budget", 16, "--json")
+    replayed = behavesim("run", *options[:-2], "--proposer", "replay:first", "--budget", 12, "--json")
     assert replayed.document["best"] == resumed.document["best"]
 
 
@@ -165,7 +165,7 @@ def test_a_fork_takes_programs_put_in_and_a_new_run_begins_with_a_folder(
     assert behavesim("resume", "first", "--fork", "second", "--budget", 9, "--json").document["asked"] == 9
     assert behavesim("resume", "first", "--budget", 8, "--json").document["best"]["score"] == 0.0
     ended = behavesim(
-        "run", first, "--proposer", "command:./answer.py", "--start-with", "mine", "--budget", 2, "--json"
+        "run", first, "--proposer", "command:./answer.sh", "--start-with", "mine", "--budget", 2, "--json"
     )
     assert ended.document["best"]["score"] == 0.0
 
@@ -220,7 +220,7 @@ def test_a_report_advises_held_out_instances_only_where_the_task_has_some(behave
 
 def test_an_experiment_takes_an_evaluators_task_file(behavesim: Command, tmp_path: Path, first: str) -> None:
     said = f'name = "study"\ntasks = [{json.dumps(first)}]\nmethods = ["best-of-n"]\nseeds = [0, 1]\n'
-    (tmp_path / "study.toml").write_text(f'{said}[settings]\nbudget = 2\nproposer = "command:{tmp_path}/answer.py"\n')
+    (tmp_path / "study.toml").write_text(f'{said}[settings]\nbudget = 2\nproposer = "command:{tmp_path}/answer.sh"\n')
     ended = behavesim("experiment", "study.toml", "--yes", "--json")
     assert ended.code == 0, ended.err
     assert [run["asked"] for run in ended.document["runs"]] == [2, 2]
