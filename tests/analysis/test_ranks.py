@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from scipy.stats import friedmanchisquare
 
 from behavesim.analysis.comparison import comparison
 from tests.analysis.examples import grid, made
 
 
 def test_a_group_that_is_always_better_has_rank_one() -> None:
+    from scipy.stats import friedmanchisquare
+
     found = comparison(grid(3)).ranks
     assert found is not None
     assert dict(found.means) == {"eoh": 1.0, "niche": 2.0, "best-of-n": 3.0}

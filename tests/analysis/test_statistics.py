@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import mannwhitneyu, rankdata
 
 from behavesim.analysis.statistics import (
     holm,
@@ -26,6 +25,8 @@ TIED = st.integers(0, 4).map(float)
 
 def by_division(a: list[float], b: list[float]) -> float:
     """The p-value of the Mann–Whitney test by its definition: over all ways to divide the values."""
+    from scipy.stats import rankdata
+
     ranks = rankdata([*a, *b])
     sums = np.array([sum(chosen) for chosen in combinations(ranks, len(a))])
     found = ranks[: len(a)].sum()
@@ -34,6 +35,8 @@ def by_division(a: list[float], b: list[float]) -> float:
 
 def by_signs(differences: list[float]) -> float:
     """The p-value of Wilcoxon's signed-rank test by its definition: over all ways to give signs."""
+    from scipy.stats import rankdata
+
     kept = np.array([each for each in differences if each])
     ranks = rankdata(np.abs(kept))
     sums = np.array([ranks[np.array(signs, dtype=int) > 0].sum() for signs in product((-1, 1), repeat=len(kept))])
@@ -109,6 +112,8 @@ def test_groups_of_unequal_size_are_tested_exactly_too() -> None:
 
 
 def test_where_there_are_too_many_values_to_divide_the_test_is_approximate() -> None:
+    from scipy.stats import mannwhitneyu
+
     rng = np.random.default_rng(3)
     a, b = rng.integers(9, size=60).astype(float).tolist(), (rng.integers(9, size=60) + 1.0).tolist()
     assert mann_whitney(a, b) == pytest.approx(mannwhitneyu(a, b, method="asymptotic").pvalue)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
@@ -54,6 +53,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> bs.LoadedRun:
 
 
 def test_means_and_differences_are_over_runs(run: bs.LoadedRun) -> None:
+    from scipy.stats import spearmanr
+
     rng = np.random.default_rng(5)
     unseen = {each.source or "": rng.uniform(5, 9, 14).tolist() for each in run.feasible}
     one = prediction(run, unseen)
