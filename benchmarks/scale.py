@@ -78,6 +78,7 @@ class Player:
     received: int = 0
     sent: int = 0
     frames: Any = field(default_factory=lambda: cycle(frames()))
+    facts: dict[str, str] = field(default_factory=facts)  # read once: a thousand workers would read it for seconds
 
     async def schedule(self, listed: dict[str, Any], line: Line) -> None:
         """Answer each question with the list of workers."""
@@ -89,7 +90,7 @@ class Player:
         await line.receive()
         await line.send({"status": "OK"})
         await line.receive()
-        await line.send({"facts": facts()})
+        await line.send({"facts": self.facts})
         while (await line.receive())["file"]:
             pass
         await line.send({"beat": 1, "ready": ["strong+", [], 1]})

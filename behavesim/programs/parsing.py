@@ -137,10 +137,10 @@ def _names(tree: ast.Module) -> frozenset[str]:
     found: set[str] = set()
     for _ in range(DEEPEST):  # level by level, since a recursion could exhaust Python's stack
         level = [child for node in level for child in children(node)]
+        if not level:
+            return frozenset(found)
         found.update([node.id for node in level if isinstance(node, ast.Name)])
-    if level:
-        raise SyntaxError(f"expressions or branches are nested more than {DEEPEST} levels deep")
-    return frozenset(found)
+    raise SyntaxError(f"expressions or branches are nested more than {DEEPEST} levels deep")
 
 
 def _statement_start(lines: list[str], number: int) -> int:
