@@ -26,7 +26,7 @@ def costs_in_words(
     size = max(1, math.ceil(max(map(len, known)) / len(STRETCHES)))
     quarters = [[sum(costs[k * size : (k + 1) * size]) for k in range(len(STRETCHES))] for costs in known]
     numbers = [1, count][: len(known)]
-    names = ["it"] if count == 1 else [f"program {number}" for number in numbers]
+    names = ["the program above"] if count == 1 else [f"program {number}" for number in numbers]
     verb = "cost" if is_cost else "add to the score"
     listed = "; ".join(f"{name} {' '.join(map(_rounded, each))}" for name, each in zip(names, quarters, strict=True))
     said = [f"What the four quarters of the steps {verb} on {words.instance(index)}: {listed}."]
@@ -52,7 +52,8 @@ def _where_lost(quarters: Sequence[Sequence[float]], names: Sequence[str]) -> st
         return ""
     first = sum(ahead) > 0
     most = max(ahead) if first else min(ahead)
-    share = "more than all" if most / sum(ahead) > 1 else f"{most / sum(ahead):.0%}"
+    part = most / sum(ahead)
+    share = f"{part:.0%}" if part < 0.995 else "all of it" if part < 1.005 else "more than all of it"
     return f"Of what {names[0 if first else 1]} has more, {share} lies in the {STRETCHES[ahead.index(most)]} quarter."
 
 
@@ -65,8 +66,7 @@ def _costliest(trajectory: AlgorithmRun, index: int, words: InWords, name: str, 
     step = costs.index(most)
     decisions = [int(each) for each in trajectory.data[: step + 1]]
     choice = words.choice(index, decisions[:-1], decisions[-1])
-    whose = "" if name == "it" else f" of {name}"
-    return f"The costliest step{whose} is number {step + 1} of {len(costs)}, at {_rounded(most)}: {choice}."
+    return f"The costliest step of {name} is number {step + 1} of {len(costs)}, at {_rounded(most)}: {choice}."
 
 
 def _rounded(cost: float) -> str:

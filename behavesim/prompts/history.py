@@ -29,7 +29,8 @@ def run_in_words(state: RunState, shown: Sequence[Member], words: InWords) -> st
     tried = state.tried
     if not state.registered:
         return ""
-    said = f"The search has tried {counted(state.registered, 'program')} so far, of which {tried.failed} failed."
+    failed = str(tried.failed or "none")
+    said = f"The search has tried {counted(state.registered, 'program')} so far, of which {failed} failed."
     best, template = state.best, state.template
     if best is None:
         return f"{said} None of them ran."

@@ -40,7 +40,9 @@ class InWords:
         return self._line("instance_name", LONGEST_NAME, index)
 
     def instance(self, index: int) -> str:
-        """Return a phrase such as "instance 2 (300 cities, clustered)"."""
+        """Return a phrase such as "instance 2 (300 cities, clustered)"; of an only instance "the instance"."""
+        if len(instances_of(self.task, "search")) == 1:
+            return "the instance"
         name = self.name(index)
         return f"instance {index + 1}{name and f' ({name})'}"
 

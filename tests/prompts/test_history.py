@@ -123,8 +123,8 @@ def test_a_single_program_is_told_where_its_cost_arises() -> None:
     behaviours = Behaviours(BehaveSim(normaliser=50))
     behaviours.apply(Evaluated(1, "", 7.0, (7.0,) * 5, [Trajectory.prefixes(near)] * 5), [1])
     text = parting.decide(behaviours).prompt.text
-    assert text.startswith("What the four quarters of the steps cost on instance 3 (50 cities, uniform): it ")
-    assert ". The costliest step is number " in text
+    assert text.startswith("What the four quarters of the steps cost on instance 3 (50 cities, uniform): the program ")
+    assert ". The costliest step of the program above is number " in text
 
 
 @pytest.mark.parametrize(
