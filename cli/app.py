@@ -41,10 +41,9 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments; `--held-out shifted` becomes one option, since `--held-out` alone stands before anything."""
-        for place in range(len(args) - 1, 0, -1):
-            if args[place - 1 : place + 1] == ["--held-out", "shifted"]:
-                args[place - 1 : place + 1] = ["--shifted"]
-        return super().parse_args(ctx, args)
+        text = "\0".join(("", *args, "")).replace("\0--held-out=shifted\0", "\0--held-out\0shifted\0")
+        read = text.replace("\0--held-out\0shifted\0", "\0--shifted\0")
+        return super().parse_args(ctx, read.split("\0")[1:-1])
 
     def list_commands(self, ctx: object) -> list[str]:
         """Return the names of all commands, in the order of `COMMANDS`, for Click."""

@@ -67,7 +67,7 @@ def compare(
         return
     measure = BehaveSim(_normaliser(normaliser, loaded), _measure(metric), truncate, skip, clip=not raw)
     split = split_of(held_out, shifted)
-    if said := absence(loaded, split, task):
+    if said := absence(loaded, split, settings.task):
         raise UsageError(said)
     busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances")
     results = asyncio.run(evaluate(settings, loaded, programs, split))

@@ -43,7 +43,7 @@ def evaluate(
     settings, loaded = task_settings(task, given, assignments)
     programs = [(str(file), evaluation.read_program(file, loaded)) for file in files]
     split = split_of(held_out, shifted)
-    if said := absence(loaded, split, task):
+    if said := absence(loaded, split, settings.task):
         tell(said)
         if as_json:
             print_json([])

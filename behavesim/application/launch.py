@@ -30,10 +30,15 @@ def task_settings(
     """Return settings for a task, which is a name or a file's path, and the task; the path is made absolute.
 
     Values by name in `given` beat `assignments` ("key=value"), these the TOML `file`, and this the `defaults`. Values
-    that are None were not given. Raises TaskError if the task cannot be loaded, UsageError if a setting does not fit.
+    that are None were not given. The assignment "size=large" means the task of that size, if the task has it. Raises
+    TaskError if the task cannot be loaded, UsageError if a setting does not fit.
     """
     reference = TaskReference(task).absolute()  # the run may be resumed from another folder
     loaded = reference.load()
+    for size in loaded.sizes:
+        if (chosen := f"size={size}") in (assignments or ()):
+            others = [each for each in assignments or () if each != chosen]
+            return task_settings(f"{task}:{size}", given, others, file, defaults)
     return settings_from_person({**given, "task": reference.text}, assignments, file, loaded, defaults), loaded
 
 

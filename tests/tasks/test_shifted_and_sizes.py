@@ -8,7 +8,8 @@ import pytest
 from behavesim_cli.sizes import show_sizes
 from behavesim_tasks import bin_packing, job_shop
 
-from behavesim.base.errors import TaskError
+from behavesim.application.launch import task_settings
+from behavesim.base.errors import TaskError, UsageError
 from behavesim.task import TaskReference, installed_tasks
 from tests.tasks.test_library import function_of, score_of
 
@@ -60,6 +61,13 @@ def test_a_size_is_the_task_with_other_instances(reference: str) -> None:
     assert gap is not None and 0 < gap < 0.5
     if reference == "bin_packing:weibull5k":
         assert objective.best_known == 1987.8  # as published
+
+
+def test_a_size_is_a_setting_where_the_task_has_it() -> None:
+    settings, task = task_settings("tsp", {}, ["size=large", "seed=3"])
+    assert (settings.task, settings.seed, task.name) == ("tsp:large", 3, "tsp_large")
+    with pytest.raises(UsageError, match="no setting 'size'"):
+        task_settings("cpp", {}, ["size=large"])
 
 
 def test_a_size_that_a_task_lacks_is_refused_by_name() -> None:

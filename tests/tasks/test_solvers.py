@@ -1,4 +1,4 @@
-"""Best known scores against independent solvers: HiGHS of scipy, and those of the extra `solvers` where installed."""
+"""Best known scores against independent solvers, those of the extra `solvers`; skipped where it is not installed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from behavesim_tasks import cvrp, facility_location, independent_set, job_shop, knapsack, set_cover
+from behavesim_tasks import cvrp, independent_set, job_shop, knapsack, set_cover
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from behavesim.task import Split
 from tests.tasks.test_library import function_of
 
+cp_model, nx, pyvrp = (
+    pytest.importorskip(name, reason="needs the extra `solvers`")
+    for name in ("ortools.sat.python.cp_model", "networkx", "pyvrp")
+)
+
 
 def highs(costs: Any, rows: Any, low: Any, high: Any) -> float:
     """Return the least value of a program over 0 and 1."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
     found = milp(
         costs, constraints=LinearConstraint(rows, low, high), bounds=Bounds(0, 1), integrality=np.ones(len(costs))
     )
@@ -36,7 +40,6 @@ def test_no_cover_costs_less() -> None:
 
 @pytest.mark.parametrize(("split", "place"), [("shifted", 1), ("held-out", 6)])
 def test_no_schedule_of_a_job_shop_is_shorter(split: Split, place: int) -> None:
-    cp_model = pytest.importorskip("ortools.sat.python.cp_model", reason="needs the extra `solvers`")
     shop, model = job_shop.task.instances(split)[place], cp_model.CpModel()
     machines: dict[int, list[Any]] = {}
     longest = model.new_int_var(0, int(shop.times.sum()), "longest")
@@ -56,26 +59,8 @@ def test_no_schedule_of_a_job_shop_is_shorter(split: Split, place: int) -> None:
     assert solver.objective_value == job_shop.OPTIMA[split][place]
 
 
-def test_no_choice_of_sites_costs_less() -> None:
-    cp_model = pytest.importorskip("ortools.sat.python.cp_model", reason="needs the extra `solvers`")
-    sites, model = facility_location.task.instances("validation")[0], cp_model.CpModel()
-    opened = [model.new_bool_var("open") for _ in sites.opening]
-    served = [[model.new_bool_var("served") for _ in row] for row in sites.costs]
-    for customer in range(sites.costs.shape[1]):
-        model.add_exactly_one(row[customer] for row in served)
-        for site, row in zip(opened, served, strict=True):
-            model.add_implication(row[customer], site)
-    paid = zip(sites.costs.ravel().tolist(), [each for row in served for each in row], strict=True)
-    opening = zip(sites.opening.tolist(), opened, strict=True)
-    model.minimize(sum(cost * chosen for pairs in (paid, opening) for cost, chosen in pairs))
-    solver = cp_model.CpSolver()
-    assert solver.status_name(solver.solve(model)) == "OPTIMAL"
-    assert solver.objective_value == facility_location.OPTIMA["validation"][0]
-
-
 @pytest.mark.parametrize(("split", "place"), [("validation", 0), ("shifted", 0)])
 def test_routes_are_as_short_as_those_of_another_solver(split: Split, place: int) -> None:
-    pyvrp = pytest.importorskip("pyvrp", reason="needs the extra `solvers`")
     shop, model = cvrp.task.instances(split)[place], pyvrp.Model()
     places = [model.add_location(x=x, y=y) for x, y in shop.places]
     depot = model.add_depot(location=places[0])
@@ -95,7 +80,6 @@ def test_routes_are_as_short_as_those_of_another_solver(split: Split, place: int
 
 
 def test_sets_of_vertices_are_independent_as_another_library_has_it() -> None:
-    nx = pytest.importorskip("networkx", reason="needs the extra `solvers`")
     task = independent_set.task
     for instance in task.instances("search")[:3]:
         chosen = task.solve(function_of(task), instance)
