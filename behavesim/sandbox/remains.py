@@ -35,7 +35,11 @@ def solving_only(task: Task) -> tuple[Solve, tuple[Path, ...]]:
     files = [Path(str(module.__file__)).resolve() for module in modules]
     names = {kind.__name__ for kind in kinds}
     parts = [(part, _bound(part)) for file in files for part in _parts(file, names)]
-    defined, kept = {name for _, bound in parts for name in bound}, _needed(parts)
+    values = [pair for module in modules for pair in vars(module).items()]
+    tasks = {name for name, value in values if isinstance(value, Task)}
+    others = {name for name, value in values if _is_another_task(value, kinds)}
+    kept = _needed([(part, bound) for part, bound in parts if not bound & tasks], others)
+    defined = {name for _, bound in parts for name in bound}
     solve = task.solve
     for place in (task, *kinds, *modules):
         for name in (vars(place).keys() & defined) - kept:
@@ -58,14 +62,21 @@ def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
                 yield from part.body
 
 
-def _needed(parts: Collection[tuple[ast.stmt, set[str]]]) -> set[str]:
+def _is_another_task(kind: object, kinds: Collection[type]) -> bool:
+    """Whether a module's value is a task's class, such as the same task with other instances, and not in `kinds`."""
+    return isinstance(kind, type) and issubclass(kind, Task) and kind not in kinds
+
+
+def _needed(parts: Collection[tuple[ast.stmt, set[str]]], others: Collection[str]) -> set[str]:
     """Return every name that `solve` or a kept definition (`_is_kept`) uses, directly or through other definitions.
 
-    `parts` are statements, each with the names that it binds (`_bound`).
+    `parts` are statements, each with the names that it binds (`_bound`). A class named in `others` is only
+    kept if it is used.
     """
     # instances may be objects of other classes than the task's, and Python itself calls special methods
     needed: set[str] = set()
-    found = {"solve", *(part.name for part, _ in parts if isinstance(part, _DEFINITION) and _is_kept(part))}
+    definitions = (part for part, _ in parts if isinstance(part, _DEFINITION) and _is_kept(part))
+    found = {"solve", *(part.name for part in definitions if part.name not in others)}
     while found:
         needed |= found
         found = {name for part, bound in parts if found & bound for name in _named(part)} - needed
