@@ -99,8 +99,11 @@ class Settings(Options):
     prompt_times: bool = False
     """Show programs' CPU times beside their scores in prompts, which then depend on the speed of the machine. No effect
     if prompt_feedback is none."""
-    prompt_angles: bool = False
-    """Give prompts that show only the template different starting ideas in turn, for models that repeat themselves."""
+    prompt_angles: bool = True
+    """Give prompts that show only the template different starting ideas in turn. No effect if prompts=paper."""
+    ask_once: bool = True
+    """Show no parents together twice while others are left, and ask nothing that cannot help, such as other constants
+    for a program without any. No effect if prompts=paper, or with a proposer that reads no prompts, as genetic."""
 
     workers: Adjustable[Workers] = 1
     """Most programs evaluated at once on this machine. A new run takes the number of its cores if this is not set. Or

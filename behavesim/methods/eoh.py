@@ -15,6 +15,7 @@ from behavesim.methods.comparison import Comparison
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
 from behavesim.methods.draw import Generator, rank_probabilities, softmax
 from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.programs.constants import has_constants
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
@@ -81,7 +82,10 @@ class EoH(Method[EoHSettings]):
         if operator in OF_SEVERAL and len(members) == 1:
             operator = "m1"  # nothing to differ from or to share an idea with
         count = settings.examples_per_prompt if operator in OF_SEVERAL else 1
-        parents = self._parents(members, count, self.generator(candidate))
+        rng = self.generator(candidate)
+        parents = self.fresh(state, operator, lambda is_uniform: self._parents(members, count, rng, is_uniform))
+        if operator == "m2" and self.asks_once and not has_constants(parents[0].source):
+            operator = "m1"
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
@@ -133,12 +137,15 @@ class EoH(Method[EoHSettings]):
         values = _dissimilarity(members).tolist() if self.uses_behaviour else [member.utility for member in members]
         return survivors(members, values, self.settings.population)
 
-    def _parents(self, members: list[Member], count: int, rng: Generator) -> list[Member]:
-        """Draw `count` different members, or all if there are fewer; worst first (paper, "Parent Selection")."""
+    def _parents(self, members: list[Member], count: int, rng: Generator, is_uniform: bool) -> list[Member]:
+        """Draw `count` different members, or all if there are fewer; worst first (paper, "Parent Selection").
+
+        Where `is_uniform`, all are equally probable.
+        """
         size = min(count, len(members))
         by_rank = rank_probabilities([member.utility for member in members])
         probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else by_rank  # π
-        drawn = rng.choice(len(members), size=size, replace=False, p=probabilities)
+        drawn = rng.choice(len(members), size=size, replace=False, p=None if is_uniform else probabilities)
         return sorted((members[index] for index in drawn), key=lambda member: member.merit)
 
 

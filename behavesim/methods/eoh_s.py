@@ -7,7 +7,7 @@ differ, the paper is followed, but for copies, of which it says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -85,7 +85,8 @@ class EoHS(Method[EoHSSettings]):
         members, rng = state.members_of(POPULATION), self.generator(candidate)
         operator = self.settings.operators[int(rng.integers(len(self.settings.operators)))]
         if operator == "cs" and len(members) > 1:
-            parents = sorted(farthest_pair(members, state.objective), key=lambda member: member.merit)
+            asked = state.asked_together.get("cs", set()) if self.asks_once else set()
+            parents = sorted(farthest_pair(members, state.objective, asked), key=lambda member: member.merit)
         else:
             operator, parents = "ls", [_by_rank(members, rng)]
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
@@ -113,16 +114,22 @@ class EoHS(Method[EoHSSettings]):
         return {"set": f"{len(group.members)} programs, {done} of {self.settings.population} of the next generation"}
 
 
-def farthest_pair(members: Sequence[Member], objective: Objective) -> tuple[Member, Member]:
+def farthest_pair(
+    members: Sequence[Member], objective: Objective, asked: Collection[tuple[CandidateId, ...]] = ()
+) -> tuple[Member, Member]:
     """Return the two members, of two or more, whose scores differ most ("Complementary-aware Search").
 
-    The difference is the Manhattan distance over the instances. Of equally far pairs it is the first in order.
+    The difference is the Manhattan distance over the instances. Of equally far pairs it is the first in order. Pairs in
+    `asked`, by their numbers, come last.
     """
     scores = utilities(members, objective)
     distances = np.abs(scores[:, None, :] - scores[None, :, :]).sum(axis=2)
     rows, columns = np.triu_indices(len(members), 1)
-    farthest = int(distances[rows, columns].argmax())
-    return members[rows[farthest]], members[columns[farthest]]
+    order = np.argsort(-distances[rows, columns], kind="stable")
+    pairs = [(members[rows[place]], members[columns[place]]) for place in order]
+    known = {frozenset(numbers) for numbers in asked}
+    fresh = (pair for pair in pairs if frozenset(each.candidate for each in pair) not in known)
+    return next(fresh, pairs[0])
 
 
 def _by_rank(members: Sequence[Member], rng: Generator) -> Member:

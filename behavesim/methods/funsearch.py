@@ -137,7 +137,14 @@ class FunSearch(Method[FunSearchSettings]):
         shared = self.shared_question(state, candidate, settings.n_init, settings.samples_per_prompt)
         if shared is not None:
             return shared
-        island, parents = self._parents(state, self.generator(candidate))
+        rng, drawn = self.generator(candidate), list[tuple[GroupName, list[Member]]]()
+
+        def draw(is_uniform: bool) -> list[Member]:
+            drawn.append(self._parents(state, rng, is_uniform))
+            return drawn[-1][1]
+
+        parents = self.fresh(state, "improve", draw)
+        island = next(island for island, members in drawn if members is parents)
         return question(candidate, parents, self.prompts.showing_programs("improve", parents), island)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
@@ -210,11 +217,12 @@ class FunSearch(Method[FunSearchSettings]):
         emptied, survivors = order[: len(best) // 2], order[len(best) // 2 :]
         return Regrouped({names[i]: (best[int(rng.choice(survivors))].candidate,) for i in sorted(emptied)})
 
-    def _parents(self, state: RunState, rng: Generator) -> tuple[GroupName, list[Member]]:
+    def _parents(self, state: RunState, rng: Generator, is_uniform: bool) -> tuple[GroupName, list[Member]]:
         """Return the island of a prompt's best program, and its programs in ascending order of score.
 
         S1 takes them from different islands in turn, S2 all from one (paper, "Algorithm Selection"). No two have the
-        same normal form; there are fewer than `examples_per_prompt` if the islands have no more.
+        same normal form; there are fewer than `examples_per_prompt` if the islands have no more. Where `is_uniform`,
+        neither scores nor lengths count.
         """
         count = self.settings.examples_per_prompt
         across = rng.random() < self.settings.p_s1
@@ -225,7 +233,8 @@ class FunSearch(Method[FunSearchSettings]):
             for island in map(str, islands):  # an island without a new program passes its turn to the next
                 if fresh := [member for member in state.members_of(island) if member.identity not in taken]:
                     used = {member.score for other, member in chosen if other == island}
-                    chosen.append((island, self._pick(state, island, fresh, used, rng)))
+                    any_of = fresh[int(rng.integers(len(fresh)))] if is_uniform else None
+                    chosen.append((island, any_of or self._pick(state, island, fresh, used, rng)))
                     break
             # S1: the next program comes from the next island; S2 has one island, and this changes nothing
             islands.rotate(-1)

@@ -104,10 +104,14 @@ class MapElites(Method[MapElitesSettings]):
         if not state.islands:
             return None
         rng, cells = self.generator(candidate), list(state.islands)
-        drawn = rng.choice(len(cells), size=min(self.settings.examples_per_prompt, len(cells)), replace=False)
-        # a cell holds one program, its elite
-        elites = [state.members_of(cells[cell])[0] for cell in drawn]
-        elites.sort(key=lambda member: member.merit)
+        size = min(self.settings.examples_per_prompt, len(cells))
+
+        def draw(is_uniform: bool) -> list[Member]:
+            # a cell holds one program, its elite
+            elites = [state.members_of(cells[cell])[0] for cell in rng.choice(len(cells), size=size, replace=False)]
+            return sorted(elites, key=lambda member: member.merit)
+
+        elites = self.fresh(state, "improve", draw)
         return question(candidate, elites, self.prompts.showing_programs("improve", elites))
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:

@@ -14,7 +14,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from behavesim.methods.draw import Generator
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
+from behavesim.programs.constants import has_constants
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
@@ -171,7 +173,10 @@ class MctsAhd(Method[MctsAhdSettings]):
             node, operator = self._selected(tree, cooled)
             if operator == "e2" and len(tree.members) == 1:
                 operator = "m1"  # no other program to cross it with
-        shown = self._shown(tree, node, operator, candidate)
+        rng = self.generator(candidate)
+        if operator == "m2" and self.asks_once and not has_constants(tree.members[node].source):
+            operator = "m1"
+        shown = self.fresh(state, operator, lambda is_uniform: self._shown(tree, node, operator, rng, is_uniform))
         return question(candidate, shown, self.prompts.showing_programs(operator, shown), str(node))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
@@ -204,9 +209,11 @@ class MctsAhd(Method[MctsAhdSettings]):
         """Return how many children progressive widening allows a node: its visits ** `widening`, rounded down."""
         return math.floor(math.pow(tree.visits[node], self.settings.widening))
 
-    def _shown(self, tree: Tree, node: CandidateId, operator: str, candidate: CandidateId) -> list[Member]:
-        """Return the programs of the prompt, in ascending order of score."""
-        rng = self.generator(candidate)
+    def _shown(self, tree: Tree, node: CandidateId, operator: str, rng: Generator, is_uniform: bool) -> list[Member]:
+        """Return the programs of the prompt, in ascending order of score.
+
+        Where `is_uniform`, e2 crosses the node with any other program, and not with one of the best.
+        """
         by_score = sorted(tree.members.values(), key=lambda member: member.merit)
         if operator == "e1":  # a program of each of some subtrees, as in the authors' `expand`
             subtrees, (fewest, most) = tree.children[ROOT], SUBTREES
@@ -214,7 +221,8 @@ class MctsAhd(Method[MctsAhdSettings]):
             below = [tree.below(subtrees[k]) for k in rng.choice(len(subtrees), size=count, replace=False).tolist()]
             shown = [programs[int(rng.integers(len(programs)))] for programs in below]
         elif operator == "e2":
-            others = [member for member in by_score[-self.settings.elites - 1 :] if member.candidate != node]
+            among = by_score if is_uniform else by_score[-self.settings.elites - 1 :]
+            others = [member for member in among if member.candidate != node]
             shown = [tree.members[node], others[int(rng.integers(len(others)))]]
         elif operator == "s1":
             shown = tree.path(node)[-ANCESTRY:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -45,6 +45,11 @@ class MethodSettings(Options):
 
 
 S = TypeVar("S", bound=MethodSettings)
+Parents = TypeVar("Parents", bound=Sequence[Member])
+Numbers = tuple[CandidateId, ...]
+"""The numbers of some parents, in the order in which a prompt shows them."""
+TRIES = 32
+"""Most draws of parents in search of some that were not shown together, and as many uniform draws after them."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,31 @@ class Method(Configurable, ABC, Generic[S]):
         """
         first, last = candidate - (candidate - begin) % count, state.last_asked
         return None if last is None or last.candidate < first else replace(last, candidate=candidate)
+
+    @property
+    def asks_once(self) -> bool:
+        """Whether questions are not repeated: the setting `ask_once`, where prompts are read and not the paper's."""
+        settings = self.prompts.settings
+        return settings.ask_once and settings.prompts != "paper" and self.brief.takes_notes
+
+    def fresh(
+        self, state: RunState, operator: str, draw: Callable[[bool], Parents], taken: Collection[Numbers] = ()
+    ) -> Parents:
+        """Return the parents that `draw(False)` draws; with `asks_once` some that the operator has not shown together.
+
+        After TRIES draws it is called with True, which asks for a uniform draw, and so often again. If all those were
+        shown together before, the first are returned. `taken` are further parents, as numbers, that count as shown.
+        """
+        first = parents = draw(False)
+        if not self.asks_once or len(first) < 2:
+            return first
+        shown = state.asked_together.get(operator, ())
+        for drawn in range(1, 2 * TRIES):
+            numbers = tuple(parent.candidate for parent in parents)
+            if len(numbers) > 1 and numbers not in shown and numbers not in taken:
+                return parents
+            parents = draw(drawn >= TRIES)
+        return first
 
     def generator(self, number: int, purpose: str = "ask") -> Generator:
         """Return the random generator of one decision: equal arguments give equal draws in every process.

@@ -106,7 +106,8 @@ class Niche(Method[NicheSettings]):
         # no initial program was feasible, so there is nothing to improve on yet
         if not elites:
             return self.first_question(state, candidate)
-        parents = self._parents(elites, self.generator(candidate))
+        rng = self.generator(candidate)
+        parents = self.fresh(state, "improve", lambda is_uniform: self._parents(elites, rng, is_uniform))
         return question(candidate, parents, self.prompts.showing_programs("improve", parents), ARCHIVE)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
@@ -120,10 +121,13 @@ class Niche(Method[NicheSettings]):
         elites = state.groups[ELITES]
         return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
 
-    def _parents(self, elites: list[Member], rng: Generator) -> list[Member]:
-        """Draw different elites by rank r, p ∝ exp(−4 r / |E|), and return them in ascending order of score."""
+    def _parents(self, elites: list[Member], rng: Generator, is_uniform: bool) -> list[Member]:
+        """Draw different elites by rank r, p ∝ exp(−4 r / |E|), and return them in ascending order of score.
+
+        Where `is_uniform`, all are equally probable.
+        """
         size = min(self.settings.examples_per_prompt, len(elites))
         probabilities = softmax(-PRESSURE * np.arange(len(elites)) / len(elites))
-        drawn = rng.choice(len(elites), size=size, replace=False, p=probabilities)
+        drawn = rng.choice(len(elites), size=size, replace=False, p=None if is_uniform else probabilities)
         # elites come best first, and prompts show the best last
         return [elites[rank] for rank in sorted(drawn, reverse=True)]

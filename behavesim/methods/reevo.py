@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from pydantic import Field
 
+from behavesim.methods.draw import Generator
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
-from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.members import Member, Note, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.task import Task
 
@@ -23,6 +25,8 @@ ELITE = "elite"
 
 SHORT_TERM, LONG_TERM = "short-term-reflection", "long-term-reflection"
 """The operators of the two kinds of notes: on one pair of parents, and on all notes since the last of this kind."""
+NOTHING = "no difference"
+"""How a reflection begins that finds nothing to learn: the prompt offers these words."""
 
 
 class ReEvoSettings(MethodSettings):
@@ -139,20 +143,20 @@ class ReEvo(Method[ReEvoSettings]):
         `end` is the number after the generation's last child. Without two programs of different scores the best one is
         mutated instead: the authors' code (github.com/ai4co/reevo, reevo.py, `evolve`) then skips crossover too.
         """
-        pair = self._pair(state, candidate)
-        if pair is None:
+        pairs = self._pairs(state, candidate, max(candidate + 1, min(end, state.budget)))
+        if not pairs:
             return self._mutate(state, candidate)
+        pair = pairs[0]
         if not self._reflects:
             return question(candidate, pair, self.prompts.hinted("crossover", pair, ""))
         known = {note.asked.about: note.text for note in state.notes.values()}
         # All reflections of a generation are asked for at once, to wait for one reply and not for ten. A child beyond
         # the budget asks for its own when its turn comes, since nobody knows how far the budget will be raised.
-        for child in range(candidate, max(candidate + 1, min(end, state.budget))):
-            parents = self._pair(state, child)
-            if parents is not None and _numbers(parents) not in known:
+        for parents in pairs:
+            if _numbers(parents) not in known:
                 prompt = self.prompts.showing_programs(SHORT_TERM, parents)
                 return NoteAsked(len(state.notes), _numbers(parents), prompt)
-        return question(candidate, pair, self.prompts.hinted("crossover", pair, known[_numbers(pair)]))
+        return question(candidate, pair, self.prompts.hinted("crossover", pair, _said(known[_numbers(pair)])))
 
     def _mutate(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked:
         """Return the question for a mutant of the best program, or first a long-term reflection on what is new."""
@@ -165,29 +169,48 @@ class ReEvo(Method[ReEvoSettings]):
             return NoteAsked(len(state.notes), (best.candidate,), prompt)
         return question(candidate, [best], self.prompts.hinted("mutation", [best], learnt))
 
-    def _pair(self, state: RunState, candidate: CandidateId) -> Sequence[Member] | None:
-        """Return two parents of different scores for a child, the worse first; None if all parents score the same."""
+    def _pairs(self, state: RunState, begin: CandidateId, end: CandidateId) -> list[list[Member]]:
+        """Return two parents of different scores, the worse first, for each child from `begin` to before `end`.
+
+        It is empty if all parents score the same.
+        """
         parents = {m.candidate: m for m in (*state.members_of(POPULATION), *state.members_of(ELITE))}
-        pool, rng = list(parents.values()), self.generator(candidate)
-        one = pool[int(rng.integers(len(pool)))]
-        # different scores: a reflection is on what makes one of the two better
-        others = [m for m in pool if m.score != one.score]
-        if not others:
-            return None
-        pair = [one, others[int(rng.integers(len(others)))]]
-        return sorted(pair, key=lambda member: member.merit)
+        pool = list(parents.values())
+        if len({member.score for member in pool}) < 2:
+            return []
+        pairs: list[list[Member]] = []
+        for child in range(begin, end):
+            draw = partial(_pair, pool, self.generator(child))
+            pairs.append(self.fresh(state, "crossover", draw, [_numbers(pair) for pair in pairs]))
+        return pairs
+
+
+def _pair(pool: Sequence[Member], rng: Generator, is_uniform: bool) -> list[Member]:
+    """Draw two programs of different scores, the worse first; all are equally probable, `is_uniform` or not."""
+    one = pool[int(rng.integers(len(pool)))]
+    # different scores: a reflection is on what makes one of the two better
+    others = [m for m in pool if m.score != one.score]
+    return sorted((one, others[int(rng.integers(len(others)))]), key=lambda member: member.merit)
 
 
 def _numbers(programs: Sequence[Member]) -> tuple[CandidateId, ...]:
     return tuple(program.candidate for program in programs)
 
 
-def _learnt(state: RunState) -> tuple[str, list[str]]:
-    """Return the text of the last long-term reflection ("" before the first), and of the short-term ones since."""
-    learnt, hints = "", list[str]()
+def _learnt(state: RunState) -> tuple[str, list[Note]]:
+    """Return the text of the last long-term reflection ("" before the first), and the short-term ones since.
+
+    Those that say that there is no difference are left out.
+    """
+    learnt, hints = "", list[Note]()
     for note in state.notes.values():
         if note.asked.prompt.operator == LONG_TERM:
             learnt, hints = note.text, []
-        elif note.text:
-            hints.append(note.text)
+        elif _said(note.text):
+            hints.append(note)
     return learnt, hints
+
+
+def _said(hint: str) -> str:
+    """Return a reflection's text, "" if it says that there is no difference."""
+    return "" if hint.strip(" .*\"'{}").casefold().startswith(NOTHING) else hint

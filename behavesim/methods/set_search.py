@@ -107,7 +107,8 @@ class SetSearch(Method[SetSearchSettings]):
         taken = state.members_of(SET)
         if not taken:
             return self.first_question(state, candidate)
-        parents = self._parents(state, taken, self.generator(candidate))
+        rng = self.generator(candidate)
+        parents = self.fresh(state, "complement", lambda is_uniform: self._parents(state, taken, rng, is_uniform))
         says = self.prompts.settings.prompt_feedback != "none"
         words = lacks(taken, parents, state.template, state.objective) if says else ""
         prompt = self.prompts.showing_programs("complement", parents, set=words)
@@ -154,15 +155,16 @@ class SetSearch(Method[SetSearchSettings]):
         counted = gains if by_instance else np.zeros_like(gains)
         return [members[place] for place in set_order(members, counted, distances, self.settings.set_radius)]
 
-    def _parents(self, state: RunState, taken: Sequence[Member], rng: Generator) -> list[Member]:
+    def _parents(self, state: RunState, taken: Sequence[Member], rng: Generator, is_uniform: bool) -> list[Member]:
         """Draw a program of the set and one of the population that complements it; the worse comes first.
 
         Both are drawn by rank. The second is ranked by the mean of the better score of the two on each instance, by its
         distance from the first, or by the sum of both ranks, as `worth` says. A single program comes alone.
+        Where `is_uniform`, ranks do not count.
         """
         assert state.template is not None, "every run begins with its template"
         members, worth = state.members_of(POPULATION), self.settings.worth
-        first = members.index(taken[_by_rank(len(taken), rng)])
+        first = members.index(taken[_by_rank(len(taken), rng, is_uniform)])
         others = [place for place in range(len(members)) if place != first]
         if not others:
             return [members[first]]
@@ -172,7 +174,7 @@ class SetSearch(Method[SetSearchSettings]):
             standing += ranks(np.maximum(gains[others], gains[first]).mean(axis=1).tolist())
         if worth != "instances":
             standing += ranks(_distances(members, gains, worth)[first, others].tolist())
-        second = others[int(np.argsort(standing, kind="stable")[_by_rank(len(others), rng)])]
+        second = others[int(np.argsort(standing, kind="stable")[_by_rank(len(others), rng, is_uniform)])]
         return sorted((members[first], members[second]), key=lambda member: member.merit)
 
 
@@ -206,9 +208,10 @@ def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | N
     return " ".join(said)
 
 
-def _by_rank(count: int, rng: Generator) -> int:
-    """Draw a rank r of 0 to count − 1, p ∝ exp(−PRESSURE · r / count)."""
-    return int(rng.choice(count, p=softmax(-PRESSURE * np.arange(count) / count)))
+def _by_rank(count: int, rng: Generator, is_uniform: bool) -> int:
+    """Draw a rank r of 0 to count − 1, p ∝ exp(−PRESSURE · r / count), or with equal probability."""
+    pressure = 0.0 if is_uniform else PRESSURE
+    return int(rng.choice(count, p=softmax(-pressure * np.arange(count) / count)))
 
 
 def _relative(members: Sequence[Member], template: Member, objective: Objective) -> Matrix:

@@ -16,10 +16,11 @@ from behavesim.prompts.feedback import FEEDBACK_SHOWN, quoted, with_advice
 from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words
 from behavesim.prompts.parting import Parting, shown_in
 from behavesim.prompts.places import LATE, filled_within, has_place, place, sendable
+from behavesim.prompts.reflected import paired_spread, what_became
 from behavesim.prompts.shown import parts_of, prose, said_with_metrics
 from behavesim.prompts.wording import PARTS, Wording
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
-from behavesim.state.members import Member
+from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState
 from behavesim.task import InWords, Objective, Task
 
@@ -77,9 +78,12 @@ class Prompts:
         """
         # by the candidate's number: the same candidate gets the same angle (an idea to begin from) in a resumed run
         known = self.wording.angles if self.settings.prompt_angles else []
+        turn, line = divmod(number, len(known) or 1)
         feedback = self.settings.prompt_feedback
         score = "" if template is None or feedback == "none" else said_with_metrics(template, self.objective)
-        angle = known[number % len(known)] if known else ""
+        angle = known[line] if known else ""
+        if known and turn % len(known):  # all lines were begun from once: two of them are combined
+            angle += f" Combine this with another start: {known[(number + turn) % len(known)]}"
         parts = {"angle": angle, "template_score": score}
         return self._prompt(name, parts, operator)
 
@@ -93,7 +97,8 @@ class Prompts:
         says = feedback != "none"
         times = says and self.settings.prompt_times
         known = parts_of(programs, self.objective, says, times, self.answering.label)
-        return self._prompt(name, {**known, **words}, shorter=self._shorter(programs) if programs else ())
+        parts = {"spread": paired_spread(programs, self.objective) if says else "", **known, **words}
+        return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
 
     def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | Parting:
         """Return a request as it can be sent, or a Parting, which measures behaviour and then completes its prompt.
@@ -135,14 +140,16 @@ class Prompts:
         said = prose(hint, HINT_SHOWN)
         return self.showing_programs(name, programs, hint=f"A hint: {said}" if said else "")
 
-    def summary(self, name: str, before: str, hints: Sequence[str]) -> Prompt:
-        """Return the prompt `name` for a text that sums up the text `before` ("" for none) and the hints since.
+    def summary(self, name: str, before: str, hints: Sequence[Note]) -> Prompt:
+        """Return the prompt `name` for a text that sums up the text `before` ("" for none) and the notes since.
 
-        Each of these texts is cut after HINT_SHOWN characters.
+        Each of these texts is cut after HINT_SHOWN characters. With each note stands what became of it, unless
+        `prompt_feedback` is "none".
         """
+        says = self.settings.prompt_feedback != "none" and self.settings.prompts != "paper"
         # a model's words are shown as prose, or they could open a block that is read as a program
         known = f"What was learnt before: {prose(before, HINT_SHOWN)}" if before else "Nothing was learnt before."
-        listed = "\n".join(f"- {prose(hint, HINT_SHOWN)}" for hint in hints)
+        listed = "\n".join(f"- {prose(hint.text, HINT_SHOWN)}{what_became(hint) if says else ''}" for hint in hints)
         fewer = [("older hints", {"hints": "\n".join(listed.splitlines()[-kept:])}) for kept in (8, 4, 2, 1)]
         return self._prompt(name, {"known": known, "hints": listed}, shorter=fewer)
 

@@ -26,7 +26,7 @@ PARTS = frozenset(
         *("shown", "run", "tried", "behaviour", "failures"),  # about the run and its programs
         *("programs", "algorithms", "worse", "better", "comparison", "aim", "best"),
         *("prompt", "reply", "reason", "message"),  # of a repair
-        *("angle", "hint", "hints", "known", "set", "answer", "answer_with_idea"),
+        *("angle", "spread", "hint", "hints", "known", "set", "answer", "answer_with_idea"),
         *("form", "base", "files"),  # of an answer that is a whole program
     }
 )

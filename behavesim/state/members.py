@@ -207,6 +207,10 @@ class Note:
 
     asked: NoteAsked
     reply: Reply | None = None
+    score: float | None = None
+    """The score of the last, the best, of the programs that it is about; None if unknown."""
+    children: list[float | None] = field(default_factory=list)
+    """The scores of the registered candidates whose parents were these programs; None for a rejected one."""
 
     @property
     def text(self) -> str:

@@ -61,6 +61,8 @@ class RunState(RunFacts):
     """Programs of the archive that wait for a group, in order of registration."""
     notes: dict[int, Note] = field(default_factory=dict)
     """The notes (texts) that the method asked for, by their numbers."""
+    asked_together: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
+    """The parents that prompts with several of them have shown so far, by operator."""
     best: Member | None = None
     """The best registered candidate, the oldest of equally good ones; None before the first feasible one."""
     bests: list[tuple[CandidateId, float]] = field(default_factory=list)
@@ -69,6 +71,7 @@ class RunState(RunFacts):
     """The last FAILURES registered candidates that were rejected, in the order of their numbers."""
     tried: Tried = field(default_factory=Tried)
     """What prompts say of all registered candidates."""
+    _noted: dict[tuple[CandidateId, ...], int] = field(default_factory=dict)  # the last note about some programs
     _digest: Any = field(default_factory=hashlib.sha256)  # updated on each registration: no list is needed
 
     @property
@@ -159,7 +162,10 @@ class RunState(RunFacts):
         self._register(self._opened(event.candidate), None)
 
     def _apply_note_asked(self, event: NoteAsked) -> None:
-        self.notes[event.number] = Note(event)
+        best = self.members.get(event.about[-1]) if event.about else None
+        self.notes[event.number] = Note(event, score=None if best is None else best.score)
+        if len(event.about) > 1:
+            self._noted[event.about] = event.number
         self.without_candidate += 1
 
     def _apply_note_received(self, event: NoteReceived) -> None:
@@ -190,6 +196,8 @@ class RunState(RunFacts):
         else:
             raise JournalError(f"candidate {event.candidate} is an injected program, and none was injected")
         self.open[event.candidate] = OpenCandidate(event, shown=shown_source(event, self.members))
+        if len(event.parents) > 1:
+            self.asked_together.setdefault(event.prompt.operator, set()).add(event.parents)
         self.asked = event.candidate + 1
         self.without_candidate = 0
 
@@ -236,6 +244,8 @@ class RunState(RunFacts):
         if isinstance(outcome, Rejected):
             self.failures.append(outcome)
         self.tried.take(opened, self.objective)
+        if opened.asked.parents in self._noted:
+            self.notes[self._noted[opened.asked.parents]].children.append(score)
         if score is not None and (self.best is None or self.objective.utility(score) > self.best.utility):
             self.best = self.member(opened)
             self.bests.append((candidate, score))

@@ -39,7 +39,7 @@ def test_first_programs_are_asked_for_until_the_population_is_full_and_no_longer
 
 @pytest.mark.parametrize("operators", [("e1", "e2", "m1", "m2"), ("e1", "e2", "m1", "m2", "m3"), ("m2",)])
 def test_the_operators_take_turns(operators: tuple[str, ...]) -> None:
-    events = events_of(method="eoh", population=SIZE, operators=operators)
+    events = events_of(method="eoh", population=SIZE, operators=operators, ask_once=False)
     asked = [e for e in events if isinstance(e, Asked) and e.prompt.operator != "i1"]
     assert [e.prompt.operator for e in asked] == [operators[e.candidate % len(operators)] for e in asked]
     counts = Counter(e.prompt.operator for e in asked)

@@ -153,7 +153,9 @@ def test_the_template_counts_as_a_program_wherever_the_best_one_is_meant(method:
 @pytest.mark.parametrize("method", ["funsearch", "funsearch+behavesim", "niche"])
 def test_candidates_that_share_a_prompt_share_none_with_those_before(method: str, samples: int, n_init: int) -> None:
     settings = {"method": method, "samples_per_prompt": samples, "n_init": n_init}
-    deciding = method_of(fitting({"budget": 120, "window": 8, "islands": 4, "restart_every": 40, **settings}), Toy())
+    deciding = method_of(
+        fitting({"budget": 120, "window": 8, "islands": 4, "restart_every": 40, **settings}), Toy(), takes_notes=True
+    )
     events, asked, firsts = events_of(**settings), dict[int, Asked](), 0
     for state, event in steps(events):
         if not isinstance(event, Asked) or event.candidate < n_init or event.prompt.operator == INJECTED:

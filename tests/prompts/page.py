@@ -12,8 +12,8 @@ from behavesim.methods.set_search import lacks
 from behavesim.programs.fences import fenced
 from behavesim.prompts.places import emptied
 from behavesim.prompts.prompts import Prompts
-from behavesim.state.events import TEMPLATE, Asked, Prompt, Rejected
-from behavesim.state.members import Member
+from behavesim.state.events import TEMPLATE, Asked, NoteAsked, Prompt, Rejected, Reply
+from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState
 from behavesim.state.tried import Failed, Idea, Tried
 from behavesim.task import TaskReference
@@ -48,6 +48,11 @@ IDEAS = (
 BEST = Member(
     7, "", 6.2103, -6.2103, IDEAS[0], scores=(6.2401, 6.5532, 6.1027, 6.3011, 5.8544), operator="improve"
 )  # fmt: skip
+
+HINTS = [
+    Note(NoteAsked(0, (1, 2), Prompt("", "")), Reply("Look ahead.", "m"), 6.45888, [6.31, None]),
+    Note(NoteAsked(1, (1, 3), Prompt("", "")), Reply("Serve far cities first.", "m")),
+]
 
 
 def prompts(task: str, wording: str = "full", **settings: object) -> Prompts:
@@ -87,7 +92,7 @@ def _specimens(asking: Prompts) -> Iterator[tuple[str, Prompt]]:
     yield "complement", asking.showing_programs("complement", PROGRAMS, set=wanting)
     yield (
         "long-term-reflection",
-        asking.summary("long-term-reflection", hint, ["Look ahead.", "Serve far cities first."]),
+        asking.summary("long-term-reflection", hint, HINTS),
     )
     asked = Asked(3, (1,), None, Prompt("(the prompt that was answered)", "improve"))
     rejected = Rejected(3, "evaluation", "exception", "NameError: name 'near' is not defined (line 5)", "def …")

@@ -17,12 +17,12 @@ from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.prompts.prompts import Prompts
 from behavesim.prompts.wording import PARTS, SHIPPED, Wording, wording_hash
-from behavesim.state.events import Asked, Evaluated, Rejected
-from behavesim.state.members import Member
+from behavesim.state.events import Asked, Evaluated, Rejected, Reply
+from behavesim.state.members import Member, Note
 from behavesim.store.codec import decode
 from behavesim.task import TaskReference
 from tests.engine.toys import MemoryJournal, Toy, fitting, search
-from tests.prompts.page import PROGRAMS, TASKS, page, prompts, specimens
+from tests.prompts.page import HINTS, PROGRAMS, TASKS, page, prompts, specimens
 
 LONGEST = 1500
 """Tokens of a prompt without its examples."""
@@ -157,7 +157,8 @@ def test_a_models_words_cannot_open_a_block_of_their_own(wording: str) -> None:
     asking, shown = toy(wording), member("def number(): return 1", thought=evil)
     for prompt in (asking.showing_programs("m1", [shown]), asking.hinted("mutation", [shown], evil)):
         assert [block.strip() for block in fenced_blocks(prompt.text)] == ["def number(): return 1"]
-    assert fenced_blocks(asking.summary("long-term-reflection", evil, [evil]).text) == []
+    evils = [Note(HINTS[0].asked, Reply(evil, "m"))]
+    assert fenced_blocks(asking.summary("long-term-reflection", evil, evils).text) == []
 
 
 def test_the_reply_that_a_prompt_asks_for_is_read_with_its_thought() -> None:
@@ -187,14 +188,10 @@ def test_a_failed_reply_is_shown_as_a_reply() -> None:
     assert "rejected (no-program): there is no fenced block" in text
 
 
-def test_first_prompts_differ_where_angles_are_asked_for() -> None:
-    same, varied = toy(), toy(prompt_angles=True)
-    assert len({same.showing_template("template", number).text for number in range(20)}) == 1
-    assert (
-        len({varied.showing_template("template", number).text for number in range(20)})
-        == len(Wording.load("full").angles)
-        > 5
-    )
+def test_first_prompts_differ_by_angle_unless_that_is_turned_off() -> None:
+    same, varied, paper = toy(prompt_angles=False), toy(), toy("paper")
+    for asking, count in ((same, 1), (varied, 64), (paper, 1)):
+        assert len({asking.showing_template("template", number).text for number in range(70)}) == count
 
 
 def test_ones_own_texts_take_the_place_of_ours(tmp_path: Path) -> None:
