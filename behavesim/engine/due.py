@@ -5,12 +5,13 @@ The search records that decision, the audit compares the journal with it, and a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import PartError
 from behavesim.methods.method import Measurement, Method
+from behavesim.proposers.proposer import Chooser, ProposerSettings, note_number
 from behavesim.state.events import INJECTED, Asked, Decision, Evaluated, NoteAsked, Prompt, Rejected
 from behavesim.state.state import RunState
 
@@ -41,11 +42,22 @@ class Rules:
     """Candidate t is asked for as soon as candidate t - window is registered."""
     repairs: int
     """How often a rejected candidate may be asked for again."""
+    choose: Chooser | None = None
+    """Chooses the model of each question by the state; None if the proposer does."""
 
     @classmethod
     def of(cls, settings: Settings) -> Rules:
         """Return the rules from a run's settings."""
-        return cls(settings.window, settings.repair)
+        chosen = settings.of_proposer
+        choose = chosen.chooser(settings.seed) if isinstance(chosen, ProposerSettings) else None
+        return cls(settings.window, settings.repair, choose)
+
+    def completed(self, method: Method[Any], asked: Asked | NoteAsked, state: RunState) -> Decision | Measurement:
+        """Return a method's question with the model that is to answer it, and with what its prompt still lacks."""
+        if self.choose is not None:
+            number = asked.candidate if isinstance(asked, Asked) else note_number(asked.number)
+            asked = replace(asked, prompt=replace(asked.prompt, model=self.choose(state, number)))
+        return method.prompts.completed(asked, state)
 
 
 def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) -> Decision | Measurement | None:
@@ -64,7 +76,7 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
     asked = method.ask(state, state.asked) if may_ask else None
     if isinstance(asked, NoteAsked):
         _refuse_endless(state, method, "asks for notes")
-        return method.prompts.completed(asked, state)
+        return rules.completed(method, asked, state)
     if state.awaited_notes:  # decisions must not depend on how long a note takes
         return None
     if asked is not None:
@@ -72,7 +84,7 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
             raise PartError(
                 f"the method {method.name} asks for candidate {asked.candidate}, not {state.asked}; mend it"
             )
-        return _injected(state) or method.prompts.completed(asked, state)
+        return _injected(state) or rules.completed(method, asked, state)
     candidate = state.open.get(state.registered)
     if candidate is None or candidate.outcome is None:
         return None

@@ -173,7 +173,8 @@ class Prompts:
         shown = rejected.source or reply[:REPLY_SHOWN].strip()
         for share in KEPT_SHARES:
             shorter.append(("end of the answer", {"reply": fenced(cut(shown, share), self.answering.label)}))
-        return replace(asked, prompt=replace(self._prompt("repair", parts, shorter=shorter), asks_thought=True))
+        prompt = self._prompt("repair", parts, shorter=shorter)
+        return replace(asked, prompt=replace(prompt, asks_thought=True, model=asked.prompt.model))
 
     def _prompt(
         self, name: str, parts: Mapping[str, str], operator: str = "", shorter: Iterable[Shorter] = ()

@@ -85,7 +85,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         If the prompt was given up, the text is empty and `fault` says why. Raises ProposerError if asking again would
         not help any prompt, if no prompt has had a reply for too long, or if the endpoint asks for too long a pause.
         """
-        tries, model = self._persevering.begin(number), self._settings.model_of(self._seed, number)
+        tries, model = self._persevering.begin(number), prompt.model or self._settings.model_of(self._seed, number)
         if self._sender is not None:
             return await self._sender.reply(tries, model, prompt.text)
         with self._requests.accounted(lambda: tries.spent):

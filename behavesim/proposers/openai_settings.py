@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from behavesim.base.config import Adjustable
+from behavesim.proposers.bandit import best_for_its_price
 from behavesim.proposers.draw import pick
 from behavesim.proposers.openai_form import ResponseFormat
 from behavesim.proposers.patience import Patience
-from behavesim.proposers.proposer import ProposerSettings
+from behavesim.proposers.proposer import Chooser, ProposerSettings
+from behavesim.state.state import RunState
 
 OPENAI = "https://api.openai.com/v1"
 """URL of OpenAI's own endpoint."""
@@ -41,6 +43,8 @@ class OpenAISettings(ProposerSettings):
 
     models: Mapping[str, float] = {MODEL: 1.0}
     """Models by name, each with a weight of 0 or more: how often it is asked, relative to the others."""
+    choose_models: Literal["weights", "bandit"] = "weights"
+    """How `models` are chosen: by their weights, or by what they brought so far for each dollar (bandit)."""
     strong_model: str = ""
     """A model for every `strong_every`-th candidate, such as a better and dearer one; empty for none."""
     strong_every: int = Field(10, ge=1)
@@ -86,16 +90,25 @@ class OpenAISettings(ProposerSettings):
         """Return the names in `models`, also those with weight 0, and `strong_model`."""
         return tuple(dict.fromkeys((*self.models, *filter(None, [self.strong_model]))))
 
-    def model_of(self, seed: int, number: int) -> str:
+    def model_of(self, seed: int, number: int, state: RunState | None = None) -> str:
         """Return the model to ask for a candidate or note with this `number`: `strong_model`, or one drawn by weight.
 
-        It depends on these settings, the run's `seed` and the number alone.
+        It depends on these settings, the run's `seed` and the number alone. If a `state` is given, the model is drawn
+        by what the models with a weight above 0 have brought so far.
         """
         if self.strong_model and number >= 0 and (number + 1) % self.strong_every == 0:
             return self.strong_model
         # A note's number is negative, and a seed must not be.
         rng = np.random.default_rng([seed, number % 2**32, MODEL_PURPOSE])
-        return pick(self.models, rng)
+        if state is None:
+            return pick(self.models, rng)
+        return best_for_its_price(state, sorted(model for model, weight in self.models.items() if weight), rng)
+
+    def chooser(self, seed: int) -> Chooser | None:
+        """Return what chooses the model of a question by the run's state, for the bandit; None for weights."""
+        if self.choose_models == "weights":
+            return None
+        return lambda state, number: self.model_of(seed, number, state)
 
     def patience(self) -> Patience:
         """Return the limits for failed and slow requests.

@@ -14,7 +14,11 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.state.events import Prompt, Reply
 from behavesim.state.exchange import note_number as note_number
 from behavesim.state.requests import Requests
+from behavesim.state.state import RunState
 from behavesim.task import Task
+
+Chooser = Callable[[RunState, int], str]
+"""Returns the model for a candidate, or for a note by its `note_number`, from the state when it is asked for."""
 
 
 class ProposerSettings(Options):
@@ -26,6 +30,10 @@ class ProposerSettings(Options):
     def models_asked(self) -> tuple[str, ...]:
         """Return the names of the models that may be asked and need a price for a limit on cost; empty if none is."""
         return ()
+
+    def chooser(self, seed: int) -> Chooser | None:
+        """Return what chooses the model of a question by the run's state; None if the proposer itself chooses."""
+        return None
 
     def leaves_requests(self) -> bool:
         """Whether open requests outlive the process under these settings; `keeps_requests` unless overridden."""

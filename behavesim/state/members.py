@@ -99,6 +99,8 @@ class OpenCandidate:
     """The thought of its first reply that had one, if it was asked for again: a repair's words tell what was mended."""
     shown: str = ""
     """The text of the program to which edits in a reply apply, as `shown_source` found it for the first prompt."""
+    to_beat: float | None = None
+    """The utility of the best program that its first prompt showed; None if unknown."""
 
     @property
     def id(self) -> CandidateId:
@@ -123,6 +125,12 @@ def shown_source(asked: Asked, members: Mapping[CandidateId, Member]) -> str:
     """
     shown = [members[program] for program in (*asked.parents, TEMPLATE) if program in members]
     return shown[0].source if shown else ""
+
+
+def best_shown(asked: Asked, members: Mapping[CandidateId, Member]) -> float | None:
+    """Return the highest utility of a candidate's parents in `members`, else the template's; None for neither."""
+    shown = [members[program].utility for program in asked.parents or (TEMPLATE,) if program in members]
+    return max(shown, default=None)
 
 
 @dataclass(frozen=True)

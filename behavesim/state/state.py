@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from behavesim.base.errors import JournalError
@@ -29,7 +29,8 @@ from behavesim.state.events import (
     Responded,
 )
 from behavesim.state.exchange import note_number
-from behavesim.state.members import Group, Member, Note, OpenCandidate, shown_source
+from behavesim.state.members import Group, Member, Note, OpenCandidate, best_shown, shown_source
+from behavesim.state.model_record import ModelRecord, count
 from behavesim.state.run_facts import RunFacts
 from behavesim.state.tried import Tried
 from behavesim.task import Objective
@@ -63,6 +64,8 @@ class RunState(RunFacts):
     """The notes (texts) that the method asked for, by their numbers."""
     asked_together: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
     """The parents that prompts with several of them have shown so far, by operator."""
+    models: dict[str, ModelRecord] = field(default_factory=dict)
+    """What each model has done for the run, by its name in the replies."""
     best: Member | None = None
     """The best registered candidate, the oldest of equally good ones; None before the first feasible one."""
     bests: list[tuple[CandidateId, float]] = field(default_factory=list)
@@ -195,7 +198,9 @@ class RunState(RunFacts):
             self.injected.remove(program)
         else:
             raise JournalError(f"candidate {event.candidate} is an injected program, and none was injected")
-        self.open[event.candidate] = OpenCandidate(event, shown=shown_source(event, self.members))
+        self.open[event.candidate] = OpenCandidate(
+            event, shown=shown_source(event, self.members), to_beat=best_shown(event, self.members)
+        )
         if len(event.parents) > 1:
             self.asked_together.setdefault(event.prompt.operator, set()).add(event.parents)
         self.asked = event.candidate + 1
@@ -207,7 +212,9 @@ class RunState(RunFacts):
             raise JournalError(f"candidate {event.candidate} is asked for again and was not rejected")
         self.tally.take_repair(before.outcome)
         idea = before.idea or before.outcome.thought
-        self.open[event.candidate] = OpenCandidate(event, repairs=before.repairs + 1, idea=idea, shown=before.shown)
+        self.open[event.candidate] = replace(
+            before, asked=event, reply=None, outcome=None, compared=None, repairs=before.repairs + 1, idea=idea
+        )
 
     def _apply_added(self, event: Added) -> None:
         candidate, name = event.candidate, event.group
@@ -244,6 +251,7 @@ class RunState(RunFacts):
         if isinstance(outcome, Rejected):
             self.failures.append(outcome)
         self.tried.take(opened, self.objective)
+        count(self.models, opened, None if score is None else self.objective.utility(score))
         if opened.asked.parents in self._noted:
             self.notes[self._noted[opened.asked.parents]].children.append(score)
         if score is not None and (self.best is None or self.objective.utility(score) > self.best.utility):

@@ -14,7 +14,7 @@ from behavesim.state.members import Group, Member, OpenCandidate
 from behavesim.state.state import RunState
 from tests.engine.toys import Toy, fitting
 
-BRIEF = Brief(0, Prompts.of_run(fitting({"method": "funsearch"}), Toy()), takes_notes=True)
+BRIEF = Brief(0, Prompts.of_run(fitting({"method": "funsearch", "ask_once": False}), Toy()), takes_notes=True)
 
 
 def member(candidate: int, score: float = 0.0, source: str = "", **others: Any) -> Member:

@@ -189,7 +189,7 @@ def test_a_person_is_told_how_large_and_how_deep_the_tree_is() -> None:
 
 
 def test_in_a_whole_run_nodes_are_there_before_they_grow_and_grow_by_the_operators_in_turn() -> None:
-    events = events_of(method="mcts-ahd")
+    events = events_of(method="mcts-ahd", ask_once=False)
     grew: dict[str, list[str]] = defaultdict(list)
     for state, event in steps(events):
         if isinstance(event, Asked) and event.prompt.operator != "i1":
