@@ -25,6 +25,10 @@ ELSEWHERE = {
     "report bin_packing-": "the same",
     "--workers dask": "needs the extra dask",
     "--workers tls": "the same",
+    "serve --evaluate": "it serves at one port until it is ended; tests/proposers/test_http_proposer.py does it",
+    "--mlflow": "needs the extra mlflow",
+    "--wandb": "needs the extra wandb",
+    "--tensorboard": "needs the extra tensorboard",
 }
 """What is not carried out here, and why."""
 ASKS = ("--model ", "--connections ", "--proposer ")
@@ -36,7 +40,7 @@ def commands(page: Path) -> list[str]:
     """The calls of `behavesim` in a page's shell blocks, without comments, each once, but for those made elsewhere."""
     lines = re.findall(
         r"^(?:\w+=\S+ |pip .* && )?behavesim (.*?)(?: +#.*| &)?$",
-        "\n".join(SHELL.findall(page.read_text())),
+        "\n".join(SHELL.findall(page.read_text())).replace("\\\n", ""),
         re.MULTILINE,
     )
     return [line for line in dict.fromkeys(lines) if not any(each in line for each in ELSEWHERE)]
