@@ -29,7 +29,7 @@ Seconds = Annotated[float, typer.Option(min=0, max=3600, help="How long the reco
 def demo(seconds: Seconds = 20, runs_dir: RunsDir = RUNS) -> None:
     """Play back a recorded search by a language model in the live view, and write its page; no key is needed.
 
-    Afterwards runs/demo is a run like any other: report, show, diff, export and verify work on it.
+    Afterwards runs/demo is a run like any other: report, show, diff and export work on it.
     """
     folder = unpacked(runs_dir)
     tell(ABOUT)
