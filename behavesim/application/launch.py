@@ -15,7 +15,8 @@ from behavesim.engine.build import Launch
 from behavesim.engine.settings import changed_settings, settings_from_person
 from behavesim.proposers.installed import proposer_type
 from behavesim.proposers.openai_settings import has_endpoint
-from behavesim.state.settings import settings_from_journal
+from behavesim.proposers.proposer import Proposer
+from behavesim.state.settings import proposer_parts, settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task, TaskReference
 
@@ -56,19 +57,42 @@ def new_launch(
 
     Arguments are as in `task_settings`; `suggested` are defaults that beat the usual ones. The run's id is `name`; None
     means the task's name and the time. A proposer that is "auto" or not given is "openai" if `given` names models or
-    the environment has an endpoint, else "genetic". `needs_key` is False for a dry run, which asks no model. Raises
-    TaskError if the task cannot be loaded. Raises UsageError if a setting does not fit, the proposer lacks a key that
-    it needs, the run's folder exists or cannot be made, or `start_with` brings no programs.
+    the environment has an endpoint, else "genetic". A replay's `ask_once`, if not given, is as in its original.
+    `needs_key` is False for a dry run, which asks no model. Raises TaskError if the task cannot be loaded. Raises
+    UsageError if a setting does not fit, the proposer lacks a key that it needs, the run's folder exists or cannot be
+    made, `start_with` brings no programs, or the run to replay cannot be read.
     """
     flags = {name: value for name, value in given.items() if (name, value) != ("proposer", "auto")}
     unsaid = "openai" if flags.get("models") or has_endpoint() else "genetic"  # who names a model wants it asked
     defaults = {"workers": cores(), "proposer": unsaid, **(suggested or {})}
     settings, loaded = task_settings(task, flags, assignments, file, defaults)
+    if replayed := _as_replayed(settings.proposer, runs_dir):
+        settings, loaded = task_settings(task, flags, assignments, file, {**defaults, **replayed})
     if needs_key and (missing := proposer_type(settings.proposer).missing()):
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
     folder = RunFolder.named(runs_dir, name) if name else RunFolder.fresh(runs_dir, loaded.name, datetime.now())
     folder.refuse_at_once()
     return Launch(settings, loaded, folder, first_events(settings, runs_dir, loaded))
+
+
+def _as_replayed(proposer: str, runs_dir: Path) -> dict[str, Any]:
+    """Return the defaults that the proposer "replay:RUN" takes from the run RUN; for other proposers there are none.
+
+    Raises UsageError if there is no such run, or if its settings cannot be read.
+    """
+    kind, argument = proposer_parts(proposer)
+    if kind != "replay":
+        return {}
+    original = settings_from_journal(RunFolder.find(runs_dir, argument).read_settings())
+    # where nobody read the prompts, questions were repeated, and a replay cannot tell that from its own settings
+    return {"ask_once": original.ask_once and _reads_prompts(original.proposer)}
+
+
+def _reads_prompts(proposer: str) -> bool:
+    try:
+        return proposer_type(proposer).writes_text
+    except UsageError:  # a person's proposer that is not on this machine: those read prompts unless they say otherwise
+        return Proposer.writes_text
 
 
 def next_launch(

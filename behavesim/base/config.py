@@ -103,7 +103,8 @@ class Settings(Options):
     """Give prompts that show only the template different starting ideas in turn. No effect if prompts=paper."""
     ask_once: bool = True
     """Show no parents together twice while others are left, and ask nothing that cannot help, such as other constants
-    for a program without any. No effect if prompts=paper, or with a proposer that reads no prompts, as genetic."""
+    for a program without any. No effect if prompts=paper, or with a proposer that reads no prompts, as genetic.
+    A replay does as its original did, unless this is set."""
 
     workers: Adjustable[Workers] = 1
     """Most programs evaluated at once on this machine. A new run takes the number of its cores if this is not set. Or

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import behavesim as bs
+from behavesim.state.events import Asked
+from behavesim.store.reading import read_events
 from tests.cli.command import Command
 
 
@@ -21,9 +22,9 @@ def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(beha
     behavesim(
         "run", "tsp", "--method", "best-of-n", "--budget", 4, "--set", "recommend=false", "--name", "first", "--json"
     )
-    asked = bs.load_run("runs/first").state.last_asked
-    assert asked is not None
-    assert document["prompt"] == asked.prompt.text  # which is the same each time under this method
+    _, _, asked = next(iter(read_events(Path("runs/first/run.db"), only=(Asked,))))
+    assert isinstance(asked, Asked)
+    assert (asked.candidate, asked.prompt.text) == (0, document["prompt"])
     assert document["cost"] is None
 
 

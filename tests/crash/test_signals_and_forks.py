@@ -21,7 +21,7 @@ from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from tests.cli.command import Command
-from tests.crash.processes import CALM, Subject, ended, start
+from tests.crash.processes import CALM, FEW_CITIES, Subject, ended, start
 
 SIGNALLED = """
 import os
@@ -158,7 +158,7 @@ task = Dearer()
 
 def test_a_changed_task_is_named_and_a_fork_judges_by_it(behavesim: Command, tmp_path: Path) -> None:
     task = tmp_path / "tours.py"
-    task.write_text((Path(__file__).parents[2] / "tasks/tsp.py").read_text())
+    task.write_text(Path(FEW_CITIES).read_text())
     arguments = (task, "--method", "best-of-n", "--set", "recommend=false", "--name", "first")
     assert behavesim("run", *arguments, "--runs-dir", tmp_path, "--budget", 10).code == 0
     task.write_text(task.read_text() + DEARER)

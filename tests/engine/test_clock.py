@@ -94,7 +94,8 @@ async def test_a_replay_goes_by_the_time_of_its_original_however_fast_it_is() ->
     journal, again = MemoryJournal(), MemoryJournal()
     expected, events = await finished(journal, 0), events_of(journal)
     replies: dict[int, Reply] = {e.candidate: e.reply for e in events if isinstance(e, Responded)}
-    replay = await search(again, {**BY_CLOCK, "proposer": "replay:toy"}, random.Random(2), ReplayProposer(replies))
+    as_original = {**BY_CLOCK, "proposer": "replay:toy", "ask_once": False}  # genetic, which reads no prompts
+    replay = await search(again, as_original, random.Random(2), ReplayProposer(replies))
     clock = Heartbeat(lambda: 100.0 * replay.state.registered)
     replay.caps = replace(replay.caps, clock=clock, since=clock())
     await replay.record(*brought_again(events))

@@ -105,7 +105,7 @@ def test_every_feasible_program_stays_in_the_archive() -> None:
 
 
 def test_best_of_n_shows_the_template_alone_and_keeps_what_is_feasible() -> None:
-    events = events_of(method="best-of-n")
+    events = events_of(method="best-of-n", prompt_angles=False)
     asked = [event for event in events if isinstance(event, Asked)]
     assert len(asked) == 200
     assert {(event.parents, event.prompt) for event in asked} == {((-1,), asked[0].prompt)}

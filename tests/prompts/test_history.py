@@ -14,9 +14,9 @@ from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_
 from behavesim.prompts.parting import Parting
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import Advised, Asked, Evaluated, Prompt, Rejected, Responded
+from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt, Rejected, Responded
 from behavesim.state.exchange import Reply
-from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.members import Member, Note, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.state.tried import IDEAS, Failed, Tried
 from behavesim.state.ways import Way, Ways
@@ -99,8 +99,9 @@ def test_no_text_from_outside_brings_a_control_character_or_a_place_into_a_promp
     state.failures.append(failed)
     state.apply(Advised("one", advice))
     pair = [PROGRAMS[0], program]
+    note = Note(NoteAsked(0, (1, 2), Prompt("", "short-term-reflection")), Reply(thought, "m"))
     for asking in ASKING:
-        for prompt in (asking.hinted("improve", pair, hint), asking.summary("long-term-reflection", hint, [thought])):
+        for prompt in (asking.hinted("improve", pair, hint), asking.summary("long-term-reflection", hint, [note])):
             asked = asking.completed(Asked(14, (1, 2), None, prompt), state)
             assert isinstance(asked, Asked)
             for rejected in (failed, replace(failed, source="")):
