@@ -17,6 +17,9 @@ PROPOSERS = Kind("proposer", UsageError)
 """Finds proposers by the name of an entry point, or by the path of a `.py` file."""
 T = TypeVar("T", bound=Options)
 
+BEFORE: Mapping[str, Any] = {"ask_once": False}
+"""What settings that older journals lack meant then, where that is not the default: else a resumed run would differ."""
+
 
 def settings_from_journal(values: Mapping[str, Any]) -> Settings:
     """Return the settings from the plain values by name that a journal or a run's folder holds.
@@ -30,7 +33,7 @@ def settings_from_journal(values: Mapping[str, Any]) -> Settings:
             owners.append(owner(name_of_part(values, part)))
         except UsageError:
             owners.append(Owner(f"{part} {values.get(part)}", None))
-    return checked_settings(values, *owners)
+    return checked_settings({**BEFORE, **values}, *owners)
 
 
 def owners(method: str | None = None, proposer: str | None = None) -> list[Owner]:

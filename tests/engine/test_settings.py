@@ -212,6 +212,13 @@ def test_a_journal_that_names_what_no_part_has_is_refused() -> None:
         settings_from_journal({**known, "zzzz": 3})
 
 
+def test_a_journal_from_before_a_setting_is_read_as_it_was_meant() -> None:
+    known = settings_from_person({"task": "tsp"}).flat()
+    assert settings_from_journal(known).ask_once
+    older = {name: value for name, value in known.items() if name != "ask_once"}
+    assert not settings_from_journal(older).ask_once
+
+
 def test_owners_are_every_run_and_the_parts_that_are_named_or_all_that_there_are() -> None:
     assert [owner.name for owner in owners("eoh")] == ["every run", "method eoh"]
     assert [owner.name for owner in owners(proposer="openai")] == ["every run", "proposer openai"]
