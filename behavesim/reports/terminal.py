@@ -186,7 +186,7 @@ def _measured(drawing: Drawing, console: Console) -> Measurement:
 
 
 def _give_room(drawing: Drawing, console: Console) -> None:
-    """Set each column's width: its longest word, then more room, first for the columns that need the least more.
+    """Set each column's width: its longest word, then more room, evenly shared by the columns that need it.
 
     With rich's own widths, a column of long text would leave too little room for the numbers in others.
     """
@@ -196,8 +196,9 @@ def _give_room(drawing: Drawing, console: Console) -> None:
         measure_renderables(console, anyhow, (column.header, *column.cells)).clamp(min_width=column.min_width)
         for column in drawing.columns
     ]
-    for column, need in sorted(zip(drawing.columns, needs, strict=True), key=lambda pair: pair[1].span):
-        more = min(left, need.span)
+    ordered = sorted(zip(drawing.columns, needs, strict=True), key=lambda pair: pair[1].span)
+    for place, (column, need) in enumerate(ordered):
+        more = min(left // (len(ordered) - place), need.span)  # what one leaves of its share is the others'
         column.width = need.minimum + more
         left -= more
 

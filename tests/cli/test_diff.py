@@ -42,10 +42,13 @@ def test_the_template_may_be_either_of_them(made: Command) -> None:
 
 def test_the_document_has_what_the_view_is_made_of(made: Command) -> None:
     document = made("diff", "first", -1, 1, "--json").document
-    assert set(document) == {"run", "a", "b", "diff", "similarity", "instances"}
+    assert set(document) == {"run", "score_source", "a", "b", "diff", "similarity", "instances"}
+    assert document["score_source"] == "trusted"
     assert (document["a"]["candidate"], document["b"]["score"]) == (-1, 3.0)
     (only,) = document["instances"]
-    assert (only["instance"], only["step"], only["a_did"], only["b_did"]) == (1, 2, "chooses city 1", "chooses city 3")
+    assert (only["instance"], only["step"]) == (1, 2)
+    assert only["a_did"] == "chooses city 1, the 49th nearest of 49 left, 0.768 away"
+    assert only["b_did"] == "chooses city 3, the 5th nearest of 49 left, 0.141 away"
     assert only["similarity"] == document["similarity"] < 1.0
 
 
