@@ -62,7 +62,8 @@ def test_a_panel_takes_two_files(tmp_path: Path) -> None:
     (run,) = document["runs"]
     assert run["operators"] == [{"operator": "improve", "asked": 2, "feasible": 1, "share": 0.5}]
     (row,) = csv.DictReader((tmp_path / "tables/operators.csv").open())
-    assert row == {"run": "funsearch-0", "operator": "improve", "asked": "2", "feasible": "1", "share": "0.5"}
+    of = {"run": "funsearch-0", "score_source": "trusted"}
+    assert row == {**of, "operator": "improve", "asked": "2", "feasible": "1", "share": "0.5"}
     assert "what operators brought" in shown
 
 

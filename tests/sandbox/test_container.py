@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.prompts.wording import Wording
 from behavesim.sandbox import Limits
 from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied
 from behavesim.sandbox.layers import LAYERS
@@ -25,9 +25,11 @@ from tests.sandbox.outside import processes_naming
 
 RUN = (
     *("run", "tsp", "--proposer", "openai", "--model", "m", "--budget", "16", "--window", "8", "--workers", "2"),
-    *("--json", "--set", "memory_mb=700", "--set", "recommend=false", "--set", "prompt_angles=true"),
+    *("--json", "--method", "best-of-n", "--set", "memory_mb=700", "--set", "recommend=false"),
 )
 PROCESSES, MEMORY_MB = 40, 500
+ANGLES = Wording.load("full").angles
+"""The ideas to begin from: prompts of best-of-n show them in turn."""
 THREADS = """
 import threading, time
 
@@ -49,8 +51,9 @@ def select_next_node(current_node, destination_node, unvisited_nodes, distance_m
 
 
 def hostile(asked: Asked) -> Answer:
-    """Now and then, by the request alone, a program that wants all threads or all memory there is."""
-    draw = zlib.crc32(json.dumps(asked.body, sort_keys=True).encode()) % 6
+    """To the first two angles, whatever else a prompt says, a program that wants all threads or all memory there is."""
+    first = min((angle for angle in ANGLES if angle in asked.prompt), key=asked.prompt.index)
+    draw = ANGLES.index(first)
     return says(f"```python\n{(THREADS, HOG)[draw]}\n```") if draw < 2 else steadfast(asked)
 
 
