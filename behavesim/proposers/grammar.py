@@ -1,7 +1,8 @@
 """A grammar, in llama.cpp's notation GBNF, of short Python programs that define a task's function.
 
-A model that is held to it cannot forget the function, change its parameters or end midway. It can make no error of
-syntax, unless it takes a keyword for a name, which no grammar of this notation can forbid.
+A model that is held to it cannot forget the function or change its parameters. Its programs may still fail: they may
+use a keyword as a name, which this grammar does not forbid, or a name without a value. A limit on tokens may cut them
+off.
 Lines, expressions and brackets are bounded, so that a model that repeats itself comes to an end.
 """
 
