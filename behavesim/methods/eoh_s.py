@@ -94,8 +94,8 @@ class EoHS(Method[EoHSSettings]):
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a candidate waits for its generation to be complete.
 
-        It is not added if it is infeasible, or if a program of the population or of its generation has the same normal
-        form or the same score on every instance (`has_duplicate_function` of the authors' code).
+        It is not added if it is infeasible. Neither is a copy: a program of the population or of its generation has the
+        same normal form, or the same score on every instance (`has_duplicate_function` of the authors' code).
         """
         if not candidate.is_feasible:
             return NotAdded(candidate.id)

@@ -43,8 +43,8 @@ def argument(text: str) -> str:
 def proposer_of(settings: Settings, context: ProposerContext) -> Proposer[Any]:
     """Return the proposer of a run, not entered yet.
 
-    Raises UsageError if it is not found, any BehavesimError that its `of` raises, and PartError if `of` of a user's own
-    proposer raises another exception or returns no proposer, as where it does not override it.
+    Raises UsageError if it is not found, and any BehavesimError that its `of` raises. Raises PartError if `of` of a
+    user's own proposer raises another exception, or returns no proposer, as where it does not override it.
     """
     chosen = proposer_type(settings.proposer)
     with failures_named(chosen, "proposer"):

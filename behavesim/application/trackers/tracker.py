@@ -1,4 +1,4 @@
-"""What a tracker is told of a run."""
+"""The numbers that a tracker is given about a run, and the methods that each tracker has."""
 
 from __future__ import annotations
 
