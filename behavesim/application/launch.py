@@ -59,7 +59,7 @@ def new_launch(
     means the task's name and the time. A proposer that is "auto" or not given is "openai" if `given` names models or
     the environment has an endpoint, else "genetic". A replay's `ask_once`, if not given, is as in its original.
     `needs_key` is False for a dry run, which asks no model. Raises TaskError if the task cannot be loaded. Raises
-    UsageError if a setting does not fit, or the proposer lacks a key that it needs. Raises UsageError, too, if the run's
+    UsageError if a setting does not fit, or the proposer lacks a key that it needs. It is also raised if the run's
     folder exists or cannot be made, `start_with` brings no programs, or the run to replay cannot be read.
     """
     flags = {name: value for name, value in given.items() if (name, value) != ("proposer", "auto")}
