@@ -28,6 +28,12 @@ def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(beha
     assert document["cost"] is None
 
 
+def test_the_first_prompt_of_a_method_that_tells_of_the_run_is_whole(behavesim: Command) -> None:
+    document = behavesim("run", "tsp", "--proposer", "folder:prompts", "--dry-run", "--json").document
+    assert "select_next_node" in document["prompt"]
+    assert "\0" not in document["prompt"]
+
+
 def test_what_a_model_would_cost_is_estimated_and_it_is_not_asked(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

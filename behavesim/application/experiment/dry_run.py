@@ -12,7 +12,7 @@ from behavesim.engine.build import Launch, evaluated_template
 from behavesim.engine.judging import judging
 from behavesim.methods.installed import method_of
 from behavesim.proposers.installed import proposer_type
-from behavesim.state.events import RunStarted
+from behavesim.state.events import Asked, NoteAsked, RunStarted
 from behavesim.state.protocols import Judge
 from behavesim.state.state import RunState
 from behavesim.task import Task
@@ -49,10 +49,12 @@ async def dry_run(launch: Launch) -> DryRun:
         took_s = await _seconds_again(task, judge, template.cpu_s)
         state.apply(RunStarted(settings.flat(), run_provenance(settings, task), judge.isolation))
     state.apply(template)
-    asked = method_of(settings, task, writer.writes_text).ask(state, 0)
+    method = method_of(settings, task, writer.writes_text)
+    asked = method.ask(state, 0)
     planned = [Planned(launch.folder.run, settings)]
     cost = estimate(planned, planned, launch.folder.path.parent) if writer.costs_money else None
-    prompt = "" if asked is None else asked.prompt.text
+    first = None if asked is None else method.prompts.completed(asked, state)  # complete, as no program ran yet
+    prompt = first.prompt.text if isinstance(first, Asked | NoteAsked) else ""
     return DryRun(template.score, prompt, took_s * settings.budget / settings.workers_here, cost)
 
 
