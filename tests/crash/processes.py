@@ -165,6 +165,14 @@ class Subject:
         """The digest of the run as its journal tells it."""
         return Run.load(self.folder).state.digest()
 
+    @property
+    def told(self) -> list[str]:
+        """What became of each candidate, in a line each: where a digest differs, these say by which."""
+        return [
+            f"{c.candidate} of {c.parents}: {c.status} {c.score} in {c.group}, {c.reason} {c.message}"
+            for c in Run.load(self.folder).candidates
+        ]
+
     async def killed(self, rng: random.Random, longest_s: float, budget_events: int) -> None:
         """Start it, and kill it at a random time or after a random event: the daemon alone, or its process group."""
         before, process = self.events(), await self.start()

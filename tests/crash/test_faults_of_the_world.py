@@ -57,6 +57,7 @@ async def test_a_full_disk_stops_a_run_that_goes_on_once_there_is_room(disk: Dis
     disk.remount("size=50m")
     done = await subject.finish()
     assert done.code == 0, done.stderr
+    assert subject.told == calm.told
     assert subject.digest == calm.digest
 
 

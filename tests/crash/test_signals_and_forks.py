@@ -55,6 +55,7 @@ async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Pa
     await asyncio.sleep(0.5)
     os.killpg(process.pid, signal.SIGCONT)
     assert (await ended(process)).code == 0
+    assert subject.told == calm.told
     assert subject.digest == calm.digest
 
 
