@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import cleandoc
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,8 +67,8 @@ SIZES: dict[Split, tuple[int, ...]] = {
 """Number of items of each instance drawn from the Weibull distribution, by split."""
 SHIFTED = ((1000, 14, 66), (5000, 14, 66), (1000, 1, 50), (5000, 1, 50), (5000, 10, 40))
 """Number of items, smallest and largest size of each shifted instance, whose sizes are uniform."""
-PUBLISHED = Path(__file__).with_name("weibull5k.xz")
-"""FunSearch's five instances "Weibull 5k" (DeepMind, CC BY 4.0), a byte for each of their 5000 items."""
+PUBLISHED = "weibull5k.xz"
+"""File of FunSearch's five instances "Weibull 5k" (DeepMind, CC BY 4.0), a byte for each of their 5000 items."""
 SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026, "shifted": 2027}
 """Seed of numpy's legacy generator, which draws the items of a split: its numbers never change."""
 
@@ -203,7 +202,11 @@ def _instances(split: Split) -> tuple[Items, ...]:
 
 @cache
 def _published() -> tuple[Items, ...]:
-    sizes = np.frombuffer(lzma.decompress(PUBLISHED.read_bytes()), np.uint8).reshape(-1, 5000)
+    from importlib.resources import files  # found by the package, so that a copy of this file finds it, too
+
+    sizes = np.frombuffer(lzma.decompress(files("behavesim_tasks").joinpath(PUBLISHED).read_bytes()), np.uint8).reshape(
+        -1, 5000
+    )
     return tuple(Items(_kept(each)) for each in sizes)
 
 

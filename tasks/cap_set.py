@@ -9,12 +9,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from behavesim_tasks.known import objective_of
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Objective, Solution, Split, Task, as_integers, as_number
 from behavesim.trajectory import Trajectory
-
-from .known import objective_of
 
 TEMPLATE = '''\
 import math

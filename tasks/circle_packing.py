@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from behavesim.task import Objective, Split
+from behavesim_tasks.cpp import CirclePacking, Circles, greatest_distance
 
-from .cpp import CirclePacking, Circles, greatest_distance
+from behavesim.task import Objective, Split
 
 SIZES: dict[Split, tuple[int, ...]] = {"search": (26, 32), "validation": (20, 29), "held-out": (15, 23, 30, 35)}
 """The number of circles in each instance of each split."""

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from behavesim_tasks.known import objective_of
+from behavesim_tasks.routes import checked, drawn
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, ranked
 from behavesim.trajectory import Trajectory
-
-from .known import objective_of
-from .routes import checked, drawn
 
 TEMPLATE = '''\
 import numpy as np

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from behavesim_tasks.grammars import RANKING
+from behavesim_tasks.known import objective_of
+from behavesim_tasks.taillard import times
 from numpy.typing import NDArray
 
 from behavesim.task import Objective, Solution, Split, Task, as_permutation, first_greatest
 from behavesim.trajectory import Trajectory
-
-from .grammars import RANKING
-from .known import objective_of
-from .taillard import times
 
 TEMPLATE = '''\
 import numpy as np

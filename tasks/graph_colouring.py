@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from behavesim_tasks.grammars import RANKING
+from behavesim_tasks.graphs import Graph, drawn
+from behavesim_tasks.known import objective_of
 from numpy.typing import NDArray
 
 from behavesim.task import Objective, Solution, Split, Task, as_permutation, first_greatest
 from behavesim.trajectory import Trajectory
-
-from .grammars import RANKING
-from .graphs import Graph, drawn
-from .known import objective_of
 
 TEMPLATE = '''\
 import numpy as np

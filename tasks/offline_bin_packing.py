@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from behavesim_tasks.grammars import RANKING
 from numpy.typing import NDArray
 
 from behavesim.task import Objective, Solution, Split, Task, as_permutation, first_greatest
 from behavesim.trajectory import Trajectory
-
-from .grammars import RANKING
 
 TEMPLATE = '''\
 import numpy as np

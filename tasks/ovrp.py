@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from behavesim.task import Objective, Split
+from behavesim_tasks.cvrp import FOUND, UNIT, CapacitatedRouting
+from behavesim_tasks.known import objective_of
 
-from .cvrp import FOUND, UNIT, CapacitatedRouting
-from .known import objective_of
+from behavesim.task import Objective, Split
 
 BEST: dict[Split, tuple[float, ...]] = {
     "search": (6.443278, 5.919517, 7.920994, 6.603655, 6.355883),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from behavesim_tasks.places import DIGITS, clustered, uniform
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Solution, as_integers
-
-from .places import DIGITS, clustered, uniform
 
 
 def drawn(

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from behavesim_tasks.grammars import RANKING
+from behavesim_tasks.known import objective_of
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Objective, Solution, Split, Task, as_integers, first_greatest
 from behavesim.trajectory import Trajectory
-
-from .grammars import RANKING
-from .known import objective_of
 
 TEMPLATE = '''\
 import numpy as np

@@ -10,13 +10,12 @@ from inspect import cleandoc
 from typing import Any
 
 import numpy as np
+from behavesim_tasks.known import objective_of
+from behavesim_tasks.places import DIGITS, clustered, filling, uniform
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, as_permutation, ranked
 from behavesim.trajectory import Trajectory
-
-from .known import objective_of
-from .places import DIGITS, clustered, filling, uniform
 
 TEMPLATE = '''\
 import numpy as np

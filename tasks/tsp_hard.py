@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from behavesim.task import Objective, Split
+from behavesim_tasks.known import objective_of
+from behavesim_tasks.places import A_CLUSTER
+from behavesim_tasks.tsp import FOUND, GRAMMAR, UNIT, Cities, TravellingSalesman, maps
 
-from .known import objective_of
-from .places import A_CLUSTER
-from .tsp import FOUND, GRAMMAR, UNIT, Cities, TravellingSalesman, maps
+from behavesim.task import Objective, Split
 
 SIZES: dict[Split, tuple[int, ...]] = {
     "search": (200, 300, 500),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from behavesim_tasks import (
 )
 
 from behavesim.proposers.genetic.breeding import Breeder
-from behavesim.task import SPLITS, InvalidSolution, Solution, Task, TaskReference
+from behavesim.task import SPLITS, InvalidSolution, Solution, Task, TaskReference, installed_tasks
 
 GOLDEN: dict[str, tuple[float, float, float]] = {
     "bbob": (0.7419, 0.3199, 0.686),
@@ -65,6 +67,16 @@ def function_of(task: Task, source: str = "") -> Callable[..., Any]:
 def score_of(task: Task, function: Callable[..., Any], split: Any) -> float:
     solved = [(instance, task.solve(function, instance)) for instance in task.instances(split)]
     return task.mean_score([float(task.score(*each)) for each in solved])
+
+
+@pytest.mark.parametrize("name", installed_tasks())
+def test_a_copy_of_a_task_file_alone_is_the_same_task(name: str, tmp_path: Path) -> None:
+    task, file = TaskReference(name).load(), tmp_path / "copied.py"
+    file.write_bytes(Path(str(sys.modules[type(task).__module__].__file__)).read_bytes())
+    copied = TaskReference(str(file)).load()
+    assert type(copied).__module__ != type(task).__module__
+    for asked in ("template", "description", "rules", "grammar", "objective", "normaliser", "splits"):
+        assert getattr(copied, asked) == getattr(task, asked)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from behavesim_cli.sizes import show_sizes
-from behavesim_tasks import bin_packing, job_shop
+from behavesim_tasks import bin_packing, job_shop, tsp
 
 from behavesim.application.launch import task_settings
 from behavesim.base.errors import TaskError, UsageError
@@ -74,6 +75,13 @@ def test_a_size_that_a_task_lacks_is_refused_by_name() -> None:
     for text, said in (("tsp:huge", "it has large"), ("cpp:large", "one size only"), ("tps:large", "no task 'tps'")):
         with pytest.raises(TaskError, match=said):
             TaskReference(text).load()
+
+
+def test_a_size_of_a_copied_file_is_refused_with_the_line_that_makes_it_the_task(tmp_path: Path) -> None:
+    copied = tmp_path / "mine.py"
+    copied.write_bytes(Path(str(tsp.__file__)).read_bytes())
+    with pytest.raises(TaskError, match="end with `task = large`"):
+        task_settings(str(copied), {}, ["size=large"])
 
 
 def test_the_table_of_sizes_has_seconds_and_scores(capfd: pytest.CaptureFixture[str]) -> None:
