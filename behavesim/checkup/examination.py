@@ -114,12 +114,15 @@ async def _on(split: Split, settings: Settings, task: Task) -> Finding:
 
 async def _building_blocks(task: Task) -> Finding:
     """Return a finding on whether GROWN programs of the offline proposer use only names that are defined."""
-    from behavesim.proposers.genetic import GeneticProposer
+    from behavesim.proposers.genetic.proposer import GeneticProposer, changes_text
 
     try:
         proposer = GeneticProposer(task, seed=0)
     except TaskError as error:
         return Finding("building blocks", "mend", str(error))
+    if changes_text(task):
+        said = "none: without a model the text of programs is changed, as no grammar suits the template's annotations"
+        return Finding("building blocks", "ok", f"{said}; write a `grammar` for more")
     replies = [await proposer.propose(Prompt("", "template"), number) for number in range(GROWN)]
     missing = set[str]().union(*(missing_names(fenced_blocks(reply.text)[0]) for reply in replies))
     if missing:

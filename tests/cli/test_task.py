@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import behavesim as bs
+from behavesim.base.finding import PROVOKED
+from behavesim.programs.fences import fenced, fenced_blocks
+from behavesim.proposers.genetic import GeneticProposer
 from behavesim.sandbox import Pool, pool
+from behavesim.state.events import Prompt
 from behavesim.task import TaskReference, calls
 from tests.cli.command import Command
 
@@ -220,6 +227,29 @@ def test_the_offline_proposer_writes_programs_that_run_for_the_file_to_start_fro
         "run", "mine.py", "--budget", 40, "--method", "best-of-n", "--set", "recommend=false", "--json"
     ).document
     assert run["feasible"] == 40
+
+
+@pytest.mark.parametrize("kind", ["constructive", "improvement", "black-box", "packing"])
+async def test_the_offline_proposer_changes_programs_whose_value_no_grammar_makes(
+    behavesim: Command, kind: str
+) -> None:
+    assert behavesim("task", "init", "mine", "--like", kind).code == 0
+    task = TaskReference("mine.py").load()
+    proposer, asked = GeneticProposer(task, seed=0), Prompt(f"Start here.\n\n{fenced(task.template)}", "template")
+    programs = {fenced_blocks((await proposer.propose(asked, number)).text)[0] for number in range(12)}
+    assert len(programs) > 6
+    assert any(map(partial(is_feasible, task), programs))
+
+
+def is_feasible(task: bs.Task, source: str) -> bool:
+    """Whether a program solves the first instance of a task."""
+    namespace: dict[str, Any] = {}
+    exec(source, namespace)
+    instance = task.instances("search")[0]
+    try:
+        return math.isfinite(float(task.score(instance, task.solve(namespace[task.entry_point], instance))))
+    except PROVOKED:  # a refusal is a ValueError
+        return False
 
 
 @pytest.mark.parametrize(

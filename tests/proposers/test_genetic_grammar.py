@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.proposers.genetic.generic import generic_grammar
+from behavesim.proposers.genetic.generic import generic_grammar, suits
 from behavesim.proposers.genetic.grammar import Grammar
 from behavesim.proposers.genetic.growth import fresh
 from behavesim.proposers.genetic.reading import Reader
@@ -176,3 +176,26 @@ def test_a_task_without_a_grammar_gets_one_from_its_annotations(signature, endin
         exec(source.replace("NDArray[np.float64]", "np.ndarray"), namespace)
         ran += np.isfinite(namespace["f"](**{name: arguments[name] for name in taken})).all()
     assert ran >= 36
+
+
+@pytest.mark.parametrize(
+    ("signature", "is_suited"),
+    [
+        ("def f(a: float, b: int) -> float:", True),
+        ("def f(a: float, b: int) -> np.float64:", True),
+        ("def f(item: float, bins: np.ndarray) -> np.ndarray:", True),
+        ("def f(values: NDArray[np.float64]) -> int:", True),
+        ("def f(xs: np.ndarray, ys: np.ndarray) -> float:", True),
+        ("def f(a: int) -> bool:", True),
+        ("def f(here: int, open_stops: np.ndarray, distances: np.ndarray) -> int:", False),
+        ("def f(points: np.ndarray, values: np.ndarray) -> np.ndarray:", False),
+        ("def f(n: int) -> np.ndarray:", False),
+        ("def f(n: int) -> tuple[np.ndarray, np.ndarray]:", False),
+        ("def f(times: list[int]) -> list[int]:", False),
+        ("def f(text: str) -> float:", False),
+        ("def f(item, bins):", False),
+        ("def f(a: float) -> float | None:", False),
+    ],
+)
+def test_a_grammar_from_annotations_suits_functions_whose_value_it_can_make(signature, is_suited):
+    assert suits(f"{signature}\n    return None\n", "f") is is_suited

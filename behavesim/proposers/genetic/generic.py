@@ -10,6 +10,10 @@ SCALARS = frozenset({"int", "float", "bool"})
 """Annotations of parameters that are taken as numbers; parameters with others than these and ARRAYS are not used."""
 ARRAYS = frozenset({"ndarray", "NDArray", "ArrayLike", "list", "tuple", "Sequence", "List", "Tuple"})
 """Annotations of parameters that are taken as arrays of numbers."""
+NUMBERS = SCALARS | {"float64"}
+"""Annotations of functions that return a number."""
+NUMPY = frozenset({"ndarray", "NDArray"})
+"""Annotations of functions that return an array, of which programs of the grammar can make one."""
 
 TYPES = frozenset({"number", "scalar", "array"})
 """The names of the grammar's types."""
@@ -35,15 +39,33 @@ def generic_grammar(template: str, entry_point: str) -> str:
     bool, an array, or for `int` with array parameters the index of the largest value. Without one it is a number.
     """
     function = functions_in(template)[entry_point]
-    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    scalars = [argument.arg for argument in parameters if _annotated(argument.annotation) in SCALARS]
-    arrays = [argument.arg for argument in parameters if _annotated(argument.annotation) in ARRAYS]
+    scalars, arrays = _parameters(function, SCALARS), _parameters(function, ARRAYS)
     lines = ["import numpy as np"]
     lines += [f"{name}_values: array = np.asarray({name}, dtype=float)" for name in arrays]
     # a parameter named like a type of the grammar would be read as a hole, so it gets another name
     lines += [f"the_{name}: scalar = {name}" if name in TYPES else f"scalar = {name}" for name in scalars]
     lines += [SCALAR_RULES, ARRAY_RULES if arrays else "", _ending(_annotated(function.returns), bool(arrays))]
     return "\n".join(lines)
+
+
+def suits(template: str, entry_point: str) -> bool:
+    """Return whether programs of `generic_grammar` can return what this function must return, by its annotations.
+
+    They can if it returns a number and has a parameter that the grammar uses. They can too if it returns an array, or
+    an index of one, and has exactly one array as parameter: the shapes of several may differ. Raises KeyError if
+    `template` does not define `entry_point`.
+    """
+    function = functions_in(template)[entry_point]
+    returned, arrays = _annotated(function.returns), _parameters(function, ARRAYS)
+    if arrays and returned in NUMPY | {"int"}:
+        return len(arrays) == 1
+    return returned in NUMBERS and bool(arrays or _parameters(function, SCALARS))
+
+
+def _parameters(function: ast.FunctionDef, annotations: frozenset[str]) -> list[str]:
+    """Return the names of a function's parameters that have one of these annotations, in order."""
+    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return [argument.arg for argument in parameters if _annotated(argument.annotation) in annotations]
 
 
 def _ending(returned: str | None, has_arrays: bool) -> str:

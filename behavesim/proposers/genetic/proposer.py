@@ -9,6 +9,7 @@ import numpy as np
 
 from behavesim.programs.fences import fenced_blocks
 from behavesim.proposers.genetic.breeding import Breeder, Habit
+from behavesim.proposers.genetic.generic import suits
 from behavesim.proposers.mutation.mutator import Mutator
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import Prompt, Reply
@@ -30,12 +31,22 @@ class Author(Protocol):
         ...
 
 
+def changes_text(task: Task) -> bool:
+    """Return whether programs of a task are changed in place, as no grammar writes what they must return.
+
+    So are those that an evaluator runs, and functions without a grammar that the general one does not suit.
+    """
+    if isinstance(task, EvaluatorTask):
+        return True
+    return not task.grammar and not suits(task.template, task.entry_point)
+
+
 class GeneticSettings(ProposerSettings):
     """The settings of the offline proposer."""
 
     genetic_habit: Habit = "none"
     """Make the offline proposer more like a model: `timid` mostly changes only a program's text, not its behaviour;
-    `biased` prefers the first rule of each type. No effect on tasks whose programs an evaluator runs."""
+    `biased` prefers the first rule of each type. No effect on tasks whose programs are changed in place."""
 
 
 class GeneticProposer(Proposer[GeneticSettings]):
@@ -45,7 +56,8 @@ class GeneticProposer(Proposer[GeneticSettings]):
     The reply depends only on the prompt, the seed and the candidate's number. The proposer sees no scores and keeps
     nothing between prompts. It builds programs from the task's grammar, or from the template's parameters if the task
     has none. A prompt for a first or quite different program, or without a program of the grammar, is answered with a
-    new random one. Programs that an evaluator runs are changed in place: their numbers, expressions and statements. Do
+    new random one. Some programs are changed in place: their numbers, expressions and statements. These are the ones
+    that an evaluator runs, and functions without a grammar that return something else than the parameters can make. Do
     not compare its results with a model's: the building blocks contain expert knowledge.
     """
 
@@ -56,7 +68,7 @@ class GeneticProposer(Proposer[GeneticSettings]):
 
     def __init__(self, task: Task, seed: int, habit: Habit = "none") -> None:
         self._seed = seed
-        self._author: Author = Breeder(task, habit) if not isinstance(task, EvaluatorTask) else Mutator(task)
+        self._author: Author = Mutator(task) if changes_text(task) else Breeder(task, habit)
 
     @classmethod
     def of(cls, settings: GeneticSettings, context: ProposerContext) -> Self:

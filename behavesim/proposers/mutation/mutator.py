@@ -1,4 +1,4 @@
-"""Writes a new program by changing the text of one in the prompt: the offline proposer for evaluators' tasks."""
+"""Writes a new program by changing the text of one in the prompt: for the tasks that no grammar suits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from behavesim.proposers.mutation.literals import Span
 from behavesim.proposers.mutation.moves import Material, Move
 from behavesim.proposers.mutation.python import PythonText
 from behavesim.proposers.mutation.tokens import Tokens
-from behavesim.task.evaluated import EvaluatorTask
+from behavesim.task import Task
 from behavesim.task.files import joined, separated
 
 ATTEMPTS = 20
@@ -71,11 +71,12 @@ class Mutator:
     Text outside EVOLVE-BLOCK markers stays as it is. It keeps nothing between prompts.
     """
 
-    def __init__(self, task: EvaluatorTask) -> None:
+    def __init__(self, task: Task) -> None:
+        answering = Answering.of(task)
         self._template = task.template
-        self._suffix = task.file.suffix
-        self._label = Answering.of(task).label
-        self._writes_edits = task.file.edits == "diff" and not task.calls_a_function
+        self._suffix = task.suffix
+        self._label = answering.label
+        self._writes_edits = answering.variant == "diff"
         self._initial = separated(task.template)
         self._lines = {line.strip() for line in task.template.splitlines() if line.strip()}
 
