@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.analysis.archives import Archives
 from behavesim.analysis.candidates import Candidate, Candidates
 from behavesim.analysis.told import frame, labelled_matrix
 from behavesim.analysis.which import Which, number_of
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
     from behavesim.similarity import BehaveSim
 
 
-MOMENTS = 10
-"""Number of equal parts of the budget after each of which `Run.archives` gets an entry. A figure has room for ten."""
-
-
 class Run:
     """A run as read from its journal: its settings, its state after the last event read, and all candidates."""
 
@@ -53,12 +50,6 @@ class Run:
         self.events_at: list[float] = []
         """The time at which each event read was committed, in the journal's order, in seconds since the epoch."""
         self._candidates = Candidates()
-        self.archives: list[tuple[int, tuple[tuple[CandidateId, ...], ...]]] = []
-        """(number of candidates registered, members of each island) after each tenth of the budget reached so far.
-
-        If more candidates than the first budget are registered at loading, their number counts as the budget. Members
-        are candidate numbers, -1 for the template.
-        """
         self._activity = Activity()
         self._behaviours: dict[CandidateId, Behaviour] = {}
         self._ranked: list[Candidate] | None = None
@@ -69,7 +60,7 @@ class Run:
         if first is None or not isinstance(first[1], RunStarted):
             raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
         self.settings = settings_from_journal(first[1].settings)
-        self._span = max(registered, self.settings.budget)
+        self.archives = Archives(max(registered, self.settings.budget))
         self.state = RunState(recorded_objective(first[1].provenance))
         self._take(*first)
         for at, event in pairs:
@@ -288,7 +279,7 @@ class Run:
         best = self.best
         gap = None if best is None else self.gap(best.score)
         worth = "none feasible" if best is None else f"best {best.score:.6g} (candidate {best.candidate})"
-        known = f"{mark(self.score_source)}{'' if gap is None else f', gap {100 * gap:.2f} %'}"
+        known = mark(self.score_source) + ("" if gap is None else f", gap {100 * gap:.2f} %")
         parts = f"{self.settings.task}, {self.settings.method}, seed {self.settings.seed}"
         return f"<run {self.folder.run}: {parts}; {self.state.asked} candidates, {worth}{known}>"
 
@@ -299,9 +290,8 @@ class Run:
         self._ranked = None
         self.events_at.append(at)
         match event:
-            case Added() | NotAdded() if self.state.registered * MOMENTS // self._span > len(self.archives):
-                islands = tuple(tuple(group.members) for group in self.state.islands.values())
-                self.archives.append((self.state.registered, islands))
+            case Added() | NotAdded():
+                self.archives.take(self.state)
             case Recommended(choice, validation) if choice is not None:
                 program = self._candidates.get(choice)
                 if program is None or program.score is None or validation.get(choice) is None:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import SkipValidation
 
-from behavesim.base.score_source import ScoreSource
-from behavesim.base.text import one_line
 from behavesim.state.choices import PortfolioChosen as PortfolioChosen
 from behavesim.state.choices import Recommended as Recommended
 from behavesim.state.exchange import BatchSent as BatchSent
 from behavesim.state.exchange import Prompt as Prompt
 from behavesim.state.exchange import Reply as Reply
+from behavesim.state.sessions import RunForked as RunForked
+from behavesim.state.sessions import RunResumed as RunResumed
+from behavesim.state.sessions import RunStarted as RunStarted
+from behavesim.state.sessions import RunStopped as RunStopped
 from behavesim.task import Metrics
-from behavesim.task.evaluated import TRAJECTORY
 from behavesim.trajectory import AlgorithmRun
 
 CandidateId = int
@@ -31,77 +32,8 @@ GroupName = str
 Stage = Literal["extraction", "evaluation"]
 """Where a candidate was rejected: as its reply was read ("extraction"), or its program run and scored."""
 
-_LONGEST_BEHAVIOUR = 40
-
 INJECTED = "injected"
 """The operator of a candidate whose program a person injected, and the model name of its reply: no model was asked."""
-
-
-@dataclass(frozen=True)
-class RunStarted:
-    """The run began. It holds the resolved settings, the provenance (hashes and versions) and the isolation level."""
-
-    settings: Mapping[str, Any]
-    provenance: Mapping[str, str]
-    isolation: str
-
-    @property
-    def score_source(self) -> ScoreSource:
-        """Who computes the run's scores; "trusted" if the provenance does not say, as in older journals."""
-        return "self-reported" if self.provenance.get("score_source") == "self-reported" else "trusted"
-
-    @property
-    def behaviour(self) -> str | None:
-        """What behaviours are taken from: TRAJECTORY, or what an evaluator left; None in older journals of evaluators.
-
-        An evaluator left "calls", "answers", "metrics" or "trajectory.json", which stand for themselves.
-        """
-        if self.score_source == "trusted":
-            return TRAJECTORY
-        return one_line(self.provenance.get("behaviour", ""), _LONGEST_BEHAVIOUR) or None
-
-
-@dataclass(frozen=True)
-class RunResumed:
-    """The run was resumed in a new process.
-
-    The candidates `asked_again` and the notes `notes_again`, by number, have no reply yet. They are requested again
-    while the caps allow it. At most `unanswered` of their earlier requests were sent and may have been billed.
-    `price_list` names the list of prices used from here on.
-    """
-
-    asked_again: tuple[CandidateId, ...]
-    isolation: str
-    # fields that older journals lack have defaults, and stand last
-    unanswered: int = 0
-    price_list: str = ""
-    notes_again: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class RunForked:
-    """The run was forked from the run with the id `run`: the events before this one are copies of that run's.
-
-    `settings` and `provenance` are the fork's, in force from here on.
-    """
-
-    run: str
-    settings: Mapping[str, Any]
-    provenance: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class RunStopped:
-    """A session of the run ended, and was not killed.
-
-    `reason` is "budget" if all candidates were registered, else a cap's name, "interrupted", "recovered" or "failed".
-    `under_way` counts requests that may have been billed although no stored reply holds their usage; None if unknown.
-    `message` says what went wrong, in one line; empty unless the reason is "failed", and in older journals.
-    """
-
-    reason: str
-    under_way: int | None = field(default=None, repr=False)
-    message: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
