@@ -112,7 +112,7 @@ class Salvage:
             case Evaluated() if event.candidate == TEMPLATE:
                 self.template = event
             case Evaluated(candidate, source):
-                told = event.cpu_s, event.metrics, event.feedback
+                told = event.cpu_s, event.metrics, event.feedback, event.counted_s
                 self.verdicts[source] = Verdict(event.score, event.scores, tuple(event.trajectories), *told)
                 self.sources[candidate] = source
             case Rejected(candidate, source=source) if source:

@@ -79,7 +79,8 @@ def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure)
     if isinstance(verdict, Failure):
         message = without_addresses(verdict.message)  # else repair prompts would differ from process to process
         return Rejected(candidate, "evaluation", verdict.reason, message, **known)
-    return Evaluated(candidate, score=verdict.score, scores=verdict.scores, trajectories=verdict.trajectories, **known)
+    known |= {"score": verdict.score, "scores": verdict.scores, "trajectories": verdict.trajectories}
+    return Evaluated(candidate, counted_s=verdict.counted_s, **known)
 
 
 def copied(candidate: CandidateId, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:

@@ -102,4 +102,4 @@ def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
         said = found.failure[:500] or "the evaluator gave no score"
         return Failure(reason, said, cpu_s, {**reached, **found.metrics}, found.feedback)
     behaviour = Trajectory.prefixes(list(found.steps or (0,)))
-    return Verdict(found.score, (found.score,), (behaviour,), cpu_s, found.metrics, found.feedback)
+    return Verdict(found.score, (found.score,), (behaviour,), cpu_s, found.metrics, found.feedback, cpu_s)

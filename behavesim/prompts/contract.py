@@ -12,8 +12,8 @@ from behavesim.task.evaluated import EvaluatorTask
 
 # The sentences of this file stand in prompts: changing one changes what models are asked in every run.
 STATELESS = (
-    "It must keep nothing between calls: some calls are made again in a fresh process and in another order, and a "
-    "program that answers otherwise there is rejected."
+    "It must keep nothing between calls: some are repeated in a fresh process and another order (not timed); a program "
+    "that answers otherwise there is rejected."
 )
 UNSEEDED = "- Random numbers that it does not seed come out the same each time, so that equal programs score equally."
 SEEDED = "- Random numbers must be seeded anew in each call, or its answers depend on the calls before."

@@ -95,8 +95,8 @@ class Prompts:
         """
         feedback = self.settings.prompt_feedback
         says = feedback != "none"
-        times = says and self.settings.prompt_times
-        known = parts_of(programs, self.objective, says, times, self.answering.label)
+        limit_s = self.settings.timeout_s if says and self.settings.prompt_times else 0.0
+        known = parts_of(programs, self.objective, says, limit_s, self.answering.label)
         parts = {"spread": paired_spread(programs, self.objective) if says else "", **known, **words}
         return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
 

@@ -15,12 +15,13 @@ INSTANCES_SHOWN = 8
 
 
 def parts_of(
-    programs: Sequence[Member], objective: Objective, scores: bool, times: bool = False, label: str = "python"
+    programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float = 0.0, label: str = "python"
 ) -> Mapping[str, str]:
     """Return the parts of a text that are about programs, by the names in `wording.PARTS`; empty for no program.
 
     `programs` are in ascending order of score. `scores` says whether their scores, metrics and feedback are shown,
-    `times` whether their CPU times are. `label` is that of the fenced blocks.
+    CPU times are shown beside `limit_s`, the limit on them in seconds; 0 leaves them out. `label` is that of the fenced
+    blocks.
     """
     if not programs:
         return {}
@@ -28,7 +29,7 @@ def parts_of(
     last = "second" if len(programs) == 2 else "last"
     has_best = not one and programs[-1].utility > programs[-2].utility
     return {
-        "shown": _shown(programs, objective, scores, times, label),
+        "shown": _shown(programs, objective, scores, limit_s, label),
         "programs": _listed("program", programs, label),
         "algorithms": _listed("algorithm", programs, label),
         "worse": fenced(programs[0].source, label),
@@ -40,7 +41,7 @@ def parts_of(
     }
 
 
-def _shown(programs: Sequence[Member], objective: Objective, scores: bool, times: bool, label: str) -> str:
+def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float, label: str) -> str:
     """Return the programs with their scores, metrics, feedback, times and ideas, as the wording `full` shows them."""
     if len(programs) == 1:
         said = ["Here is a program that solves the problem."]
@@ -51,11 +52,18 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, times
     for number, each in enumerate(programs, 1):
         title = "" if len(programs) == 1 else f"Program {number}. "
         facts = [said_with_metrics(each, objective)] if scores else []
-        facts += [f"It took {each.cpu_s:.2g} s of CPU time."] if times and each.cpu_s is not None else []
+        facts += [time_in_words(each, limit_s)] if limit_s else []
         facts += [f"Its idea: {prose(each.thought)}"] if each.thought else []
-        said += [f"{title}{' '.join([*facts, 'Its code:'])}", fenced(each.source, label)]
+        said += [f"{title}{' '.join([*filter(None, facts), 'Its code:'])}", fenced(each.source, label)]
         said += feedback_in_words(each) if scores else []
     return "\n\n".join(said)
+
+
+def time_in_words(program: Member, limit_s: float) -> str:
+    """Return a program's CPU time as a sentence: what counts of it beside its limit (s); "" if it is unknown."""
+    if program.counted_s is not None:
+        return f"It took {program.counted_s:.2g} of the {limit_s:g} s of CPU time that count."
+    return "" if program.cpu_s is None else f"It took {program.cpu_s:.2g} s of CPU time."
 
 
 def said_with_metrics(program: Member, objective: Objective) -> str:

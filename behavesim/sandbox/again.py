@@ -64,15 +64,15 @@ def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[s
     itself.
     """
     for ending in filter(None, (ran.program, ran.output.ending)):
-        allowed_s = limits.allowed_s(ending.first_s)
+        allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
         if ending.killed == "waited" or (ending.killed == "wall" and not is_alone):
-            return "clock", f"its time by the clock was over, after {ending.cpu_s:.3g} of {allowed_s:.3g} s of CPU time"
+            return "clock", f"its time by the clock was over, after {spent}"
         is_machines = ending.killed == "machine" and not (is_alone and may_signal)
         if is_machines or (is_killed(ending, limits) and not is_alone):
             held = ending.peak_bytes // MEGABYTE
             return "memory", f"the machine or container had no more memory when it held {held} of {limits.memory_mb} MB"
         if not is_alone and not ending.killed and ending.cpu_s > allowed_s:
-            return "cpu", f"it took {ending.cpu_s:.3g} s of CPU time, just above its limit of {allowed_s:.3g} s"
+            return "cpu", f"it took {spent}, just above its limit"
     return "", ""
 
 

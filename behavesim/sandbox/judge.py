@@ -25,6 +25,8 @@ MOST_NUMBERS = 1 << 20
 """Most numbers in all trajectories of a program together: they take up to 8 MB in the journal."""
 MACHINES_REASONS = ("timeout", "memory")
 """Failures of a repeated call that do not show that a program keeps state: the machine may be the cause."""
+_REPEATED = "a call was made again in a fresh process, with as much time as all calls had together"
+"""Begins the message of a repeated call that exceeds a limit."""
 LARGEST_COORDINATE = 1e100
 """Largest absolute value of a coordinate in a trajectory of vectors: sums of squared differences stay finite."""
 
@@ -81,8 +83,7 @@ class SandboxJudge:
             again = await self._sandbox.answer(source, call.arguments, postponed)
             cpu_s += again.cpu_s
             if isinstance(again, Failure):
-                is_machines = again.reason in MACHINES_REASONS
-                return replace(again if is_machines else _keeps_state(f"it fails: {again.message}"), cpu_s=cpu_s)
+                return replace(_failed_again(again), cpu_s=cpu_s)
             if words := call.difference(again.solutions[0]):
                 return replace(_keeps_state(words), cpu_s=cpu_s)
         return replace(verdict, cpu_s=cpu_s)
@@ -110,7 +111,8 @@ def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict 
         if not all(math.isfinite(score) for score in (*scores, mean)):
             return Failure("non-finite", f"a score must be finite; the scores are {scores[:5]}", solved.cpu_s)
         found = [called(task, "trajectory", task.trajectory, *pair) for pair in pairs]
-        return Verdict(mean, scores, checked_trajectories(task, found), solved.cpu_s, *_extras(task, found_scores))
+        trajectories, extras = checked_trajectories(task, found), _extras(task, found_scores)
+        return Verdict(mean, scores, trajectories, solved.cpu_s, *extras, solved.counted_s)
     except (InvalidSolution, TaskError) as error:
         return Failure("invalid-solution", as_message(str(error) or "the task says no more"), solved.cpu_s)
 
@@ -129,6 +131,13 @@ def _extras(task: Task, found: Sequence[object]) -> tuple[Metrics, str]:
     if strange := [type(each.feedback).__name__ for each in told if not isinstance(each.feedback, str)]:
         raise TaskError(f"the feedback of `score` of task {task.name!r} must be text, not {strange[0]}")
     return mean_metrics(metrics), joined_feedback([each.feedback for each in told])
+
+
+def _failed_again(again: Failure) -> Failure:
+    """Return the failure of a program of which a repeated call fails like this."""
+    if again.reason in MACHINES_REASONS:
+        return replace(again, message=as_message(f"{_REPEATED}: {again.message}"))
+    return _keeps_state(f"it fails: {again.message}")
 
 
 def _keeps_state(words: str) -> Failure:

@@ -60,6 +60,14 @@ class Limits:
         """Return the limit on CPU time (s) of a program whose first call took `first_s` seconds of it."""
         return self.timeout_s + min(first_s, self.first_call_s)
 
+    def counted_s(self, cpu_s: float, first_s: float) -> float:
+        """Return the part of a program's CPU time (s) that counts towards `timeout_s`; its first call took `first_s`."""
+        return cpu_s - min(first_s, self.first_call_s)
+
+    def spent(self, cpu_s: float, first_s: float) -> str:
+        """Return `counted_s` beside its limit, for messages: "13 of 12 s of CPU time that count"."""
+        return f"{self.counted_s(cpu_s, first_s):.3g} of {self.timeout_s:.3g} s of CPU time that count"
+
     def most_s(self, first_s: float) -> float:
         """Return the CPU time (s) at which such a program is stopped: NEAR times its limit."""
         return NEAR * self.allowed_s(first_s)

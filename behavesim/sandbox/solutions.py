@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from numpy.typing import NDArray
+
 from behavesim.base.errors import TaskError
 from behavesim.sandbox.again import settled
 from behavesim.sandbox.connection import ProcessOutput
@@ -21,6 +23,7 @@ from behavesim.sandbox.runner import Ran, RunnerPool
 from behavesim.sandbox.stateless import answers_apart
 from behavesim.sandbox.wire import ADVICE, encode_question
 from behavesim.state.protocols import Postponed, Solved, unnoticed
+from behavesim.task import Solution
 from behavesim.task.verdict import Failure
 
 T = TypeVar("T")
@@ -53,7 +56,7 @@ class SolutionPool(RunnerPool):
         question = _encoded(arguments)
         output = (await settled(self._runner, self._limits, source, postponed, question, self._may_signal)).output
         answer = _decoded(output, self._limits, partial(whole_answer, limit=self._limits.output_mb * MEGABYTE))
-        return answer if isinstance(answer, Failure) else Solved((answer,), output.ending.cpu_s)
+        return answer if isinstance(answer, Failure) else _solved((answer,), output.ending, self._limits)
 
     @property
     def _may_signal(self) -> bool:
@@ -64,7 +67,10 @@ class SolutionPool(RunnerPool):
         # the program's own end comes first: how the process with the instances ended may only follow from it
         at = replace(ending, instance=ran.output.ending.instance)  # which the program itself does not know
         found = _ended_badly(at, self._limits) or result(ran.output, self._limits, instances)
-        return replace(found, cpu_s=ending.cpu_s + ran.output.ending.cpu_s)
+        cpu_s = ending.cpu_s + ran.output.ending.cpu_s
+        if isinstance(found, Failure):
+            return replace(found, cpu_s=cpu_s)
+        return replace(found, cpu_s=cpu_s, counted_s=self._limits.counted_s(ending.cpu_s, ending.first_s))
 
 
 def result(output: ProcessOutput, limits: Limits, instances: int) -> Solved | Failure:
@@ -77,7 +83,14 @@ def result(output: ProcessOutput, limits: Limits, instances: int) -> Solved | Fa
     if isinstance(held, Failure):
         return held
     solutions, answers = answers_apart(held)
-    return Solved(solutions, output.ending.cpu_s, answers)
+    return _solved(solutions, output.ending, limits, answers)
+
+
+def _solved(
+    solutions: tuple[Solution, ...], ending: Ending, limits: Limits, answers: tuple[NDArray[Any], ...] = ()
+) -> Solved:
+    """Return the solutions of a process that ended like this, with its CPU time and what of it counts."""
+    return Solved(solutions, ending.cpu_s, answers, limits.counted_s(ending.cpu_s, ending.first_s))
 
 
 def _decoded(output: ProcessOutput, limits: Limits, decoder: Callable[[bytes], T | Failure]) -> T | Failure:
@@ -114,17 +127,16 @@ def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
 
     The failure has no CPU time.
     """
-    allowed_s = limits.allowed_s(ending.first_s)
+    allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
     if ending.killed in ("wall", "waited"):
-        spent = f"{ending.cpu_s:.3g} of {allowed_s:.3g} s of CPU time used"
-        return Failure("timeout", f"still not done after {limits.wall_s:g} s by the clock, {spent}{ending.reached}")
+        said = f"still not done after {limits.wall_s:g} s by the clock, with {spent}"
+        return Failure("timeout", f"{said}{ending.reached}")
     code = os.waitstatus_to_exitcode(ending.status)
     if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s > allowed_s):
-        return Failure("timeout", f"still not done after {allowed_s:.3g} s of CPU time{ending.reached}")
+        said = f"still not done after the {limits.timeout_s:.3g} s of CPU time that count"
+        return Failure("timeout", f"{said}{ending.reached}")
     if not ending.killed and ending.cpu_s > allowed_s:
-        return Failure(
-            "timeout", f"it took {ending.cpu_s:.3g} s of CPU time, and may take {allowed_s:.3g}{ending.reached}"
-        )
+        return Failure("timeout", f"it took {spent}{ending.reached}")
     if code == OUT_OF_MEMORY:
         return Failure("memory", "the program asked for more memory than its limit")
     if code == -signal.SIGKILL:

@@ -116,7 +116,7 @@ class Evaluated:
     `thought` is the reply's sentence about the program, '' for none. `program_hash` is the hash of its normal form, ''
     if unknown. `copy_of` is the earlier candidate with the same text whose result was reused; None if the program was
     run. `cpu_s` is CPU seconds, for a copy the original's. `metrics` and `feedback` are what the task or evaluator said
-    besides the score; empty if nothing.
+    besides the score; empty if nothing. `counted_s` are the CPU seconds that count towards the limit; None if unknown.
     """
 
     candidate: CandidateId
@@ -130,6 +130,7 @@ class Evaluated:
     cpu_s: float = 0.0
     metrics: Metrics = field(default_factory=dict)
     feedback: str = field(default="", repr=False)
+    counted_s: float | None = None
 
     __pydantic_config__ = {"arbitrary_types_allowed": True}  # noqa: RUF012 - how pydantic is told about Trajectory
 

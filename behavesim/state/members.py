@@ -42,6 +42,8 @@ class Member:
     scores: tuple[float, ...] = field(default=(), repr=False)
     cpu_s: float | None = None
     """CPU seconds of its evaluation, for a copy the original's; None if unknown."""
+    counted_s: float | None = None
+    """Those of the CPU seconds that count towards the limit; None if unknown."""
     similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False)
     metrics: Metrics = field(default_factory=dict, repr=False)
     """What the task or the evaluator measured besides the score, by name; empty if nothing."""
@@ -70,6 +72,7 @@ class Member:
             origin=None if asked is None else asked.group,
             scores=evaluated.scores,
             cpu_s=evaluated.cpu_s or None,  # 0 where an older version did not measure it
+            counted_s=evaluated.counted_s,
             similarity={} if compared is None else compared.to_members,
             metrics=evaluated.metrics,
             feedback=evaluated.feedback,

@@ -30,12 +30,14 @@ class Solved:
     """The solutions a program returned, one for each instance of a split, in order. They are not checked yet.
 
     `cpu_s` is CPU seconds over all instances. For a stateless task, `answers` has an array for each instance, with a
-    row for each call of the program's function; for others it is empty.
+    row for each call of the program's function; for others it is empty. `counted_s` are those of the CPU seconds that
+    count towards the limit, None if unknown: an allowance for the first call does not count.
     """
 
     solutions: tuple[Solution, ...]
     cpu_s: float
     answers: tuple[NDArray[Any], ...] = ()
+    counted_s: float | None = None
 
 
 Postponed = Callable[[str, str], None]

@@ -13,7 +13,8 @@ class Verdict:
     """The evaluation of a program that did not fail: its score, and a score and a trajectory for each instance.
 
     `cpu_s` is the program's CPU seconds on all instances together. `metrics` are further numbers by name, means over
-    the instances, and `feedback` is text about the program; both are empty if the task gives none.
+    the instances, and `feedback` is text about the program; both are empty if the task gives none. `counted_s` are the
+    CPU seconds that count towards the limit, without repeated calls and compiling; None if unknown.
     """
 
     score: float
@@ -22,6 +23,7 @@ class Verdict:
     cpu_s: float
     metrics: Metrics = field(default_factory=dict)
     feedback: str = ""
+    counted_s: float | None = None
 
     @property
     def states(self) -> int:

@@ -76,7 +76,7 @@ def example() -> RunState:
     template = replace(PROGRAMS[0], candidate=TEMPLATE)
     state = RunState(TaskReference("tsp").load().objective, registered=14, template=template, best=BEST)
     state.members = {TEMPLATE: template, 1: PROGRAMS[0], 2: PROGRAMS[1]}
-    message = "still not done after 50 s of CPU time, at call 61, on instance 2"
+    message = "still not done after the 50 s of CPU time that count, at call 61, on instance 2"
     failed = Rejected(9, "evaluation", "timeout", message, "", IDEAS[1])
     ideas = tuple(Idea(each.score, each.candidate, each.thought) for each in (BEST, PROGRAMS[1], PROGRAMS[0]))
     state.tried = Tried(13, 1, BEST.scores, ideas, deque([Failed((2,), failed)]))

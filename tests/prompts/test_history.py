@@ -58,7 +58,9 @@ def test_the_failures_of_the_shown_programs_children_come_first() -> None:
     state = example()
     state.failures.append(Rejected(11, "extraction", "syntax", "invalid syntax (line 3)"))
     first, second = failures_in_words(state, (1, 2)).split("\n")[1:]
-    assert first.startswith("- written from program 2: timeout: still not done after 50 s of CPU time, at call 61")
+    assert first.startswith(
+        "- written from program 2: timeout: still not done after the 50 s of CPU time that count, at call 61"
+    )
     assert first.endswith("2-opt until nothing improves.)")
     assert second == "- syntax: invalid syntax (line 3)"
     assert "written from the program above" in failures_in_words(state, (2,))

@@ -107,6 +107,9 @@ def test_what_programs_took_is_said_where_it_is_asked_for_and_known() -> None:
         "Score 1, as good as known. It took 3.5 s of CPU time. Its code:"
         in toy(prompt_times=True).showing_programs("m1", [known]).text
     )
+    counted = member("def number(): return 3", cpu_s=13.456, counted_s=3.456)
+    said = toy(prompt_times=True, timeout_s=20).showing_programs("m1", [counted]).text
+    assert "It took 3.5 of the 20 s of CPU time that count. Its code:" in said
     for asking, program in (
         (toy(prompt_times=True), unknown),
         (toy(prompt_times=True, prompt_feedback="none"), known),

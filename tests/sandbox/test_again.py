@@ -61,13 +61,17 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     ("endings", "reasons", "said"),
     [
         ([DONE], [], ""),
-        ([ENDLESS], [], "still not done after 12 s of CPU time"),
+        ([ENDLESS], [], "still not done after the 12 s of CPU time that count"),
         ([ASLEEP, DONE], ["clock"], ""),
-        ([ASLEEP, ASLEEP], ["clock"], "still not done after 26 s by the clock, 0.1 of 12 s of CPU time used"),
+        (
+            [ASLEEP, ASLEEP],
+            ["clock"],
+            "still not done after 26 s by the clock, with 0.1 of 12 s of CPU time that count",
+        ),
         ([WAITED, WAITED, WAITED, DONE], ["clock"] * 3, ""),
         ([NEAR, DONE], ["cpu"], ""),
-        ([NEAR, NEAR], ["cpu"], "it took 13 s of CPU time, and may take 12"),
-        ([OUT, OUT, NEAR], ["memory", "memory"], "it took 13 s of CPU time, and may take 12"),
+        ([NEAR, NEAR], ["cpu"], "it took 13 of 12 s of CPU time that count"),
+        ([OUT, OUT, NEAR], ["memory", "memory"], "it took 13 of 12 s of CPU time that count"),
         ([NEAR, OUT, DONE], ["cpu", "memory"], ""),
         ([GREEDY, DONE], ["memory"], ""),
         ([GREEDY, GREEDY], ["memory"], f"{KILLED}; it held 1900 MB"),
@@ -175,3 +179,10 @@ async def test_a_program_that_runs_alone_has_all_places_and_waits_its_turn() -> 
         given_up.cancel()
     assert sorted(order[:4]) == list("abcd")
     assert order[4:] == ["first alone", "second alone", "e"]
+
+
+def test_the_time_of_a_first_call_that_has_its_own_does_not_count():
+    limits = Limits(timeout_s=12.0, first_call_s=8.0)
+    assert limits.spent(15.0, first_s=6.5) == "8.5 of 12 s of CPU time that count"
+    assert limits.spent(22.0, first_s=9.5) == "14 of 12 s of CPU time that count"
+    assert Limits(timeout_s=12.0).spent(15.0, first_s=6.5) == "15 of 12 s of CPU time that count"
