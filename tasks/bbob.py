@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -86,14 +86,20 @@ class Function:
     number: int
     instance: int
 
-    @cached_property
+    @property
     def problem(self) -> Any:
         """The function itself; raises ImportError if `ioh` is not installed."""
-        try:
-            import ioh
-        except ImportError as error:
-            raise ImportError("it needs the package ioh: pip install 'behavesim[bbob]'") from error
-        return ioh.get_problem(self.number, self.instance, DIMENSIONS, ioh.ProblemClass.BBOB)
+        return _problem(self.number, self.instance)
+
+
+@cache  # beside the instances: they are copied, and ioh's functions cannot be
+def _problem(number: int, instance: int) -> Any:
+    """Return a function of BBOB by its two numbers."""
+    try:
+        import ioh
+    except ImportError as error:
+        raise ImportError("it needs the package ioh: pip install 'behavesim[bbob]'") from error
+    return ioh.get_problem(number, instance, DIMENSIONS, ioh.ProblemClass.BBOB)
 
 
 class BlackBox(Task):

@@ -112,7 +112,7 @@ def test_splits_differ_and_a_program_that_writes_into_what_it_is_given_changes_n
         return answer
 
     solution = task.solve(spoiling, instance)
-    assert numbers_of(instance) == drawn[0]
+    assert numbers_of(instance) == drawn[0] == numbers_of(copy.deepcopy(instance))  # the sandbox copies it
     assert np.array_equal(solution, task.solve(function, instance))
 
 
