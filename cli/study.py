@@ -20,6 +20,7 @@ from behavesim.studies.portfolios import study as portfolios
 from behavesim.studies.sets import study as sets
 
 from .commands import PLAIN
+from .known import study_known
 from .options import RUNS, AsJson, NamedRun, RunsDir, read_run
 from .output import busy, print_result, tell
 
@@ -129,6 +130,9 @@ def study_sets(
     """Losses of sets from searches that aim at a set, beside sets chosen from other searches, from finished runs."""
     busy("comparing kept sets")
     _show(sets.study(folder), as_json)
+
+
+study.command("known")(study_known)
 
 
 @study.command("main")

@@ -10,6 +10,7 @@ from typing import Any
 
 from behavesim.analysis.comparison import RunComparison, TaskComparison
 from behavesim.analysis.report import RunReport
+from behavesim.analysis.table import Table
 from behavesim.base.errors import UsageError
 
 Row = Mapping[str, Any]
@@ -31,6 +32,21 @@ def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}; choose another --csv folder") from None
     return [f"{name}.csv" for name, rows in tables.items() if rows]
+
+
+def write_tables(tables: Sequence[Table], folder: Path) -> list[str]:
+    """Write each table as NAME.csv into the folder, made if missing, and return the names of the files.
+
+    Raises UsageError if the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for table in tables:
+            names = [column.name for column in table.columns]
+            _write(folder / f"{table.name}.csv", [dict(zip(names, row, strict=True)) for row in table.rows])
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror}; choose another --csv folder") from None
+    return [f"{table.name}.csv" for table in tables if table.rows]
 
 
 def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:

@@ -1,4 +1,4 @@
-"""A task's search instances, decisions and costs as prompts and comparisons say them."""
+"""A task's instances, decisions and costs as prompts and comparisons say them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from behavesim.base.errors import TaskError
 from behavesim.base.text import one_line
 from behavesim.task.calls import instances_of, raised
-from behavesim.task.task import Task
+from behavesim.task.task import Split, Task
 
 LONGEST_NAME = 40
 """Most characters of an instance's name: it is the first column of a table in prompts."""
@@ -28,12 +28,13 @@ def ranked(rank: int, measure: str) -> str:
 
 @dataclass(frozen=True)
 class InWords:
-    """The search instances of a task in words; indices of instances count from 0, and from 1 in the words.
+    """The instances of a task's split in words; indices of instances count from 0, and from 1 in the words.
 
     All methods raise TaskError, which names the task's method, if it raises or returns something else than it must.
     """
 
     task: Task
+    split: Split = "search"
 
     def name(self, index: int) -> str:
         """Return what kind of instance it is; "" if the task does not say."""
@@ -41,7 +42,7 @@ class InWords:
 
     def instance(self, index: int) -> str:
         """Return a phrase such as "instance 2 (300 cities, clustered)"; of an only instance "the instance"."""
-        if len(instances_of(self.task, "search")) == 1:
+        if len(instances_of(self.task, self.split)) == 1:
             return "the instance"
         name = self.name(index)
         return f"instance {index + 1}{name and f' ({name})'}"
@@ -73,7 +74,7 @@ class InWords:
 
     def _called(self, method: str, index: int, *rest: object) -> Any:
         try:
-            return getattr(self.task, method)(instances_of(self.task, "search")[index], *rest)
+            return getattr(self.task, method)(instances_of(self.task, self.split)[index], *rest)
         except TaskError:
             raise
         except Exception as error:

@@ -1,0 +1,78 @@
+"""The map and the tree of behaviours, by who found them first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from behavesim.analysis.behaviour_map import in_the_plane
+from behavesim.analysis.table import FRACTION
+from behavesim.reports.figures import COLOURS, draw_tree, write_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from behavesim.studies.known.findings import Found
+    from behavesim.studies.known.study import KnownStudy
+
+LABELLED = 60
+"""Most behaviours of the tree, the best ones: more labels would overlap."""
+MARKERS = "osD^vPX"
+"""Markers of the parties, used in this order with the colours, again from the start."""
+
+
+def draw(study: KnownStudy, folder: Path) -> list[Path]:
+    """Draw the map, and the tree of the best LABELLED behaviours, into known.pdf and known.svg; return the paths."""
+    from matplotlib.figure import Figure
+
+    firsts = sorted(study.firsts, key=lambda each: -study.objective.utility(each.score))[:LABELLED]
+    figure = Figure(figsize=(9.5, max(4.0, 1.2 + 0.13 * len(firsts))), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
+    _draw_map(study, left)
+    _draw_tree(study, right, firsts)
+    return write_figure(figure, folder, "known")
+
+
+def _draw_map(study: KnownStudy, axes: Axes) -> None:
+    """Draw all behaviours as points with their numbers, in the colour and marker of who found them first."""
+    firsts = study.firsts
+    rows = [row for row, each in enumerate(study.found) if each.copy_of is None]
+    points, kept = in_the_plane(1.0 - study.behaviour[np.ix_(rows, rows)])
+    for place, party in enumerate(dict.fromkeys(each.whose for each in study.found)):
+        own = [row for row, each in enumerate(firsts) if each.whose == party]
+        axes.scatter(
+            points[own, 0],
+            points[own, 1],
+            color=COLOURS[place % len(COLOURS)],
+            marker=MARKERS[(place + place // len(COLOURS)) % len(MARKERS)],  # the eighth has another one than the first
+            s=[18 + 10 * len(study.finders(firsts[row].behaviour)) for row in own],
+            alpha=0.8,
+            linewidths=0,
+            label=party,
+        )
+    for first, point in zip(firsts, points.tolist(), strict=True):
+        axes.annotate(str(first.behaviour), point, xytext=(3, 3), textcoords="offset points", fontsize=5)
+    shown = "" if kept is None else f" ({FRACTION.text(kept).split('.')[0]} % of the variation)"
+    axes.set_title(f"{study.task}: behaviours, by their first finder{shown}", fontsize=8)
+    axes.set(xticks=[], yticks=[])
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.legend(fontsize=6, frameon=False)
+
+
+def _draw_tree(study: KnownStudy, axes: Axes, firsts: list[Found]) -> None:
+    """Draw the dendrogram of some behaviours, each with its number, first program and number of others."""
+    if len(firsts) < 2:
+        axes.set_axis_off()
+        return
+    place = {each.name: row for row, each in enumerate(study.found)}
+    rows = [place[each.name] for each in firsts]
+    draw_tree(axes, study.behaviour[np.ix_(rows, rows)], [_label(study, each) for each in firsts])
+    of = f" (the {len(firsts)} best)" if len(firsts) < len(study.firsts) else ""
+    axes.set_title(f"how far apart they are{of}", fontsize=8)
+
+
+def _label(study: KnownStudy, first: Found) -> str:
+    others = len(study.finders(first.behaviour)) - 1
+    return f"{first.behaviour} {first.name}" + (f" (+{others})" if others else "")

@@ -1,0 +1,112 @@
+"""`behavesim study known`: programs of others in one map of behaviours with those of runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from behavesim.application.evaluation import Evaluation, evaluate
+from behavesim.application.held_out import absence
+from behavesim.application.launch import task_settings
+from behavesim.base.errors import UsageError
+from behavesim.code_similarity.named import NAMES
+from behavesim.reports.csv_files import write_tables
+from behavesim.reports.terminal import show
+from behavesim.similarity import BehaveSim
+from behavesim.studies.known.findings import Refused, Tried
+from behavesim.studies.known.gathering import NamedProgram, programs_in, programs_of, template_of
+from behavesim.studies.known.study import KnownStudy, Rules, study
+from behavesim.task import InWords
+from behavesim.task.verdict import Failure, Verdict
+
+from .options import (
+    RUNS,
+    AllowWeakIsolation,
+    AsJson,
+    Assignments,
+    HeldOut,
+    RunsDir,
+    Shifted,
+    TaskName,
+    Workers,
+    complete_runs,
+    read_run,
+    split_of,
+)
+from .output import REJECTED, busy, print_json, tell
+
+
+def study_known(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="A program a file; the first folder on its path says who found it."),
+    ],
+    task: TaskName,
+    runs: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="RUN", help="A run to compare with; repeatable.", autocompletion=complete_runs),
+    ] = None,
+    best: Annotated[int, typer.Option(min=1, help="Number of best distinct programs taken of each run.")] = 10,
+    metric: Annotated[str, typer.Option("--metric", help=f"The metric of text: {', '.join(NAMES)}.")] = "rouge",
+    held_out: HeldOut = False,
+    shifted: Shifted = False,
+    workers: Workers = None,
+    allow_weak_isolation: AllowWeakIsolation = None,
+    assignments: Assignments = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables as CSV files.")] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Write the map of behaviours, as PDF and SVG.")
+    ] = None,
+    runs_dir: RunsDir = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Which programs of others and of runs behave the same, whose copy each is, and where the others part."""
+    if metric not in NAMES:
+        raise UsageError(f"--metric takes one of {', '.join(NAMES)}, not {metric!r}")
+    given = {"allow_weak_isolation": allow_weak_isolation, "workers": workers}
+    settings, loaded = task_settings(task, given, assignments)
+    split = split_of(held_out, shifted)
+    if said := absence(loaded, split, settings.task):
+        raise UsageError(said)
+    known = programs_in(folder, loaded)
+    ours = [each for run in runs or () for each in programs_of(read_run(runs_dir, run), loaded, best)]
+    programs = [*known, *ours, template_of(loaded)]
+    busy(f"trying {len(programs)} programs on {split} instances")
+    results = asyncio.run(evaluate(settings, loaded, [(each.name, each.source) for each in programs], split))
+    tried, refused = _parted(programs, results)
+    # the task's constant holds for the sizes of its search instances alone
+    normaliser = loaded.normaliser if split == "search" else "pair"
+    measure = BehaveSim(**settings.measuring(normaliser), strict=False)
+    found = study(tried, refused, Rules(measure, settings.shortlist_radius, metric, InWords(loaded, split)))
+    _report(found, csv, figures, as_json)
+    if not {each.name for each in known} & {each.name for each in tried}:
+        tell(f"no program in {folder} could be run on task {loaded.name}")
+        raise typer.Exit(REJECTED)
+
+
+def _parted(programs: Sequence[NamedProgram], results: Sequence[Evaluation]) -> tuple[list[Tried], list[Refused]]:
+    """Return the programs that have a verdict, and those that were rejected."""
+    tried, refused = list[Tried](), list[Refused]()
+    for program, result in zip(programs, results, strict=True):
+        match result.verdict:
+            case Verdict() as verdict:
+                tried.append(Tried(program.name, program.whose, program.source, verdict))
+            case Failure(reason=reason, message=message):
+                refused.append(Refused(program.name, program.whose, result.stage, reason, message))
+    return tried, refused
+
+
+def _report(found: KnownStudy, csv: Path | None, figures: Path | None, as_json: bool) -> None:
+    """Print the study, as JSON or as tables, and write its files."""
+    if as_json:
+        print_json(found.document())
+    else:
+        show(found.tables())
+    written = [str(csv / name) for name in write_tables(found.tables(), csv)] if csv else []
+    drawn = [str(file) for file in found.draw(figures)] if figures else []
+    for file in (*written, *drawn):
+        tell(f"wrote {file}")

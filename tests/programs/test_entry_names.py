@@ -1,0 +1,37 @@
+"""A function of another name is bound to the task's, if there is no doubt which one is meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from behavesim.programs.entry_names import with_entry_point
+
+TEMPLATE = "def priority(item, bins):\n    return -bins\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("def score(item, bins):\n    return bins\n", "score"),
+        ("def score(size, rooms, power=2):\n    return rooms\n", "score"),
+        ("def room(item, bins):\n    return bins\n\n\ndef score(item, bins):\n    return room(item, bins)\n", "score"),
+        ("score = lambda item, bins: bins\n", "score"),
+    ],
+)
+def test_the_only_function_that_fits_gets_the_name(source: str, name: str) -> None:
+    assert with_entry_point(source, TEMPLATE, "priority") == f"{source.rstrip()}\n\n\npriority = {name}\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        TEMPLATE,
+        "def score(item, bins):\n    return bins\n\n\ndef rank(item, bins):\n    return -bins\n",
+        "def score(bins):\n    return bins\n",
+        "def score(item, bins)\n",
+        "capacity = 100\n",
+    ],
+    ids=["named already", "two fit", "another signature", "no Python", "no function"],
+)
+def test_any_other_source_stays_as_it_is(source: str) -> None:
+    assert with_entry_point(source, TEMPLATE, "priority") == source
