@@ -34,6 +34,7 @@ from .options import (
     TaskName,
     Workers,
     complete_runs,
+    drawable,
     read_run,
     split_of,
 )
@@ -59,7 +60,10 @@ def study_known(
     assignments: Assignments = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables as CSV files.")] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Write the map of behaviours, as PDF and SVG.")
+        Path | None,
+        typer.Option(
+            "--figures", metavar="DIR", callback=drawable, help="Write the map of behaviours, as PDF and SVG."
+        ),
     ] = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,

@@ -25,6 +25,15 @@ TAKING_ARGUMENTS = frozenset({"command", "folder", "http", "replay"})
 """Proposers of ours whose names are followed by a colon and a command, a folder or a run."""
 
 
+def drawable(folder: Path | None) -> Path | None:
+    """Return the folder for figures, if any; raises UsageError if there is one and figures cannot be drawn."""
+    from behavesim.reports.drawing import check_matplotlib  # imported late: most commands do not need it
+
+    if folder is not None:
+        check_matplotlib()
+    return folder
+
+
 def complete_tasks(incomplete: str) -> list[str]:
     """Return the installed tasks whose names begin with a text, for the shell's completion, which adds paths itself."""
     from behavesim.task import installed_tasks  # imported late: most commands do not need it

@@ -30,7 +30,7 @@ from behavesim.reports.run_screen import RUN_SECTIONS
 from behavesim.reports.sections import Section, named_sections, show_sections
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AsJson, Runs, RunsDir, Shifted, Workers, folders_of
+from .options import RUNS, AsJson, Runs, RunsDir, Shifted, Workers, drawable, folders_of
 from .output import busy, print_json, tell
 
 MARKUP = {"latex": latex, "markdown": markdown}
@@ -45,7 +45,13 @@ Html = Annotated[
     ),
 ]
 Figures = Annotated[
-    Path | None, typer.Option("--figures", metavar="DIR", help="Only write figures for a paper there, as PDF and SVG.")
+    Path | None,
+    typer.Option(
+        "--figures",
+        metavar="DIR",
+        callback=drawable,
+        help="Only write figures for a paper there, as PDF and SVG.",
+    ),
 ]
 Metrics = Annotated[
     list[str] | None,

@@ -21,12 +21,15 @@ from behavesim.studies.sets import study as sets
 
 from .commands import PLAIN
 from .known import study_known
-from .options import RUNS, AsJson, NamedRun, RunsDir, read_run
+from .options import RUNS, AsJson, NamedRun, RunsDir, drawable, read_run
 from .output import busy, print_result, tell
 
 study = typer.Typer(no_args_is_help=True, help="The paper's tables and figures: its numbers beside ours.", **PLAIN)
 
-Figures = Annotated[Path | None, typer.Option("--figures", metavar="DIR", help="Write figures, as PDF and SVG.")]
+Figures = Annotated[
+    Path | None,
+    typer.Option("--figures", metavar="DIR", callback=drawable, help="Write figures, as PDF and SVG."),
+]
 
 Runs = Annotated[list[str], typer.Argument(metavar="RUN...", help="Names of runs, or their folders.")]
 

@@ -40,7 +40,7 @@ class LoadedRun(Run):
 
     @property
     def plot(self) -> Plots:
-        """The run's figures, such as `run.plot.convergence()`; they need matplotlib."""
+        """The run's figures, such as `run.plot.convergence()`; they need the extra `figures`."""
         from behavesim.reports.plots import Plots  # a slow import, which a run without plots does not need
 
         return Plots(self)

@@ -18,6 +18,7 @@ from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import FRACTION, RATIO
 from behavesim.base.errors import UsageError
 from behavesim.base.score_source import ScoreSource
+from behavesim.reports.drawing import new_figure
 from behavesim.reports.heatmap import dendrogram_of
 from behavesim.state.events import TEMPLATE
 from behavesim.task import Objective
@@ -33,10 +34,11 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 
 
 def column_figure(height_in: float = 2.4, widths: float = 1.0) -> tuple[Figure, Axes]:
-    """Return a new figure, `widths` text columns wide and `height_in` inches high, and its axes."""
-    from matplotlib.figure import Figure
+    """Return a new figure, `widths` text columns wide and `height_in` inches high, and its axes.
 
-    figure = Figure(figsize=(widths * COLUMN_IN, height_in), layout="constrained")
+    Raises UsageError if matplotlib is not installed.
+    """
+    figure = new_figure(widths * COLUMN_IN, height_in)
     axes = figure.subplots()
     axes.tick_params(labelsize=7)
     return figure, axes

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from behavesim.base.errors import UsageError
+from behavesim.reports.drawing import check_matplotlib, new_figure
 from behavesim.similarity.linkage import tree
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ MOST_WITH_NUMBERS = 15
 
 
 def check_figure(path: Path) -> None:
-    """Raise UsageError if the path does not end in one of FORMATS, or if its folder does not exist."""
+    """Raise UsageError if matplotlib, the path's folder, or an ending that is one of FORMATS is missing."""
+    check_matplotlib()
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"a figure is a file ending in {', '.join(FORMATS)}; got {path}")
     if not path.absolute().parent.is_dir():
@@ -34,17 +36,15 @@ def heatmap(labels: Sequence[str], similarities: ArrayLike, title: str) -> Figur
     """Return the heat map of an (N, N) symmetric similarity matrix, N ≥ 2, with its dendrogram above.
 
     Rows and columns are in the order of the dendrogram, whose heights are distances, 1 − similarity. `labels` are in
-    the order of the matrix.
+    the order of the matrix. Raises UsageError if matplotlib is not installed.
     """
-    from matplotlib.figure import Figure
-
     matrix = np.asarray(similarities, np.float64)
     drawing, height = dendrogram_of(matrix)
     order = drawing["leaves"]
     # In inches: the cells' side, and room for the longest label, which stands below and at the left of them.
     side = min(9.0, max(3.0, 0.6 * len(order)))
     margin = min(2.5, 0.8 + 0.075 * max(map(len, labels)))
-    figure = Figure(figsize=(side + margin + 0.9, side + margin + 1.7), dpi=160, layout="constrained")
+    figure = new_figure(side + margin + 0.9, side + margin + 1.7, dpi=160)
     above, below = figure.subplots(2, 1, height_ratios=(1.2, side + margin))
     for across, up in zip(drawing["icoord"], drawing["dcoord"], strict=True):
         above.plot(across, up, color="0.25")

@@ -11,6 +11,7 @@ from behavesim.analysis.diversity import SAMPLE, diversity_over_time
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP
 from behavesim.base.errors import UsageError
+from behavesim.reports.drawing import check_matplotlib
 from behavesim.reports.figures import draw_diversity, draw_map, draw_portfolio, draw_run, draw_tree, say_whose
 
 if TYPE_CHECKING:
@@ -87,9 +88,13 @@ class Plots:
 
 
 def axes_or_new(given: Axes | None) -> Axes:
-    """Return the given axes, or those of a new figure of pyplot if None."""
+    """Return the given axes, or those of a new figure of pyplot if None.
+
+    Raises UsageError if matplotlib is not installed.
+    """
     if given is not None:
         return given
+    check_matplotlib()
     from matplotlib import pyplot
 
     return pyplot.subplots()[1]

@@ -9,6 +9,7 @@ from typing import Any
 from behavesim.analysis.agreement import Agreement, agreement
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
+from behavesim.reports.drawing import new_figure
 from behavesim.reports.figures import draw_tree, write_figure
 
 SHOWN = 10
@@ -56,9 +57,7 @@ class ClusteringStudy:
 
         Makes the folder if it is missing; raises UsageError if the files cannot be written.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(7.0, 5.2), layout="constrained")
+        figure = new_figure(7.0, 5.2)
         labels = [str(candidate) for candidate in self.found.candidates]
         matrices = (("BehaveSim", self.found.behaviour), (self.found.metric, self.found.source))
         for axes, (name, matrix) in zip(figure.subplots(1, 2), matrices, strict=True):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.analysis.table import RATIO, Cell, Column, Table
+from behavesim.reports.drawing import new_figure
 from behavesim.reports.figures import write_figure
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.settings import Measure
@@ -93,9 +94,7 @@ class MeasuresStudy:
         Writes correlations and rosenbrock as .pdf and .svg and returns the four paths; raises UsageError if they
         cannot be written.
         """
-        from matplotlib.figure import Figure
-
-        correlations = Figure(figsize=(7.0, 3.4), layout="constrained")
+        correlations = new_figure(7.0, 3.4)
         for axes, (name, matrix) in zip(correlations.subplots(1, 2), self.correlations().items(), strict=True):
             axes.imshow(matrix, vmin=0, vmax=1, cmap="viridis")
             axes.set_xticks(range(len(MEASURES)), MEASURES)
@@ -150,11 +149,10 @@ def _greatest_distance(paths: Mapping[str, Iterates]) -> float:
 
 
 def _ways() -> Figure:
-    from matplotlib.figure import Figure
     from scipy.optimize import rosen
 
     x, y = np.meshgrid(np.linspace(-2, 2, 200), np.linspace(-1.5, 3, 200))
-    figure = Figure(figsize=(7.0, 3.8), layout="constrained")
+    figure = new_figure(7.0, 3.8)
     for axes, (name, run) in zip(figure.subplots(2, 4).flat, OPTIMISERS.items(), strict=True):
         axes.contour(x, y, np.log1p(rosen(np.stack([x, y]))), 12, colors="0.8", linewidths=0.6)
         axes.plot(*run(starts()[0]).T, "-", color="C0", linewidth=1)

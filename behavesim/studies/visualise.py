@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.table import COUNT, Column, Table
 from behavesim.code_similarity.rouge import rouge
+from behavesim.reports.drawing import new_figure
 from behavesim.reports.figures import write_figure
 from behavesim.similarity import BehaveSim
 from behavesim.studies.dataset import PAIRS
@@ -67,9 +68,7 @@ class VisualStudy:
 
         Raises UsageError if they cannot be written.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(7.0, 4.8), layout="constrained")
+        figure = new_figure(7.0, 4.8)
         grid = figure.subplots(2, len(STEPS))
         for row, (name, route) in enumerate(zip(("nearest", "farthest"), self.routes, strict=True)):
             for axes, step in zip(grid[row], STEPS, strict=True):

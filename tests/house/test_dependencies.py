@@ -48,7 +48,7 @@ def imported(folder: str) -> frozenset[str]:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("behavesim", ["pandas", "codebleu", "embeddings", "dask", "mlflow", "tensorboard", "wandb"]),
+        ("behavesim", ["pandas", "codebleu", "embeddings", "dask", "figures", "mlflow", "tensorboard", "wandb"]),
         ("cli", []),
         ("tasks", ["bbob"]),
         ("tests", ["test", "pandas", "fuzz", "mutants"]),

@@ -9,6 +9,7 @@ import numpy as np
 
 from behavesim.analysis.behaviour_map import in_the_plane
 from behavesim.analysis.table import FRACTION
+from behavesim.reports.drawing import new_figure
 from behavesim.reports.figures import COLOURS, draw_tree, write_figure
 
 if TYPE_CHECKING:
@@ -25,10 +26,8 @@ MARKERS = "osD^vPX"
 
 def draw(study: KnownStudy, folder: Path) -> list[Path]:
     """Draw the map, and the tree of the best LABELLED behaviours, into known.pdf and known.svg; return the paths."""
-    from matplotlib.figure import Figure
-
     firsts = sorted(study.firsts, key=lambda each: -study.objective.utility(each.score))[:LABELLED]
-    figure = Figure(figsize=(9.5, max(4.0, 1.2 + 0.13 * len(firsts))), layout="constrained")
+    figure = new_figure(9.5, max(4.0, 1.2 + 0.13 * len(firsts)))
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _draw_map(study, left)
     _draw_tree(study, right, firsts)

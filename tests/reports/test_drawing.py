@@ -1,0 +1,48 @@
+"""Without matplotlib, whatever draws says so before it does anything else, and how to install it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import behavesim as bs
+from behavesim.base.errors import UsageError
+from behavesim.reports import drawing
+from behavesim.studies import visualise
+from tests.analysis.journals import feasible, started, stopped, write
+from tests.cli.command import Command
+
+SAID = "figures need the package matplotlib, which is not installed; pip install 'behavesim[figures]'"
+
+
+@pytest.fixture(autouse=True)
+def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that is looked for is installed."""
+    monkeypatch.setattr(drawing, "find_spec", lambda name: None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "report nosuchrun --figures F",
+        "study visualise --figures F",
+        "compare tsp template template --figure likeness.svg",
+    ],
+)
+def test_a_command_that_should_draw_is_refused_in_one_line(
+    behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = behavesim(*line.split())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.count("\n") == 1 and SAID in ended.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_python_is_told_the_same(tmp_path: Path) -> None:
+    write(tmp_path / "runs/first", started(), feasible(0, 3.0), stopped("budget"))
+    for draw in (bs.load_run(tmp_path / "runs/first").plot.convergence, lambda: visualise.study().draw(tmp_path)):
+        with pytest.raises(UsageError) as caught:
+            draw()
+        assert str(caught.value) == SAID
