@@ -72,10 +72,15 @@ def _deterministic(task: Task, first: Solved, second: Solved | Failure, verdict:
     if _judged(task, first) != verdict:
         return Finding("determinism", "mend", "`score` or `trajectory` returns something else for the same solution")
     # the CPU time is no result
-    if isinstance(second, Failure) or _judged(task, replace(second, cpu_s=first.cpu_s)) != verdict:
+    if isinstance(second, Failure) or _timeless(_judged(task, second)) != _timeless(verdict):
         message = "the template gives other results on a second run; seed what `solve` draws"
         return Finding("determinism", "mend", message)
     return Finding("determinism", "ok", "the template scores and behaves the same twice")
+
+
+def _timeless(verdict: Verdict) -> Verdict:
+    """Return a verdict without CPU times."""
+    return replace(verdict, cpu_s=0.0, counted_s=None)
 
 
 def _direction(task: Task, score: float) -> Finding:
