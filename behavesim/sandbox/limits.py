@@ -61,7 +61,7 @@ class Limits:
         return self.timeout_s + min(first_s, self.first_call_s)
 
     def counted_s(self, cpu_s: float, first_s: float) -> float:
-        """Return the part of a program's CPU time (s) that counts towards `timeout_s`; its first call took `first_s`."""
+        """Return how many of a program's CPU seconds count towards `timeout_s`; its first call took `first_s`."""
         return cpu_s - min(first_s, self.first_call_s)
 
     def spent(self, cpu_s: float, first_s: float) -> str:
