@@ -80,7 +80,8 @@ def study_known(
     ours = [each for run in runs or () for each in programs_of(read_run(runs_dir, run), loaded, best)]
     programs = [*known, *ours, template_of(loaded)]
     busy(f"trying {len(programs)} programs on {split} instances")
-    results = asyncio.run(evaluate(settings, loaded, [(each.name, each.source) for each in programs], split))
+    pairs, count = [(each.name, each.source) for each in programs], Counting(len(programs))
+    results = asyncio.run(evaluate(settings, loaded, pairs, split, count.ended))
     tried, refused = _parted(programs, results)
     # the task's constant holds for the sizes of its search instances alone
     normaliser = loaded.normaliser if split == "search" else "pair"
@@ -90,6 +91,20 @@ def study_known(
     if not {each.name for each in known} & {each.name for each in tried}:
         tell(f"no program in {folder} could be run on task {loaded.name}")
         raise typer.Exit(REJECTED)
+
+
+class Counting:
+    """Says on a terminal how many programs were tried, at each tenth of them."""
+
+    def __init__(self, total: int) -> None:
+        """Begin before the first of `total` programs."""
+        self._total, self._tried = total, 0
+
+    def ended(self, result: Evaluation) -> None:
+        """Count a result."""
+        self._tried += 1
+        if self._tried * 10 // self._total > (self._tried - 1) * 10 // self._total:
+            busy(f"{self._tried} of {self._total} tried, last {result.file}")
 
 
 def _parted(programs: Sequence[NamedProgram], results: Sequence[Evaluation]) -> tuple[list[Tried], list[Refused]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,13 +43,17 @@ def read_program(file: Path, task: Task) -> str:
 
 
 async def evaluate(
-    settings: Settings, task: Task, programs: Iterable[tuple[str, str]], split: Split = "search"
+    settings: Settings,
+    task: Task,
+    programs: Iterable[tuple[str, str]],
+    split: Split = "search",
+    ended: Callable[[Evaluation], object] = lambda _: None,
 ) -> list[Evaluation]:
     """Evaluate programs on a split's instances in one sandbox, `settings.workers` at once; return results in order.
 
     Each program is a pair of a name and a text, from which the program is extracted as from a model's reply. A rejected
-    program has a `Failure` and does not stop the others. Raises SandboxError if the sandbox cannot be started,
-    UsageError if its isolation is weak and the settings forbid that.
+    program has a `Failure` and does not stop the others. `ended` is called with each result as it comes. Raises
+    SandboxError if the sandbox cannot be started, UsageError if its isolation is weak and the settings forbid that.
     """
     async with judging(settings, task, split) as judge:
 
@@ -60,4 +64,9 @@ async def evaluate(
                 return Evaluation(file, "extraction", program, judge.isolation)
             return Evaluation(file, "evaluation", await judge.evaluate(program.source), judge.isolation)
 
-        return await asyncio.gather(*(one(*program) for program in programs))
+        async def told(file: str, source: str) -> Evaluation:
+            result = await one(file, source)
+            ended(result)
+            return result
+
+        return await asyncio.gather(*(told(*program) for program in programs))

@@ -41,6 +41,8 @@ def _draw_map(study: KnownStudy, axes: Axes) -> None:
     points, kept = in_the_plane(1.0 - study.behaviour[np.ix_(rows, rows)])
     for place, party in enumerate(dict.fromkeys(each.whose for each in study.found)):
         own = [row for row, each in enumerate(firsts) if each.whose == party]
+        if not own:  # all that they found are copies: the legend has no marker for them
+            continue
         axes.scatter(
             points[own, 0],
             points[own, 1],
