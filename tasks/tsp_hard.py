@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from behavesim_tasks.grammars import TOUR
 from behavesim_tasks.known import objective_of
 from behavesim_tasks.places import A_CLUSTER
-from behavesim_tasks.tsp import FOUND, GRAMMAR, UNIT, Cities, TravellingSalesman, maps
+from behavesim_tasks.tsp import FOUND, UNIT, Cities, TravellingSalesman, maps
 
 from behavesim.task import Objective, Split
 
@@ -54,7 +55,7 @@ class HardTravellingSalesman(TravellingSalesman):
   of a tour both `current_node` and `destination_node` are 0. It is told distances, and neither the places of the
   cities nor the tour so far. What follows from `distance_matrix` alone is the same in every call of a tour.
 - The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
-    grammar = f"stage = 60 | 90 | 140 | 200 | 280 | 400\n{GRAMMAR}"
+    grammar = f"stage = 60 | 90 | 140 | 200 | 280 | 400\n{TOUR}"
     normaliser = 500
     timeout_s = SECONDS_A_TOUR * 2 * len(SIZES["search"])
     first_call_s = SECONDS_TO_COMPILE
