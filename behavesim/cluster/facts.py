@@ -18,14 +18,14 @@ PACKAGES = ("numpy", "scipy", "numba", "llvmlite")
 def facts() -> dict[str, str]:
     """Return versions by software, and the system and the processor of this machine.
 
-    `cpu` lists the instruction sets that numpy finds: its exp and tanh differ in the last bit between some of them.
+    `cpu` lists the instruction sets that numpy uses here: its exp and tanh differ in the last bit between some of them.
     """
     return {
         "behavesim": __version__,
         "python": platform.python_version(),
         **{name: _version(name) for name in PACKAGES},
         "machine": f"{platform.system()} {platform.machine()}",
-        "cpu": " ".join(sorted(name for name, there in _features().items() if there)),
+        "cpu": " ".join(sorted(_instruction_sets())),
     }
 
 
@@ -51,7 +51,7 @@ def _version(name: str) -> str:
         return "missing"
 
 
-def _features() -> Mapping[str, Any]:
-    """Return numpy's findings on the processor: whether it has an instruction set, by name."""
-    core = getattr(np, "_core", None) or np.core  # its name since numpy 2, and before
-    return dict(core._multiarray_umath.__cpu_features__)
+def _instruction_sets() -> list[str]:
+    """Return the instruction sets that this numpy was built for and those beyond that it found at its import."""
+    found: Mapping[str, Any] = np.show_config(mode="dicts")["SIMD Extensions"]  # without the keys of empty lists
+    return [*found.get("baseline", ()), *found.get("found", ())]
