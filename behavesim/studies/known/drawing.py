@@ -31,6 +31,7 @@ def draw(study: KnownStudy, folder: Path) -> list[Path]:
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _draw_map(study, left)
     _draw_tree(study, right, firsts)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=7, fontsize=6, frameon=False)
     return write_figure(figure, folder, "known")
 
 
@@ -56,10 +57,9 @@ def _draw_map(study: KnownStudy, axes: Axes) -> None:
     for first, point in zip(firsts, points.tolist(), strict=True):
         axes.annotate(str(first.behaviour), point, xytext=(3, 3), textcoords="offset points", fontsize=5)
     shown = "" if kept is None else f" ({FRACTION.text(kept).split('.')[0]} % of the variation)"
-    axes.set_title(f"{study.task}: behaviours, by their first finder{shown}", fontsize=8)
+    axes.set_title(f"{study.task}: behaviours, by first finder{shown}", fontsize=7, loc="left")
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
-    axes.legend(fontsize=6, frameon=False)
 
 
 def _draw_tree(study: KnownStudy, axes: Axes, firsts: list[Found]) -> None:
@@ -71,7 +71,7 @@ def _draw_tree(study: KnownStudy, axes: Axes, firsts: list[Found]) -> None:
     rows = [place[each.name] for each in firsts]
     draw_tree(axes, study.behaviour[np.ix_(rows, rows)], [_label(study, each) for each in firsts])
     of = f" (the {len(firsts)} best)" if len(firsts) < len(study.firsts) else ""
-    axes.set_title(f"how far apart they are{of}", fontsize=8)
+    axes.set_title(f"how far apart they are{of}", fontsize=7, loc="left")
 
 
 def _label(study: KnownStudy, first: Found) -> str:
