@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from textwrap import indent
 
 import typer
 
 from behavesim.base.finding import Finding
+from behavesim.base.text import printable
 
 from .output import hanging, print_json
 
@@ -22,11 +24,11 @@ def report_findings(found: AsyncIterator[Finding], width: int, as_json: bool) ->
     """
 
     async def collected() -> list[Finding]:
-        findings = []
+        findings = list[Finding]()
         async for finding in found:
-            findings.append(finding)
             if not as_json:
-                typer.echo(_line(finding, width))
+                _show(finding, findings[-1].section if findings else "", width)
+            findings.append(finding)
         return findings
 
     findings = asyncio.run(collected())
@@ -34,6 +36,15 @@ def report_findings(found: AsyncIterator[Finding], width: int, as_json: bool) ->
         print_json([vars(finding) for finding in findings])
     if any(finding.result == "mend" for finding in findings):
         raise typer.Exit(1)
+
+
+def _show(finding: Finding, section: str, width: int) -> None:
+    """Print a finding, below its section's heading if it is the first of it, and its text, indented, below it."""
+    if finding.section != section:
+        typer.echo(f"\n{finding.section}")
+    typer.echo(_line(finding, width))
+    if finding.text:
+        typer.echo(f"\n{indent(printable(finding.text), '    ')}")
 
 
 def _line(finding: Finding, width: int) -> str:

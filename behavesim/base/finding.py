@@ -14,8 +14,14 @@ Result = Literal["ok", "warning", "mend"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of examining one thing: its name, and one line on what was found or what to correct."""
+    """The result of examining one thing: its name, and one line on what was found or what to correct.
+
+    `section` is the heading that it stands under, "" for the first findings. `text` are lines that belong to it, such
+    as a prompt; "" if there are none.
+    """
 
     name: str
     result: Result
     message: str
+    section: str = ""
+    text: str = ""

@@ -8,14 +8,23 @@ from collections.abc import AsyncIterator
 from behavesim.base.config import Settings
 from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
+from behavesim.base.tokens import estimated_tokens
+from behavesim.checkup.answers import on_answers
+from behavesim.checkup.changes import noise, parting
 from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present, unchanged
-from behavesim.checkup.solutions import examined
+from behavesim.checkup.solutions import examined, judged_solutions
+from behavesim.checkup.trials import small_changes
+from behavesim.engine.first_prompt import first_prompt
 from behavesim.engine.judging import judging, sandbox
+from behavesim.engine.outcome import judged
 from behavesim.evaluators.calling import UNREAD
+from behavesim.methods.installed import method_of
 from behavesim.programs.definitions import missing_names
 from behavesim.programs.fences import fenced_blocks
-from behavesim.sandbox import Limits
-from behavesim.state.events import Prompt
+from behavesim.programs.hashing import program_hash
+from behavesim.programs.reading import Program
+from behavesim.sandbox import Limits, Pool
+from behavesim.state.events import TEMPLATE, Evaluated, Prompt
 from behavesim.state.provenance import instances_hash
 from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.verdict import Failure, Verdict
@@ -27,9 +36,10 @@ GROWN = 50
 async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     """Examine a task with the settings of a run, and yield each finding as soon as it is made.
 
-    The order is description, instances, isolation, template, scoring, trajectories, other splits, building blocks. If
-    something fails, the checks that depend on it are left out. One worker is used, and weak isolation is a finding,
-    whatever the settings say. Raises SandboxError if the sandbox does not start.
+    The order is description, instances, isolation, template, scoring, trajectories, other splits, building blocks,
+    forged answers, small changes of the template, first prompt. If something fails, the checks that depend on it are
+    left out. One worker is used, and weak isolation is a finding, whatever the settings say. Raises SandboxError if the
+    sandbox does not start.
     """
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
     yield _described(task)
@@ -51,19 +61,35 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
         began = time.perf_counter()
         second = await pool.evaluate(task.template)
         seconds = time.perf_counter() - began
+        try:
+            found = [left_as_it_was(task), *examined(task, first, second, seconds, Limits.of(settings))]
+            for finding in found:
+                yield finding
+        except TaskError as error:
+            yield Finding("scoring", "mend", str(error))
+            return
+        # last, since all that came before has used the instances
+        yield unchanged(pristine["search"], instances_hash(task, "search"))
+        for split in task.splits[1:]:
+            if len(instances_of(task, split)):
+                yield await _on(split, settings, task)
+        yield await _building_blocks(task)
+        if not any(finding.name == "determinism" and finding.result == "mend" for finding in found):
+            async for finding in _shown(settings, task, pool, judged_solutions(task, first)):
+                yield finding
+
+
+async def _shown(settings: Settings, task: Task, pool: Pool, template: Verdict) -> AsyncIterator[Finding]:
+    """Yield findings that show what becomes of forged answers, what small changes do, and what a model is asked."""
+    async for finding in on_answers(task, pool, template):
+        yield finding
+    changes = await small_changes(task, pool, template)
     try:
-        yield left_as_it_was(task)
-        for finding in examined(task, first, second, seconds, Limits.of(settings)):
-            yield finding
-    except TaskError as error:
-        yield Finding("scoring", "mend", str(error))
-        return
-    # last, since all that came before has used the instances
-    yield unchanged(pristine["search"], instances_hash(task, "search"))
-    for split in task.splits[1:]:
-        if len(instances_of(task, split)):
-            yield await _on(split, settings, task)
-    yield await _building_blocks(task)
+        yield parting(task, template, changes)
+        yield noise(task, template, changes)
+        yield _prompt(settings, task, template, pool.isolation)
+    except TaskError as error:  # one of the methods that put decisions or instances in words
+        yield Finding("words", "mend", str(error))
 
 
 def _described(task: Task) -> Finding:
@@ -129,6 +155,15 @@ async def _building_blocks(task: Task) -> Finding:
         message = f"the grammar uses {', '.join(sorted(missing))}, which it does not define"
         return Finding("building blocks", "mend", message)
     return Finding("building blocks", "ok", "the grammar's" if task.grammar else "those of the template's annotations")
+
+
+def _prompt(settings: Settings, task: Task, template: Verdict, isolation: str) -> Finding:
+    """Return a finding with the first prompt that a model would get; `template` is the template's verdict."""
+    outcome = judged(TEMPLATE, Program(task.template, "", program_hash(task.template)), template)
+    assert isinstance(outcome, Evaluated)
+    text = first_prompt(settings, task, method_of(settings, task, True), outcome, isolation)
+    said = f"about {estimated_tokens(text)} tokens; it must say all that a program needs to know"
+    return Finding("first prompt", "ok", said, "what a model is asked", text)
 
 
 def _isolation(level: str) -> Finding:

@@ -37,7 +37,7 @@ def examined(task: Task, first: Solved, second: Solved | Failure, seconds: float
     `limits` are those of a program. Raises TaskError if the task's trusted code fails on their solutions or on forged
     ones.
     """
-    verdict = _judged(task, first)
+    verdict = judged_solutions(task, first)
     score, scores = verdict.score, verdict.scores
     yield _template(task, score, first.cpu_s, seconds, limits)
     yield _deterministic(task, first, second, verdict)
@@ -49,7 +49,7 @@ def examined(task: Task, first: Solved, second: Solved | Failure, seconds: float
     yield from _trajectories(task, verdict.trajectories)
 
 
-def _judged(task: Task, solved: Solved) -> Verdict:
+def judged_solutions(task: Task, solved: Solved) -> Verdict:
     """Return the verdict on honest solutions of the search instances; raises TaskError if they cannot be judged."""
     verdict = verdict_on(task, instances_of(task, "search"), solved)
     if isinstance(verdict, Failure):
@@ -69,10 +69,10 @@ def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Li
 
 def _deterministic(task: Task, first: Solved, second: Solved | Failure, verdict: Verdict) -> Finding:
     """Return a finding on whether equal solutions and equal runs have equal results; `verdict` is that on `first`."""
-    if _judged(task, first) != verdict:
+    if judged_solutions(task, first) != verdict:
         return Finding("determinism", "mend", "`score` or `trajectory` returns something else for the same solution")
     # the CPU time is no result
-    if isinstance(second, Failure) or _timeless(_judged(task, second)) != _timeless(verdict):
+    if isinstance(second, Failure) or _timeless(judged_solutions(task, second)) != _timeless(verdict):
         message = "the template gives other results on a second run; seed what `solve` draws"
         return Finding("determinism", "mend", message)
     return Finding("determinism", "ok", "the template scores and behaves the same twice")
@@ -176,7 +176,7 @@ def _tried(task: Task, instance: Any, solution: Solution) -> float | None:
 def _scoring_time(task: Task, solved: Solved) -> Finding:
     """Return a finding on how long trusted code takes for the template's solutions, without waiting for a core."""
     cpu_s, waited, began = time.thread_time(), seconds_without_a_core(os.getpid()), time.perf_counter()
-    _judged(task, solved)
+    judged_solutions(task, solved)
     seconds = time.perf_counter() - began
     # The waiting time is read outside the clock's two readings, so that all of it is left out. That can be too much,
     # so the time is at least the CPU time.

@@ -60,7 +60,7 @@ class Parting:
                 pair = worse[index], better[index]
                 kept = [(behaviours.algorithm(each)[index], scores[index]) for each, scores in self.kept]
                 said = [
-                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} {_until(step)}. "
+                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} {until(step)}. "
                     f"Program 1 {did(pair[0], index, step, self.words)}; "
                     f"program {count} {did(pair[1], index, step, self.words)}."
                     f"{self._alike(*pair, kept, step + 1)}",
@@ -186,7 +186,7 @@ def _state(trajectory: Trajectory, step: int) -> NDArray[Any]:
     return state[-1:] if trajectory.kind == "prefixes" else state
 
 
-def _until(step: int) -> str:
+def until(step: int) -> str:
     """Return words on how long two programs do the same whose first difference is at a step, counted from 0."""
     if step == 0:
         return "part at once"

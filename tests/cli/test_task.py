@@ -32,8 +32,18 @@ def example(behavesim: Command, tmp_path: Path) -> Path:
 def test_the_file_to_start_from_is_in_order_and_can_be_searched(behavesim: Command, example: Path) -> None:
     ended = behavesim("task", "check", "mine.py")
     assert ended.code == 0
-    assert {line.split()[0] for line in ended.out.splitlines()} == {"ok"}
-    assert "trusted scoring" in ended.out
+    plain, answers, programs, asked = re.split(r"\n\n(?=answers of|two programs|what a model)", ended.out)
+    assert {line.split()[0] for line in plain.splitlines()} == {"ok"}
+    assert "trusted scoring" in plain
+    assert re.search(r"\nok    None +refused \(exception\): TypeError.*\nok    a text +taken: scores \S+, the", answers)
+    assert re.search(
+        r"and then part: the template chooses item \d+, weight .*; they score .* there\n\n    -  ", programs
+    )
+    assert re.search(
+        r"\nok    noise +a difference below \S+ may be chance on 5 instances .* take \d+ instances", programs
+    )
+    for said in ("Fill a knapsack", "- There are 40 items", "```python", "def priority("):
+        assert f"\n    {said}" in asked
     run = behavesim("run", "mine.py", "--budget", 8, "--json").document
     assert run["asked"] == 8
 
@@ -41,10 +51,12 @@ def test_the_file_to_start_from_is_in_order_and_can_be_searched(behavesim: Comma
 @pytest.mark.parametrize("kind", ["constructive", "improvement", "black-box", "packing", "evaluator"])
 def test_every_kind_of_task_to_start_from_is_in_order_as_written(behavesim: Command, kind: str) -> None:
     assert behavesim("task", "init", "mine", "--like", kind).code == 0
-    ended = behavesim("task", "check", "mine.py")
+    ended = behavesim("task", "check", "mine.py", "--json")
     assert ended.code == 0
-    assert {line.split()[0] for line in ended.out.splitlines()} == {"ok"}
-    assert TaskReference("mine.py").load().kind == kind
+    assert {finding["result"] for finding in ended.document} == {"ok"}
+    task = TaskReference("mine.py").load()
+    assert (task.kind, task.rules[:2], "timeout_s" in vars(type(task))) == (kind, "- ", True)
+    assert task.rules in ended.document[-1]["text"]
 
 
 @pytest.mark.parametrize(("name", "class_name"), [("jobshop", "Jobshop"), ("job_shop", "JobShop"), ("none", "none")])

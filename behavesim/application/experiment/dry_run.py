@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from behavesim.application.experiment.estimate import CostEstimate, estimate
 from behavesim.application.experiment.plan import Planned
-from behavesim.engine.admission import refuse_unpriced, run_provenance
+from behavesim.engine.admission import refuse_unpriced
 from behavesim.engine.build import Launch, evaluated_template
+from behavesim.engine.first_prompt import first_prompt
 from behavesim.engine.judging import judging
 from behavesim.methods.installed import method_of
 from behavesim.proposers.installed import proposer_type
-from behavesim.state.events import Asked, NoteAsked, RunStarted
 from behavesim.state.protocols import Judge
-from behavesim.state.state import RunState
 from behavesim.task import Task
 
 LONG_S = 2.0
@@ -43,18 +42,15 @@ async def dry_run(launch: Launch) -> DryRun:
     """
     settings, task = launch.settings, launch.task
     refuse_unpriced(settings)
-    writer, state = proposer_type(settings.proposer), RunState(task.objective)
+    writer = proposer_type(settings.proposer)
     async with judging(settings, task, clock=launch.clock) as judge:
         template = await evaluated_template(task, judge)
         took_s = await _seconds_again(task, judge, template.cpu_s)
-        state.apply(RunStarted(settings.flat(), run_provenance(settings, task), judge.isolation))
-    state.apply(template)
+        isolation = judge.isolation
     method = method_of(settings, task, writer.writes_text)
-    asked = method.ask(state, 0)
     planned = [Planned(launch.folder.run, settings)]
     cost = estimate(planned, planned, launch.folder.path.parent) if writer.costs_money else None
-    first = None if asked is None else method.prompts.completed(asked, state)  # complete, as no program ran yet
-    prompt = first.prompt.text if isinstance(first, Asked | NoteAsked) else ""
+    prompt = first_prompt(settings, task, method, template, isolation)
     return DryRun(template.score, prompt, took_s * settings.budget / settings.workers_here, cost)
 
 

@@ -1,0 +1,38 @@
+"""Checks what becomes of a program whose function returns forged answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from behavesim.base.finding import Finding
+from behavesim.base.text import one_line
+from behavesim.checkup.forged_answers import ForgedAnswer, forged_answers
+from behavesim.checkup.trials import tried, within
+from behavesim.sandbox import Pool
+from behavesim.task import Task
+from behavesim.task.verdict import Failure, Verdict
+
+SECTION = "answers of the function, forged"
+LONGEST = 160
+"""Most characters of a message about a forged answer."""
+
+
+async def on_answers(task: Task, pool: Pool, template: Verdict) -> AsyncIterator[Finding]:
+    """Yield a finding on each forged answer: how it is refused, or what it scores. `template` is the honest verdict.
+
+    The last ones are left out if the template takes long.
+    """
+    for forged in list(forged_answers(task))[: within(template.cpu_s)]:
+        yield _finding(task, forged, await tried(task, pool, forged.source), template.score)
+
+
+def _finding(task: Task, forged: ForgedAnswer, verdict: Verdict | Failure, honest: float) -> Finding:
+    """Return what became of a forged answer; `honest` is the template's score."""
+    if isinstance(verdict, Failure):
+        said = one_line(f"refused ({verdict.reason}): {verdict.message}", LONGEST)
+        return Finding(forged.what, "ok", said, SECTION)
+    said = f"taken: scores {verdict.score:.6g}, the template {honest:.6g}"
+    if task.objective.utility(verdict.score) <= task.objective.utility(honest):
+        return Finding(forged.what, "ok", said, SECTION)
+    advice = "if such answers break a rule, refuse them with InvalidSolution"
+    return Finding(forged.what, "warning", f"{said}; {advice}", SECTION)

@@ -1,0 +1,106 @@
+"""Says what small changes of a task's template show: where two programs part, and which differences are chance."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+from difflib import unified_diff
+from statistics import stdev
+
+from behavesim.base.finding import Finding
+from behavesim.checkup.trials import Changed
+from behavesim.prompts.parting import did, first_difference, until
+from behavesim.task import InWords, Task
+from behavesim.task.verdict import Verdict
+
+SECTION = "two programs: the template, and a change of it"
+GOAL = 0.01
+"""The difference in score that instances should suffice for, as a fraction of the template's score."""
+
+LINES = 12
+"""Most changed lines of a program that are shown."""
+
+
+def parting(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
+    """Return a finding that says, as prompts do, where the template and a changed program first do something else.
+
+    It is a warning if changes score otherwise, and none of them differs in behaviour.
+    """
+    name = "where they part"
+    for each in changes:
+        if each.verdict.trajectories != template.trajectories:
+            said = _where(InWords(task), template, each.verdict)
+            return Finding(name, "ok", said, SECTION, _lines_changed(task.template, each.source))
+    if any(each.verdict.scores != template.scores for each in changes):
+        said = "nowhere, though their scores differ; let `trajectory` tell more of how a solution came about"
+        return Finding(name, "warning", said, SECTION)
+    said = f"unknown: {len(changes)} changes of the template were feasible, and none does anything else"
+    return Finding(name, "ok", said, SECTION)
+
+
+def noise(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
+    """Return a finding on the smallest difference of two programs' mean scores that is more than chance (95 %).
+
+    Chance is which instances were drawn. It is estimated from the differences on each instance between the template and
+    the first of `changes`, if any, whose differences vary.
+    """
+    name, score, count = "noise", abs(template.score), len(template.scores)
+    spreads = (_spread(template.scores, each.verdict.scores) for each in changes)
+    spread = next(filter(None, spreads), 0.0)  # of programs that score alike, whose order is in doubt
+    if count < 2:
+        said = "unknown: with one instance nothing says how far a score depends on it; add more"
+    elif type(task).mean_score is not Task.mean_score:
+        said = "unknown: the score is no mean over instances, as the task has a `mean_score` of its own"
+    elif not spread:
+        said = "unknown: no small change of the template differs from it by more on one instance than on another"
+    else:
+        least, share = _t(count - 1) * spread / math.sqrt(count), ""
+        if score:
+            needed = math.ceil((_t(1000) * spread / (GOAL * score)) ** 2)
+            enough = f"; for {100 * GOAL:g} % take {needed} instances" if needed > count else ""
+            share = f" ({100 * least / score:.3g} % of the template's score){enough}"
+        said = f"a difference below {least:.3g} may be chance on {count} instances{share}"
+    return Finding(name, "ok", said, SECTION)
+
+
+def _where(words: InWords, template: Verdict, changed: Verdict) -> str:
+    """Return a sentence on the instance where their scores differ most, of those on which they behave differently."""
+    pairs = list(zip(template.trajectories, changed.trajectories, strict=True))
+    steps = {at: step for at, pair in enumerate(pairs) if (step := first_difference(*pair)) is not None}
+    at = max(steps, key=lambda at: abs(template.scores[at] - changed.scores[at]))
+    one, other = (did(each, at, steps[at], words) for each in pairs[at])
+    scores = f"{template.scores[at]:.6g} and {changed.scores[at]:.6g}"
+    return (
+        f"on {words.instance(at)} they {until(steps[at])}: the template {one}, the changed program {other}; "
+        f"they score {scores} there"
+    )
+
+
+def _lines_changed(before: str, after: str) -> str:
+    """Return up to LINES code lines that differ between two programs, after "- " the old ones, after "+ " the new."""
+    lines = unified_diff(_code(before).splitlines(), _code(after).splitlines(), n=0, lineterm="")
+    changed = [f"{line[0]} {line[1:]}" for line in list(lines)[2:] if not line.startswith("@@")]
+    return "\n".join(changed[:LINES])
+
+
+def _code(source: str) -> str:
+    """Return a program without comments and docstrings, in Python's plain layout."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None and len(node.body) > 1:
+            del node.body[0]
+    return ast.unparse(tree)
+
+
+def _spread(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the standard deviation of two programs' differences on each instance; 0 for one instance."""
+    differences = [a - b for a, b in zip(one, other, strict=True)]
+    return stdev(differences) if len(differences) > 1 else 0.0
+
+
+def _t(freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's t distribution with these degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))

@@ -1,0 +1,66 @@
+"""Tries programs on a task: forged ones, and small changes of its template."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from behavesim.programs.fences import fenced_blocks
+from behavesim.proposers.genetic.breeding import Breeder
+from behavesim.proposers.genetic.proposer import Author, changes_text
+from behavesim.proposers.mutation.mutator import Mutator
+from behavesim.sandbox import Pool
+from behavesim.sandbox.judge import verdict_on
+from behavesim.task import Task, instances_of
+from behavesim.task.verdict import Failure, Verdict
+
+MOST_S = 30.0
+"""CPU seconds that all programs of one kind may take together, each as much as the template; one is always tried."""
+MOST_CHANGES = 12
+"""Most changes of the template that are tried."""
+ENOUGH = 3
+"""Changes that behave otherwise than the template, after which no more are tried."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A program that is a small change of a task's template, and its verdict."""
+
+    source: str
+    verdict: Verdict
+
+
+def within(cpu_s: float) -> int:
+    """Return how many programs may be tried, if each takes `cpu_s` CPU seconds; at least one."""
+    return max(1, int(MOST_S / max(cpu_s, 1e-3)))
+
+
+async def tried(task: Task, pool: Pool, source: str) -> Verdict | Failure:
+    """Return the verdict on a program. No call is made again, even if the task is stateless."""
+    solved = await pool.evaluate(source)
+    if isinstance(solved, Failure):
+        return solved
+    return await asyncio.to_thread(verdict_on, task, instances_of(task, "search"), solved)
+
+
+async def small_changes(task: Task, pool: Pool, template: Verdict) -> Sequence[Changed]:
+    """Return feasible programs made by changing a number or so of the template, nearest in score to it first.
+
+    Up to MOST_CHANGES are tried, until ENOUGH behave otherwise than the template, of which `template` is the verdict.
+    If none does, up to ENOUGH programs of the offline proposer follow, which are larger changes.
+    """
+    count, mutator, found = min(MOST_CHANGES, within(template.cpu_s)), Mutator(task), list[Changed]()
+    others: Author = mutator if changes_text(task) else Breeder(task)
+    for number in range(count + ENOUGH):
+        parted = sum(each.verdict.trajectories != template.trajectories for each in found)
+        if parted >= (ENOUGH if number < count else 1):
+            break
+        author = mutator if number < count else others
+        _, block = author.write("improve", [task.template], np.random.default_rng(number))
+        source = fenced_blocks(block)[0]
+        if isinstance(verdict := await tried(task, pool, source), Verdict):
+            found.append(Changed(source, verdict))
+    return sorted(found, key=lambda each: abs(each.verdict.score - template.score))
