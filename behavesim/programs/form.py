@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from behavesim.base.errors import TaskError
 from behavesim.programs.evolve_blocks import Frame
@@ -18,22 +17,6 @@ from behavesim.task.files import separated
 from behavesim.task.verdict import Failure
 
 
-class Form(Protocol):
-    """The form of a task's programs."""
-
-    def read(self, text: str, base: str, finish_reason: str | None = None, thought: bool = False) -> Program | Failure:
-        """Return the program in a reply, or why there is none.
-
-        `base` is the program that edits apply to. `finish_reason` is the endpoint's word for why the reply ended, None
-        if it gave none. If `thought`, the model's sentence about the program is returned too.
-        """
-        ...
-
-    def hash(self, source: str) -> str:
-        """Return the hash of a program's normal form: equal for programs that differ only in layout."""
-        ...
-
-
 @dataclass(frozen=True)
 class FunctionForm:
     """Programs that define the function `entry_point` so that it can be called as the one in `template`.
@@ -45,7 +28,11 @@ class FunctionForm:
     entry_point: str
 
     def read(self, text: str, base: str, finish_reason: str | None = None, thought: bool = False) -> Program | Failure:
-        """Return the program in a reply, as `extract` finds it; `base` is not used."""
+        """Return the program in a reply, as `extract` finds it, or why there is none; `base` is not used.
+
+        `finish_reason` is the endpoint's word for why the reply ended, None if it gave none. If `thought`, the model's
+        sentence about the program is returned too.
+        """
         return extract(text, self.template, self.entry_point, finish_reason, thought)
 
     def hash(self, source: str) -> str:
@@ -74,7 +61,7 @@ class WholeForm:
             raise TaskError(f"the first program cannot be taken: {error}") from None
 
     def read(self, text: str, base: str, finish_reason: str | None = None, thought: bool = False) -> Program | Failure:
-        """Return the program in a reply, as `extract_whole` finds it."""
+        """Return the program in a reply, as `extract_whole` finds it; edits apply to the program `base`."""
         return extract_whole(WholeRequest(text, base, self.initial, self.suffix, self.edits, finish_reason, thought))
 
     def hash(self, source: str) -> str:

@@ -12,7 +12,7 @@ from behavesim.analysis.metric import Metric
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.scored import top_table
 from behavesim.analysis.splits import splits_table
-from behavesim.analysis.table import SCORE, Table
+from behavesim.analysis.table import SCORE
 from behavesim.base.text import counted
 from behavesim.reports.curve import convergence, from_template
 from behavesim.reports.dendrogram import dendrogram
@@ -130,8 +130,3 @@ def _next(run: RunReport) -> list[Section]:
 
 def _name(run: RunReport) -> str:
     return RunFolder(run.origin.folder).argument
-
-
-def tables_of(run: RunReport, metrics: Chosen) -> list[Table]:
-    """Return all tables of the report of a run, for papers and pages."""
-    return [each.table for each in full_report(run, metrics) if each.table is not None]

@@ -39,7 +39,8 @@ class Views:
 
     def table(self, name: str) -> Table:
         """A table of the full report."""
-        (found,) = (each for each in run_screen.tables_of(self.report, {}) if each.name == name)
+        tables = (section.table for section in run_screen.full_report(self.report, {}))
+        (found,) = (each for each in tables if each is not None and each.name == name)
         return found
 
     def column(self, table: str, column: str) -> list[Any]:
