@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Collection, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from behavesim.task import Solution, Task
 Solve = Callable[[Callable[..., Any], Any], Solution]
 """A task's `solve`: takes a program's function and an instance, returns the solution."""
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_BUILT_IN = "behavesim_tasks"
+"""The package of the built-in tasks: from one, programs would get the instances of its copy."""
 _CONSTRUCTION = "__init__"
 """The method that initialises the task; a zygote calls it before anything is deleted, and never again."""
 
@@ -26,7 +29,8 @@ _CONSTRUCTION = "__init__"
 def solving_only(task: Task) -> tuple[Solve, tuple[Path, ...]]:
     """Delete the attributes that `solve` does not need from a task, its classes and their modules, in this process.
 
-    Returns `solve`, and the files and folders that contain the deleted code: the modules' files and their bytecode.
+    Returns `solve`, and what programs must not read: the modules' files and their bytecode, and the built-in tasks if
+    the task is in a file of its own, which may be a copy of one.
     The classes are the task's own and its base classes, except behavesim's. Modules that these import stay as they are.
     Only names that the modules' source defines are deleted.
     """
@@ -44,7 +48,14 @@ def solving_only(task: Task) -> tuple[Solve, tuple[Path, ...]]:
     for place in (task, *kinds, *modules):
         for name in (vars(place).keys() & defined) - kept:
             delattr(place, name)
-    return solve, tuple(path for file in files for path in (file, file.parent / "__pycache__"))
+    hidden = (path for file in files for path in (file, file.parent / "__pycache__"))
+    return solve, (*hidden, *(() if type(task).__module__.startswith(_BUILT_IN) else _built_in()))
+
+
+def _built_in() -> tuple[Path, ...]:
+    """Return the folder of the built-in tasks; nothing if they are not installed."""
+    spec = find_spec(_BUILT_IN)
+    return tuple(Path(folder).resolve() for folder in (spec and spec.submodule_search_locations) or ())
 
 
 def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
