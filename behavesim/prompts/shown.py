@@ -110,6 +110,13 @@ def _idea(program: Member) -> str:
 
 
 def prose(text: str, longest: int | None = None) -> str:
-    """Return the first `longest` characters of a model's words (None for all) on one line, with ' for back-quotes."""
+    """Return a model's words on one line, with ' for back-quotes.
+
+    Of more than `longest` characters (None for any) it keeps whole words and ends in "…", within `longest`.
+    """
     # a back-quote could open a fenced block, which readers would take for a program
-    return " ".join(text[:longest].replace("`", "'").split())
+    words = " ".join(text.replace("`", "'").split())
+    if longest is None or len(words) <= longest:
+        return words
+    kept = words[:longest].rpartition(" ")[0] or words[: longest - 1]
+    return f"{kept[: longest - 1].rstrip(' ,;:')}…"

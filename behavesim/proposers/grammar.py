@@ -1,8 +1,7 @@
 """A grammar, in llama.cpp's notation GBNF, of short Python programs that define a task's function.
 
-A model that is held to it cannot forget the function or change its parameters. Its programs may still fail: they may
-use a keyword as a name, which this grammar does not forbid, or a name without a value. A limit on tokens may cut them
-off.
+A model that is held to it cannot forget the function, change its parameters or use a keyword as a name. Its programs
+may still fail: they may use a name without a value, and a limit on tokens may cut them off.
 Lines, expressions and brackets are bounded, so that a model that repeats itself comes to an end.
 """
 
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 
 from behavesim.programs.definitions import functions_in
 from behavesim.programs.signatures import signature
+from behavesim.proposers.keywords import name_rules
 
 STATEMENTS = (10, 4, 2)
 """Most statements in a row: of the function, in a block in it, and in a block in that."""
@@ -39,7 +39,6 @@ _CALLED = [
     "zip",
 ]
 _FIXED = """
-name ::= [a-z] ([a-z0-9_]{2,23})?
 number ::= ("0" | [1-9] [0-9]{0,3}) ("." [0-9]{1,4})?
 text ::= "'" [a-z_]{1,12} "'"
 compared ::= " < " | " > " | " <= " | " >= " | " == " | " != " | " in "
@@ -74,7 +73,13 @@ def program_grammar(template: str, entry_point: str) -> str:
     rules = [f'root ::= {json.dumps(head)} {_block(0)} {json.dumps(_indented(0))} "return " value "\\n```"']
     rules += [f"value ::= value{BRACKETS}", "condition ::= value1 (compared value1)?"]
     rules += [f"library ::= {_one_of(libraries)}"] if libraries else []
-    rules += [f"function ::= {_one_of(_CALLED)}", *_statements(), _FIXED.strip(), *_values(bool(libraries))]
+    rules += [
+        f"function ::= {_one_of(_CALLED)}",
+        *_statements(),
+        *name_rules(),
+        _FIXED.strip(),
+        *_values(bool(libraries)),
+    ]
     return "\n".join(rules) + "\n"
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from behavesim.base.errors import TaskError
 from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words, ways_in_words
 from behavesim.prompts.parting import Parting
+from behavesim.prompts.shown import prose
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt, Rejected, Responded
@@ -190,3 +191,12 @@ def test_a_repair_keeps_the_idea_of_the_program() -> None:
         state.apply(Rejected(0, "evaluation", "exception", thought=thought))
     state.apply(Asked(0, (), None, prompt))
     assert state.open[0].idea == "A new way."
+
+
+def test_an_idea_is_cut_after_a_whole_word() -> None:
+    long = "Plan the whole rest anew: `nearest` neighbours, then swap pairs. " * 4
+    shown = prose(long, 40)
+    assert shown == "Plan the whole rest anew: 'nearest'…"
+    assert prose(long[:40], 40) == long[:40].replace("`", "'")
+    assert prose("x" * 50, 40) == "x" * 39 + "…"
+    assert prose(" two \n words ") == "two words"

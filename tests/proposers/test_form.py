@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import keyword
 import random
+import re
+import string
 
 import pytest
 
 from behavesim.programs.extract import extract
 from behavesim.programs.reading import Program
 from behavesim.proposers.grammar import program_grammar
+from behavesim.proposers.keywords import name_rules
 from behavesim.proposers.openai_dialect import Dialect
 from behavesim.proposers.openai_form import form_fields
 from behavesim.proposers.openai_settings import OpenAISettings
@@ -46,3 +50,14 @@ def test_candidates_are_held_to_the_form_and_notes_are_not_until_the_model_refus
     assert dialect.refuse("m", field)
     assert field not in dialect.body("m", "prompt", 1)
     assert field in dialect.body("another", "prompt", 1)
+
+
+def test_no_name_of_the_grammar_is_a_keyword_and_every_other_one_is_allowed() -> None:
+    name, rest = (rule.split(" ::= ")[1] for rule in name_rules())
+    pattern = re.compile(name.replace("rest", rest).replace('"', "").replace(" ", ""))
+    assert not [each for each in keyword.kwlist if pattern.fullmatch(each)]
+    letters = string.ascii_lowercase + string.digits + "_"
+    near = {each[:end] + letter for each in keyword.kwlist for end in range(1, len(each) + 1) for letter in letters}
+    near |= {each[:end] for each in keyword.kwlist for end in range(1, len(each))}
+    for each in {each for each in near if each.islower() and each[0].isalpha()} - set(keyword.kwlist):
+        assert pattern.fullmatch(each), each
