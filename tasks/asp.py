@@ -211,7 +211,8 @@ class AdmissibleSet(Task):
     used_by = "FunSearch, BehaveSim (the paper)"
     template = TEMPLATE
     rules = f"""\
-- There is one instance: n = {SIZES["search"][0][0]}, w = {SIZES["search"][0][1]}.
+- The search has one instance: n = {SIZES["search"][0][0]}, w = {SIZES["search"][0][1]}.
+  Later, on other instances, n is a multiple of 3 too.
 - A group is three neighbouring coordinates: 0 to 2, 3 to 5, and so on. In every candidate vector each group is one of
   {", ".join(map(_digits, SYMBOLS))}.
 - A group with different values has three rotations (012, 201, 120), one with equal values has one. A candidate brings

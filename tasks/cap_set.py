@@ -102,7 +102,7 @@ class CapSet(Task):
     used_by = "FunSearch: the same instance"
     template = TEMPLATE
     rules = """\
-- There is one instance: n = 8.
+- The search has one instance: n = 8. Others have another n.
 - The function is called once for each of the 6 561 vectors before any is chosen. It sees neither the others nor the
   set.
 - The priority must be a finite number: inf and NaN are refused. Among equal priorities the first in lexicographic order

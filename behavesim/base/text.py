@@ -50,6 +50,18 @@ def one_line(text: str, limit: int = 500) -> str:
     return printable(" ".join(text[: 4 * limit].split()))[:limit]
 
 
+def shortened(text: str, limit: int) -> str:
+    """Return the text, cut to `limit` characters and with "…" at its end if it is longer.
+
+    It is cut between words where a space stands in the second half of what may be kept.
+    """
+    if len(text) <= limit:
+        return text
+    # languages without spaces, and one long name, are cut where they have to be
+    at = text.rfind(" ", limit // 2, limit)
+    return f"{text[: at if at >= 0 else limit - 1]}…"
+
+
 def comment(line: str) -> str:
     """Return the text as one line after "# "; line ends become spaces, unprintable characters escapes. "" gives "#"."""
     return f"# {printable(' '.join(line.splitlines()))}".rstrip()

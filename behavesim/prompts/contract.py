@@ -89,7 +89,7 @@ def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
     return [
         f"- A program is judged on {judged}. {STATELESS if task.stateless else 'What it keeps between calls is kept.'}",
         f"- It has {timeout_s:g} s of CPU time{together}{compiling} {memory_mb} MB of memory and "
-        "one thread. On other instances, which it is tried on later, it has as much time for each.",
+        "one thread. Later, on other instances, it has as much time for each.",
         "- It may import the standard library of Python 3.11, numpy, scipy and numba. Files, the network and other "
         "processes are out of its reach.",
         SEEDED if task.stateless else UNSEEDED,

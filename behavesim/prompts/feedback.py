@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from behavesim.base.text import shortened
 from behavesim.prompts.places import sendable
 from behavesim.state.events import CandidateId, Rejected
 from behavesim.state.members import Member
@@ -66,7 +67,7 @@ def failure_in_words(rejected: Rejected, origin: str = "") -> str:
 
     The line has the reason, the message (which says how far the program got), the metrics and the program's idea.
     """
-    idea = f"(its idea: {_on_one_line(rejected.thought[:IDEA_SHOWN])})" if rejected.thought else ""
+    idea = f"(its idea: {shortened(_on_one_line(rejected.thought), IDEA_SHOWN)})" if rejected.thought else ""
     message = _on_one_line(rejected.message[:FAILURE_SHOWN])
     first = " ".join(filter(None, [message, metrics_in_words(rejected.metrics), idea]))
     # the end of a traceback, or of what a process wrote, says what went wrong

@@ -113,7 +113,7 @@ class Prompts:
             "failures": lambda: failures_in_words(state, programs),
         }
         if self.settings.prompt_feedback != "behaviour" or not state.tried.ran:
-            told |= {"tried": lambda: ideas_in_words(state), "behaviour": str}
+            told |= {"tried": lambda: ideas_in_words(state, members), "behaviour": str}
         elif not members:
             told |= {"behaviour": str}
         prompt = filled_within(asked.prompt, told, self.settings.prompt_tokens)

@@ -83,7 +83,11 @@ def said_score(program: Member, objective: Objective) -> str:
 
 def said_gap(gap: float | None) -> str:
     """Return a gap, a fraction, as the end of a sentence; "" if it is unknown."""
-    return "" if gap is None else f", {100 * gap:.3g} % behind the best known" if gap > 0 else ", as good as known"
+    if gap is None:
+        return ""
+    if gap > 0:
+        return f", {100 * gap:.3g} % behind the best known"
+    return ", as good as the best known" if gap == 0 else ", better than the best known"
 
 
 def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], label: str) -> str:

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.base.text import comment, counted, dollars, duration, one_line, printable, storable
+from behavesim.base.text import comment, counted, dollars, duration, one_line, printable, shortened, storable
 
 
 def test_a_count_carries_its_noun() -> None:
     assert [counted(count, "run") for count in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ten letter", "ten letter"),
+        ("the nearest", "the neare…"),
+        ("nearest first", "nearest…"),
+        ("a farthest-first", "a farthes…"),
+        ("最近的城市先走再看其余的", "最近的城市先走再看…"),
+    ],
+)
+def test_a_long_text_is_cut_after_a_word_if_one_ends_late_enough(text: str, said: str) -> None:
+    assert shortened(text, 10) == said
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
-from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words, ways_in_words
+from behavesim.prompts.history import IDEA_SHOWN, failures_in_words, ideas_in_words, run_in_words, ways_in_words
 from behavesim.prompts.parting import Parting
 from behavesim.prompts.shown import prose
 from behavesim.similarity import BehaveSim
@@ -19,7 +19,7 @@ from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt,
 from behavesim.state.exchange import Reply
 from behavesim.state.members import Member, Note, OpenCandidate
 from behavesim.state.state import RunState
-from behavesim.state.tried import IDEAS, Failed, Tried
+from behavesim.state.tried import IDEAS, Failed, Idea, Tried
 from behavesim.state.ways import Way, Ways
 from behavesim.task import InWords, Objective, TaskReference, ranked
 from behavesim.trajectory import Trajectory
@@ -77,6 +77,20 @@ def test_only_the_best_ideas_are_remembered_each_once() -> None:
     assert (tried.ran, tried.best_scores) == (24, (0.0, 5.0))
     state = RunState(objective, tried=tried)
     assert ideas_in_words(state).split("\n")[1] == "- -23: idea 11"
+
+
+def test_the_list_of_ideas_leaves_out_those_of_the_programs_shown() -> None:
+    tried = Tried(ideas=(Idea(2.0, 0, "nearest first"), Idea(3.0, 1, "farthest first")))
+    state, shown = RunState(Objective("minimise"), tried=tried), replace(PROGRAMS[0], thought="nearest first")
+    title = "The best other ideas tried so far, each with the score of its best program:"
+    assert ideas_in_words(state, [shown]) == f"{title}\n- 3: farthest first"
+    assert ideas_in_words(state, [shown, replace(shown, thought="farthest first")]) == ""
+
+
+def test_a_long_idea_ends_after_a_word_and_says_that_it_is_cut() -> None:
+    long = Tried(ideas=(Idea(2.0, 0, "visit the nearest " * 50),))
+    line = ideas_in_words(RunState(Objective("minimise"), tried=long)).split("\n")[1]
+    assert line.endswith(("the…", "visit…", "nearest…")) and len(line) <= len("- 2: ") + IDEA_SHOWN
 
 
 def test_a_line_for_each_behaviour_counts_those_that_do_nearly_the_same() -> None:

@@ -16,6 +16,7 @@ from behavesim.engine.settings import settings_from_person
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.prompts.prompts import Prompts
+from behavesim.prompts.shown import said_gap
 from behavesim.prompts.wording import PARTS, SHIPPED, Wording, wording_hash
 from behavesim.state.events import Asked, Evaluated, Rejected, Reply
 from behavesim.state.members import Member, Note
@@ -91,6 +92,19 @@ def test_scores_are_shown_with_their_gap_and_each_instance() -> None:
     assert "Score" not in toy(prompt_feedback="none").showing_programs("m1", [shown]).text
 
 
+@pytest.mark.parametrize(
+    ("gap", "said"),
+    [
+        (None, ""),
+        (0.104, ", 10.4 % behind the best known"),
+        (0.0, ", as good as the best known"),
+        (-0.02, ", better than the best known"),
+    ],
+)
+def test_a_gap_is_said_on_either_side_of_the_best_known(gap: float | None, said: str) -> None:
+    assert said_gap(gap) == said
+
+
 def test_first_prompts_say_what_the_template_scores() -> None:
     template = member("def number(): return 0", 2.5, scores=(2.0, 3.0))
     said = "Score 2.5 (2 3 on the single instances), 150 % behind the best known."
@@ -104,7 +118,7 @@ def test_first_prompts_say_what_the_template_scores() -> None:
 def test_what_programs_took_is_said_where_it_is_asked_for_and_known() -> None:
     known, unknown = member("def number(): return 3", cpu_s=3.456), member("def number(): return 4")
     assert (
-        "Score 1, as good as known. It took 3.5 s of CPU time. Its code:"
+        "Score 1, as good as the best known. It took 3.5 s of CPU time. Its code:"
         in toy(prompt_times=True).showing_programs("m1", [known]).text
     )
     counted = member("def number(): return 3", cpu_s=13.456, counted_s=3.456)
