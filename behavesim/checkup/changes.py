@@ -18,6 +18,8 @@ SECTION = "two programs: the template, and a change of it"
 GOAL = 0.01
 """The difference in score that instances should suffice for, as a fraction of the template's score."""
 
+ROUNDING = 1e-9
+"""Differences smaller than this fraction of the largest score are rounding errors."""
 LINES = 12
 """Most changed lines of a program that are shown."""
 
@@ -94,9 +96,10 @@ def _code(source: str) -> str:
 
 
 def _spread(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the standard deviation of two programs' differences on each instance; 0 for one instance."""
+    """Return the standard deviation of two programs' differences on each instance; 0 for one, or if it is rounding."""
     differences = [a - b for a, b in zip(one, other, strict=True)]
-    return stdev(differences) if len(differences) > 1 else 0.0
+    spread = stdev(differences) if len(differences) > 1 else 0.0
+    return spread if spread > ROUNDING * max(map(abs, one)) else 0.0
 
 
 def _t(freedom: int) -> float:

@@ -1,0 +1,39 @@
+"""What `task check` says of a template and changes of it: where they part, and which difference is chance."""
+
+from __future__ import annotations
+
+import pytest
+
+from behavesim.checkup.changes import noise, parting
+from behavesim.checkup.trials import Changed
+from behavesim.task.verdict import Verdict
+from behavesim.trajectory import Trajectory
+from tests.engine.toys import Toy
+
+SAME = (Trajectory.prefixes([0, 1, 2]),) * 4
+
+
+def verdict(*scores: float, ways: tuple[Trajectory, ...] = SAME) -> Verdict:
+    return Verdict(sum(scores) / len(scores), scores, ways[: len(scores)], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("template", "changed", "said"),
+    [
+        ((10.0, 12.0, 14.0, 16.0), (10.5, 11.5, 14.5, 15.5), "below 0.919 may be chance on 4 instances (7.07 % of"),
+        ((10.0, 12.0), (11.0, 13.0), "unknown: no small change"),
+        ((10.0, 12.0), (10.0, 12.0 + 1e-13), "unknown: no small change"),
+        ((10.0,), (11.0,), "unknown: with one instance"),
+    ],
+)
+def test_a_difference_that_may_be_chance_is_named_where_it_is_known(
+    template: tuple[float, ...], changed: tuple[float, ...], said: str
+) -> None:
+    assert said in noise(Toy(), verdict(*template), [Changed("", verdict(*changed))]).message
+
+
+def test_scores_that_differ_without_other_behaviour_are_worth_knowing() -> None:
+    found = parting(Toy(), verdict(1.0), [Changed(Toy.template, verdict(2.0))])
+    assert (found.result, found.message[:7]) == ("warning", "nowhere")
+    found = parting(Toy(), verdict(1.0), [Changed(Toy.template, verdict(1.0))])
+    assert (found.result, found.message[:7]) == ("ok", "unknown")
