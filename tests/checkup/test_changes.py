@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from behavesim.checkup.answers import on_answers
 from behavesim.checkup.changes import noise, parting
 from behavesim.checkup.trials import Changed
-from behavesim.task.verdict import Verdict
+from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
 from tests.engine.toys import Toy
 
@@ -37,3 +40,14 @@ def test_scores_that_differ_without_other_behaviour_are_worth_knowing() -> None:
     assert (found.result, found.message[:7]) == ("warning", "nowhere")
     found = parting(Toy(), verdict(1.0), [Changed(Toy.template, verdict(1.0))])
     assert (found.result, found.message[:7]) == ("ok", "unknown")
+
+
+async def test_forged_answers_that_would_take_long_are_named_and_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*_: object) -> Failure:
+        return Failure("invalid-solution", "expected a number")
+
+    monkeypatch.setattr("behavesim.checkup.answers.tried", refused)
+    slow = replace(verdict(1.0), cpu_s=10.0)
+    *found, last = [each async for each in on_answers(Toy(), None, slow)]  # type: ignore[arg-type]
+    assert [each.message for each in found] == ["refused (invalid-solution): expected a number"] * 3
+    assert last.name == "not tried" and "changed arguments: the template takes 10 s" in last.message
