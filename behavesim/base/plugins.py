@@ -210,9 +210,12 @@ def docstring(part: type) -> str:
 def definition(part: type) -> ast.ClassDef | None:
     """Return the syntax tree of a class statement; None if its source cannot be read, as in an interactive session."""
     try:
-        (found,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+        text = textwrap.dedent(inspect.getsource(part))
     except OSError:
         return None
+    # not ast.parse: since Python 3.14 it leaves docstrings out under `python -OO`
+    tree: Any = compile(text, "<class>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True, optimize=0)
+    (found,) = tree.body
     return found if isinstance(found, ast.ClassDef) else None
 
 
