@@ -12,7 +12,7 @@ import behavesim as bs
 from behavesim.analysis.statistics import signed_rank
 from behavesim.base.errors import UsageError
 from behavesim.studies.sets.kept import TOP, KeptSets, SetRun, Tried, read_kept, sets_of, write_kept
-from behavesim.studies.sets.study import AGAINST, SIZES, WORK, detectable, study
+from behavesim.studies.sets.study import AGAINST, PLANNED, SIZES, WORK, detectable, study
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 
@@ -73,11 +73,11 @@ def test_the_loss_of_a_set_is_that_of_its_best_on_each_instance(tmp_path: Path, 
             )
 
 
-def test_all_tests_are_corrected_together_and_shown(tmp_path: Path, behavesim: Command) -> None:
+def test_tests_are_corrected_for_all_of_the_protocol_and_shown(tmp_path: Path, behavesim: Command) -> None:
     kept(tmp_path)
     found = study(tmp_path)
     least = min(found.tests, key=lambda each: each.difference.p or 1)
-    assert least.difference.p is not None and least.p_holm == min(1, least.difference.p * len(found.tests))
+    assert least.difference.p is not None and least.p_holm == min(1, least.difference.p * PLANNED)
     document = behavesim("study", "sets", tmp_path, "--json").document
     assert len(document["tests"]) == len(found.tests) == len(SIZES) * (1 + len(WORK))
     assert json.loads(json.dumps(document))["seeds"] == 8

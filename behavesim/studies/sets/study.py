@@ -31,6 +31,8 @@ AGAINST = (
 """The sets of other runs of the same seed that ours are tested against."""
 WORK = ("best, k starts", "k/2, two starts", "best, improved", "set, improved", "best, k starts, improved")
 """What else is tested where a task allows it: programs of our own set, begun elsewhere or improved."""
+PLANNED = 222
+"""Number of tests in the protocol. Those of tasks whose runs have not been made count as tests that show nothing."""
 DIGITS = 12
 """Decimal places of a loss (fraction). Without rounding, the order of a sum would make equal sets differ."""
 DRAWS = 4000
@@ -44,7 +46,7 @@ Costs = NDArray[np.float64]
 class Tested:
     """The loss of `other` sets minus that of ours, paired by seed; above 0, ours are better.
 
-    Losses are fractions. `p_holm` is corrected for all tests of the study, None if there were too few seeds for one.
+    Losses are fractions. `p_holm` is corrected for all tests of the protocol, None if there were too few seeds for one.
     """
 
     task: str
@@ -77,7 +79,7 @@ class SetStudy:
 
         None if so few can show none.
         """
-        return detectable(self.seeds, len(self.tests))
+        return detectable(self.seeds, max(PLANNED, len(self.tests)))
 
     def tables(self) -> tuple[Table, ...]:
         """Return a table for each task and split, with a row for each size and rival."""
@@ -89,7 +91,7 @@ class SetStudy:
         )  # fmt: skip
         least = self.detectable
         shown = "So few seeds show nothing." if least is None else f"Detectable: {least:.2g} standard deviations."
-        caption = f"Seeds: ours better / equal / worse. Holm over all {len(self.tests)} tests. {shown}"
+        caption = f"Seeds: ours better / equal / worse. Holm over {max(PLANNED, len(self.tests))} tests. {shown}"
         found: list[Table] = []
         for task, split in dict.fromkeys((each.task, each.split) for each in self.tests):
             here = [each for each in self.tests if (each.task, each.split) == (task, split)]
@@ -108,8 +110,9 @@ class SetStudy:
 def study(folder: Path) -> SetStudy:
     """Compute the study from a folder's kept sets; raises UsageError if there are none."""
     tests = [each for kept in read_kept(folder) for each in _tests(kept)]
-    corrected = holm([each.difference.p for each in tests])
-    found = tuple(replace(each, p_holm=p) for each, p in zip(tests, corrected, strict=True))
+    missing = [1.0] * (PLANNED - len(tests))
+    corrected = holm([*(each.difference.p for each in tests), *missing])
+    found = tuple(replace(each, p_holm=p) for each, p in zip(tests, corrected, strict=False))
     return SetStudy(found, max((each.better + each.equal + each.worse for each in tests), default=0))
 
 
