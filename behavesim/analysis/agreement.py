@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
+from behavesim.base.syntax import parsed
 from behavesim.code_similarity.named import of_source, source_matrix
 from behavesim.code_similarity.optional import missing
 
@@ -91,7 +91,7 @@ def _affordable(sources: list[str]) -> str:
 
 def _is_python(source: str) -> bool:
     try:
-        ast.parse(source)
+        parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte; nested too deep
         return False
     return True

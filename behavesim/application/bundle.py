@@ -8,9 +8,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from behavesim.application import bundled
+from behavesim.base.syntax import parsed
 from behavesim.base.text import comment
 from behavesim.task import Task
 
+BUILT_IN = "behavesim_tasks."
+"""The beginning of the names of the built-in tasks' modules."""
 LAST = '''
 PROGRAMS = (
 {programs})
@@ -69,10 +72,12 @@ def _files(task: Task) -> dict[str, str]:
 
 
 def _with_siblings(name: str) -> Iterator[str]:
-    """Yield the modules that a module imports from its own package by `from .sibling import`, then the module."""
-    for node in ast.parse(_source(name)).body:
-        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
-            yield from _with_siblings(f"{name.rpartition('.')[0]}.{node.module}")
+    """Yield the modules that a module imports from its own package or the built-in tasks, then the module."""
+    for node in parsed(_source(name)).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            module = node.module if node.level == 0 else f"{name.rpartition('.')[0]}.{node.module}"
+            if node.level == 1 or module.startswith(BUILT_IN):
+                yield from _with_siblings(module)
     yield name
 
 

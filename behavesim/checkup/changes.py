@@ -9,6 +9,7 @@ from difflib import unified_diff
 from statistics import stdev
 
 from behavesim.base.finding import Finding
+from behavesim.base.syntax import parsed
 from behavesim.checkup.trials import Changed
 from behavesim.prompts.parting import did, first_difference, until
 from behavesim.task import InWords, Task
@@ -88,7 +89,7 @@ def _lines_changed(before: str, after: str) -> str:
 
 def _code(source: str) -> str:
     """Return a program without comments and docstrings, in Python's plain layout."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None and len(node.body) > 1:
             del node.body[0]

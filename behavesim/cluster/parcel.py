@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from behavesim.base.errors import TaskError, UsageError
+from behavesim.base.syntax import parsed
 from behavesim.task.evaluated import EvaluatorFile
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def parcel_of_file(path: Path) -> Parcel:
     are too large, too many, or cannot be read.
     """
     found = [path]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path.read_text())):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found += _beside(path.parent, node.value)
     return _collected(path.parent, dict.fromkeys(found))

@@ -10,6 +10,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.base.syntax import parsed
+
 
 def subtree_distances(sources: Sequence[str]) -> NDArray[np.float64]:
     """Return (N, N) distances of programs: 1 − 2 · common subtrees / all subtrees of two syntax trees, in [0, 1].
@@ -32,7 +34,7 @@ def subtree_distances(sources: Sequence[str]) -> NDArray[np.float64]:
 @lru_cache(256)  # the programs of an archive are compared again with every newcomer
 def _parts(source: str) -> Mapping[str, int]:
     try:
-        nodes = [node for node in ast.walk(ast.parse(source)) if not isinstance(node, ast.expr_context)]
+        nodes = [node for node in ast.walk(parsed(source)) if not isinstance(node, ast.expr_context)]
         return Counter(map(ast.dump, nodes))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Counter(source.splitlines() or [""])

@@ -8,6 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.base.syntax import parsed
+
 Array = NDArray[np.int64]
 
 KINDS = {name: number for number, name in enumerate(vars(ast))}
@@ -52,6 +54,6 @@ def _postorder(source: str) -> tuple[Array, Array, Array]:
 def _parsed(source: str) -> ast.Module:
     """Return the syntax tree; raises SyntaxError if the source is not Python or nested too deep to parse."""
     try:
-        return ast.parse(source)
+        return parsed(source)
     except (RecursionError, MemoryError) as error:
         raise SyntaxError("it is nested too deep for Python's parser") from error

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from behavesim.base.syntax import parsed
+
 _RUN = "run_shinka_eval"
 _SEEDED = 'lambda run: {"seed": run + 1}'
 """What ShinkaEvolve gives a program's function if the script does not say: the keyword arguments of a run."""
@@ -36,8 +38,8 @@ def called_by(evaluator: str, program: str, module: str = "") -> Called | None:
     `module` is the name under which `calls` may use the evaluator's own functions. Raises SyntaxError if a text is no
     Python.
     """
-    tree = ast.parse(evaluator)
-    functions = [node.name for node in ast.parse(program).body if isinstance(node, ast.FunctionDef)]
+    tree = parsed(evaluator)
+    functions = [node.name for node in parsed(program).body if isinstance(node, ast.FunctionDef)]
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     constants = dict(_constants(tree))
     for node in ast.walk(tree):

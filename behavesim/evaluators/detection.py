@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from behavesim.base.errors import UsageError
+from behavesim.base.syntax import parsed
 from behavesim.base.text_file import read_text_file
 from behavesim.task.evaluated import Convention
 
@@ -85,7 +86,7 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
 
 def _tree(source: str, place: str) -> ast.Module:
     try:
-        return ast.parse(source)
+        return parsed(source)
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"the evaluator {place} is no Python: {error}") from None
 

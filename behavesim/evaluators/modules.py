@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from behavesim.base.errors import TaskError
+from behavesim.base.syntax import parsed
 
 
 def module_of(place: str, name: str = "") -> ModuleType:
@@ -30,7 +31,7 @@ def import_as(place: str) -> None:
     """Run only a script's top-level import statements. Raises TaskError if it cannot be read or an import fails."""
     try:
         _on_path(Path(place))
-        for node in ast.parse(Path(place).read_bytes(), place).body:
+        for node in parsed(Path(place).read_bytes(), place).body:
             # those below `if` and `try` are the script's own business: it may do without them
             if isinstance(node, ast.Import | ast.ImportFrom):
                 exec(compile(ast.Module([node], []), place, "exec"), {"__name__": "__main__"})

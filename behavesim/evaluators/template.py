@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from behavesim.base.errors import TaskError
+from behavesim.base.syntax import parsed
 
 _PRESET = {
     "np": "import numpy as np",
@@ -24,7 +25,7 @@ def entry_point(template: str) -> str:
 
     Raises TaskError if it defines neither.
     """
-    body = ast.parse(template).body
+    body = parsed(template).body
     classes = [node.name for node in body if isinstance(node, ast.ClassDef)]
     functions = [node.name for node in body if isinstance(node, ast.FunctionDef)]
     if not classes and not functions:
@@ -34,12 +35,12 @@ def entry_point(template: str) -> str:
 
 def is_class(template: str, name: str) -> bool:
     """Return whether a template program defines a class of this name."""
-    return any(isinstance(node, ast.ClassDef) and node.name == name for node in ast.parse(template).body)
+    return any(isinstance(node, ast.ClassDef) and node.name == name for node in parsed(template).body)
 
 
 def annotation_of(template: str, name: str) -> str:
     """Return the text of the annotation of what a function returns; "" if there is none, or no such function."""
-    for node in ast.parse(template).body:
+    for node in parsed(template).body:
         if isinstance(node, ast.FunctionDef) and node.name == name and node.returns is not None:
             return ast.unparse(node.returns)
     return ""
@@ -47,7 +48,7 @@ def annotation_of(template: str, name: str) -> str:
 
 def with_imports(template: str) -> str:
     """Return a template program that imports what it may use elsewhere without an import."""
-    tree = ast.parse(template)
+    tree = parsed(template)
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
     bound = {alias.asname or alias.name for node in imports for alias in node.names}

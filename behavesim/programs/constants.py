@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from behavesim.base.syntax import parsed
+
 PLAIN = frozenset({0, 1, 2})
 """Numbers that hardly ever stand for a choice: first elements, steps of one, halves and squares."""
 
@@ -11,7 +13,7 @@ PLAIN = frozenset({0, 1, 2})
 def has_constants(source: str) -> bool:
     """Return whether a Python program has a number other than those in PLAIN; True for any text that is no Python."""
     try:
-        tree = ast.parse(source)
+        tree = parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
     numbers = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))

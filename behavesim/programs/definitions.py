@@ -8,6 +8,8 @@ import symtable
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from behavesim.base.syntax import parsed
+
 # a module has the dunder names without defining them
 _ALWAYS_THERE = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__spec__", "__annotations__"}
 
@@ -32,7 +34,7 @@ def functions_in(source: str) -> dict[str, ast.FunctionDef]:
 
     Coroutines and functions inside `if` and the like are left out. Raises SyntaxError if the source is no Python.
     """
-    return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in parsed(source).body if isinstance(node, ast.FunctionDef)}
 
 
 @dataclass(frozen=True)

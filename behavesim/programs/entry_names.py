@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from behavesim.base.syntax import parsed
 from behavesim.programs.signatures import callables, complaint
 
 
@@ -14,11 +15,11 @@ def with_entry_point(source: str, template: str, entry_point: str) -> str:
     names. A source that defines `entry_point`, that has no such function or several, or that is no Python is unchanged.
     """
     try:
-        tree = ast.parse(source)
+        tree = parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte; nested too deep
         return source
     functions = callables(tree.body)
-    wanted = callables(ast.parse(template).body).get(entry_point)
+    wanted = callables(parsed(template).body).get(entry_point)
     if entry_point in functions or not isinstance(wanted, ast.arguments):
         return source
     named = _named_by_others(tree)

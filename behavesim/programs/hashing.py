@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Sequence, Set
 
+from behavesim.base.syntax import parsed
 from behavesim.programs.scopes import Binding, Occurrence, children, names
 
 _WORD = re.compile(r"\w+")
@@ -52,7 +53,7 @@ def normalise(source: str, tree: ast.Module | None = None) -> str:
         if tree is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                tree = ast.parse(source)
+                tree = parsed(source)
         _drop_docstrings(tree)
         words, keywords = _words(tree)
         if not _INTROSPECTIVE.isdisjoint(words | keywords):

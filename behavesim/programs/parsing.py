@@ -9,6 +9,7 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from behavesim.base.syntax import parsed
 from behavesim.programs.complexity import compiled_size, is_plain, may_multiply
 from behavesim.programs.definitions import Definitions
 from behavesim.programs.scopes import children
@@ -123,7 +124,7 @@ class Parser:
 
 
 def _compiled(code: str) -> tuple[ast.Module, frozenset[str]]:
-    tree = ast.parse(code)
+    tree = parsed(code)
     names = _names(tree)
     if may_multiply(code) and compiled_size(tree) > LARGEST_PROGRAM:
         raise TooComplex("compiled, the program is too large: use fewer `finally` and `case` statements")

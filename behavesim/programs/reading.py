@@ -12,6 +12,7 @@ from functools import cache
 from itertools import islice
 
 from behavesim.base.errors import TaskError
+from behavesim.base.syntax import parsed
 from behavesim.programs.answer import Interruption, answer, interruption
 from behavesim.programs.definitions import Definitions
 from behavesim.programs.fences import Block, blocks, outside
@@ -129,7 +130,7 @@ def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failu
 @cache
 def _template(source: str, entry_point: str) -> tuple[EntryPoint, Definitions]:
     """Return the template's entry point and all its definitions; raises TaskError if it lacks the entry point."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     arguments = callables(tree.body).get(entry_point)
     if not isinstance(arguments, ast.arguments):
         raise TaskError(f"the template does not define the entry point {entry_point!r} as a plain function")

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence, Set
 from functools import cache
 
+from behavesim.base.syntax import parsed
 from behavesim.programs.definitions import Definitions, bound_by, missing_names
 
 OFFERED = """
@@ -32,7 +33,7 @@ from typing import (
 @cache
 def offered() -> Definitions:
     """Return the definitions of the imports in OFFERED."""
-    return Definitions.of(ast.parse(OFFERED))
+    return Definitions.of(parsed(OFFERED))
 
 
 def completed(source: str, donors: Sequence[Definitions], spend: Callable[[int], None]) -> str:
@@ -87,7 +88,7 @@ def _narrowed(statement: ast.stmt, names: Set[str]) -> str:
 
 def _prepended(statements: Sequence[str], source: str) -> str:
     """Return the program with statements before it, but after its `from __future__` imports, which must come first."""
-    imports = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
+    imports = [node for node in parsed(source).body if isinstance(node, ast.ImportFrom)]
     first = max((node.end_lineno or 0 for node in imports if node.module == "__future__"), default=0)
     lines = source.split("\n")
     gap = [] if first else [""]

@@ -11,6 +11,7 @@ import ast
 import json
 from collections.abc import Iterator
 
+from behavesim.base.syntax import parsed
 from behavesim.programs.definitions import functions_in
 from behavesim.programs.signatures import signature
 from behavesim.proposers.keywords import name_rules
@@ -65,7 +66,7 @@ def program_grammar(template: str, entry_point: str) -> str:
 
     Raises KeyError if the template does not define `entry_point`, SyntaxError if it is no Python.
     """
-    imports = [each for each in ast.parse(template).body if isinstance(each, ast.Import | ast.ImportFrom)]
+    imports = [each for each in parsed(template).body if isinstance(each, ast.Import | ast.ImportFrom)]
     head = "\n".join(
         ["```python", *map(ast.unparse, imports), "", f"{signature(functions_in(template)[entry_point])}:"]
     )

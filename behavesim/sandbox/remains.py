@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from behavesim.base.syntax import parsed
 from behavesim.task import Solution, Task
 
 Solve = Callable[[Callable[..., Any], Any], Solution]
@@ -63,7 +64,7 @@ def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
 
     The classes named in `kinds` are replaced by the statements of their bodies; behind an `__init__` come its own, too.
     """
-    for statement in ast.parse(file.read_bytes()).body:
+    for statement in parsed(file.read_bytes()).body:
         if not isinstance(statement, ast.ClassDef) or statement.name not in kinds:
             yield statement
             continue

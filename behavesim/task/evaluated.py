@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from behavesim.base.errors import TaskError, UsageError, nearest
 from behavesim.base.score_source import ScoreSource
+from behavesim.base.syntax import parsed
 from behavesim.base.text_file import read_text_file
 from behavesim.task.files import joined
 from behavesim.task.objective import Direction, Objective
@@ -178,7 +179,7 @@ class EvaluatorTask(Task):
     @property
     def _statements(self) -> list[ast.stmt]:
         try:
-            return ast.parse(self.template).body if self.entry_point else []
+            return parsed(self.template).body if self.entry_point else []
         except SyntaxError as error:
             raise TaskError(f"the first program {self.file.program} is no Python: {error}") from None
 

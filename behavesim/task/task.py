@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from behavesim.base.errors import TaskError
 from behavesim.base.score_source import ScoreSource
+from behavesim.base.syntax import parsed
 from behavesim.base.text import one_line
 from behavesim.task.objective import Objective
 from behavesim.task.pictures import Picture
@@ -129,7 +130,7 @@ class Task(ABC):
         Raises TaskError if the template is not valid Python or defines no function.
         """
         try:
-            tree = ast.parse(self.template)
+            tree = parsed(self.template)
         except SyntaxError as error:
             line = one_line(error.text or "", 80)
             where = f"{error.msg} in its line {error.lineno}{line and f', {line}'}"

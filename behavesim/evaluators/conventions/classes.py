@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from behavesim.base.errors import TaskError
+from behavesim.base.syntax import parsed
 from behavesim.evaluators.conventions import Run, rewriting
 from behavesim.evaluators.modules import StandIns, module_of, why
 from behavesim.evaluators.result import Result, numbers
@@ -111,7 +112,7 @@ def load(file: EvaluatorFile) -> Run:
     evaluation = evaluation_of(file.evaluator)
     template = _template(evaluation)
     entry = file.entry_point or entry_point(template)
-    imports = [node for node in ast.parse(template).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [node for node in parsed(template).body if isinstance(node, ast.Import | ast.ImportFrom)]
     returns = annotation_of(template, entry)
 
     def run(program: Path, recorder: Recorder) -> Result:
@@ -148,7 +149,7 @@ def template_of(place: str) -> tuple[str, str, str]:
 def _template(evaluation: Any) -> str:
     template = textwrap.dedent(str(getattr(evaluation, "template_program", ""))).strip() + "\n"
     try:
-        ast.parse(template)
+        parsed(template)
     except SyntaxError as error:
         raise TaskError(f"the evaluator's template_program is no Python: line {error.lineno}, {error.msg}") from None
     return template

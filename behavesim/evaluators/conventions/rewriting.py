@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 
+from behavesim.base.syntax import parsed
+
 _PROTECTED = "_protected_div"
 
 
 def accelerated(source: str, name: str) -> str:
     """Return the program with `@numba.jit(nopython=True)` on each function of this name, and numba imported."""
-    tree = ast.parse(source)
+    tree, compiled = parsed(source), parsed("numba.jit(nopython=True)")
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == name:
-            node.decorator_list.append(ast.parse("numba.jit(nopython=True)", mode="eval").body)
+            node.decorator_list += [each.value for each in compiled.body if isinstance(each, ast.Expr)]
     return _importing(tree, "import numba")
 
 
@@ -21,17 +23,17 @@ def without_zero_division(source: str, delta: float, is_accelerated: bool) -> st
 
     `is_accelerated` compiles the called function with numba.
     """
-    divided = ast.unparse(ast.fix_missing_locations(_Division().visit(ast.parse(source))))
+    divided = ast.unparse(ast.fix_missing_locations(_Division().visit(parsed(source))))
     defined = f"\n\ndef {_PROTECTED}(x, y, delta={delta}):\n    return x / (y + delta)\n"
     return accelerated(divided + defined, _PROTECTED) if is_accelerated else divided + defined
 
 
 def seeded(source: str, name: str, seed: int) -> str:
     """Return the program with numpy's global generator (as `np`) seeded first in each top-level function `name`."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
-            node.body.insert(0, ast.parse(f"np.random.seed({seed})").body[0])
+            node.body.insert(0, parsed(f"np.random.seed({seed})").body[0])
     return ast.unparse(tree)
 
 
@@ -46,5 +48,5 @@ class _Division(ast.NodeTransformer):
 def _importing(tree: ast.Module, statement: str) -> str:
     is_future = [isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body]
     last = max((place for place, found in enumerate(is_future) if found), default=-1)
-    tree.body.insert(last + 1, ast.parse(statement).body[0])
+    tree.body.insert(last + 1, parsed(statement).body[0])
     return ast.unparse(ast.fix_missing_locations(tree))

@@ -23,6 +23,7 @@ from functools import cached_property
 from math import inf
 
 from behavesim.base.errors import TaskError
+from behavesim.base.syntax import parsed
 
 NUMBER = "number"
 """The type of constants, which every grammar has."""
@@ -178,7 +179,7 @@ class Grammar:
 
 def _statements(text: str) -> list[ast.stmt]:
     try:
-        return ast.parse(text).body
+        return parsed(text).body
     except SyntaxError as error:
         raise TaskError(f"the task's grammar is no Python, line {error.lineno}: {error.msg}") from error
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from behavesim.base.syntax import parsed
 from behavesim.programs.definitions import functions_in
 from behavesim.programs.signatures import signature
 from behavesim.proposers.genetic.grammar import Grammar
@@ -33,7 +34,7 @@ class Writer:
 
     def __init__(self, grammar: Grammar, template: str, entry_point: str) -> None:
         self._grammar = grammar
-        own = [node for node in ast.parse(template).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        own = [node for node in parsed(template).body if isinstance(node, ast.Import | ast.ImportFrom)]
         imports = dict.fromkeys(map(ast.unparse, [*own, *grammar.imports]))
         function = functions_in(template)[entry_point]
         # two blank lines between imports and the function, as formatters write it

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from behavesim.base.syntax import parsed
 from behavesim.programs.parsing import NeedsLimits, Parser
 from behavesim.programs.scopes import children
 from behavesim.proposers.mutation.literals import Span, within
@@ -46,7 +47,7 @@ class PythonText:
             Parser(has_limits=False).parse(source)  # refuses what is costly or too deep
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # else a program's "\d" would print a warning on the console
-                return cls(source, tuple(spans), ast.parse(source))
+                return cls(source, tuple(spans), parsed(source))
         except (SyntaxError, ValueError, RecursionError, MemoryError, NeedsLimits):
             return None
 
