@@ -1,6 +1,6 @@
-"""Makes the files that `behavesim study sets` reads, from finished runs on one task.
+"""Makes the files that `behavesim study sets` reads, from the programs that `programs.py` kept of a task's runs.
 
-python experiments/sets/tables.py FRESH.py runs/sets/TASK-*/
+python experiments/sets/tables.py FRESH.py TASK
 
 FRESH.py is a task whose held-out instances are fresh ones: experiments/sets/*_fresh.py, for ASP and CPP those of
 experiments/portfolio. A task without a file of its own is given by its name.
@@ -9,19 +9,20 @@ experiments/portfolio. A task without a file of its own is given by its name.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from behavesim.analysis.run import Run
 from behavesim.base.config import Settings
 from behavesim.engine.judging import sandbox
 from behavesim.sandbox.judge import verdict_on
 from behavesim.state.protocols import Solved
-from behavesim.studies.portfolios.kept import name_of, rounded
-from behavesim.studies.sets.kept import SUFFIX, TOP, KeptSets, SetRun, Tried, sets_of, write_kept
+from behavesim.studies.portfolios.kept import rounded
+from behavesim.studies.sets.kept import PROGRAMS_SUFFIX, SUFFIX, TOP, KeptSets, SetRun, Tried, read_programs, write_kept
 from behavesim.studies.sets.study import OURS
 from behavesim.task import Split, Task, TaskReference, instances_begun
 from behavesim.task.verdict import Failure
@@ -39,24 +40,15 @@ class Found:
     improved: list[float]
 
 
-async def make(place: str, folders: Sequence[Path]) -> None:
-    """Write the sets of the runs and the scores of their programs on unseen instances into FOLDER."""
-    loaded = [Run.load(folder) for folder in folders]
-    task = TaskReference(place).load()
-    runs, sources = list[SetRun](), dict[str, str]()
-    for run in loaded:
-        chosen = sets_of(run)
-        sources |= {name_of(source): source for each in chosen.values() for source in each}
-        keys = {way: tuple(map(name_of, each)) for way, each in chosen.items()}
-        runs.append(SetRun(run.settings.label or run.settings.method, run.settings.seed, keys))
-    settings = loaded[0].settings.model_copy(update={"task": place, "workers": 1})
+async def make(place: str, name: str) -> None:
+    """Write the sets of a task's runs and the scores of their programs on unseen instances into FOLDER."""
+    kept, task = read_programs(FOLDER / f"{name}{PROGRAMS_SUFFIX}"), TaskReference(place).load()
+    settings = Settings(task=place, workers=os.cpu_count() or 1)  # the limits are those of the runs
     splits = {}
     for split in UNSEEN:
         if split == "held-out" or task.shifted:
-            splits[split] = await _tried(settings, task, split, sources, runs)
-    name = Path(loaded[0].settings.task).stem
-    ordered = tuple(sorted(runs, key=lambda run: (run.label, run.seed)))
-    write_kept(FOLDER / f"{name}{SUFFIX}", KeptSets(name, task.objective.direction, ordered, splits))
+            splits[split] = await _tried(settings, task, split, kept.sources, kept.runs)
+    write_kept(FOLDER / f"{name}{SUFFIX}", KeptSets(name, task.objective.direction, kept.runs, splits))
 
 
 async def _tried(
@@ -86,13 +78,15 @@ async def _run(
 ) -> dict[str, Found | None]:
     """Return what each program finds, None if it fails; instances are begun `starts` times each."""
     instances = instances_begun(task, split, starts)
-    found: dict[str, Found | None] = {}
+    done = count(1)
     async with sandbox(settings, task, split, starts=starts) as pool:
-        for key, source in sources.items():
+
+        async def tried(source: str) -> Found | None:
             solved = await pool.evaluate(source)
-            found[key] = _scored(task, instances, solved) if isinstance(solved, Solved) else None
-            sys.stderr.write(f"\r{split}, {starts} starts: {len(found)} of {len(sources)} programs ")
-    return found
+            sys.stderr.write(f"\r{split}, {starts} starts: {next(done)} of {len(sources)} programs ")
+            return _scored(task, instances, solved) if isinstance(solved, Solved) else None
+
+        return dict(zip(sources, await asyncio.gather(*map(tried, sources.values())), strict=True))
 
 
 def _scored(task: Task, instances: Sequence[Any], solved: Solved) -> Found | None:
@@ -112,4 +106,4 @@ def _by_start(scores: Sequence[float]) -> list[list[float]]:
 
 
 if __name__ == "__main__":
-    asyncio.run(make(sys.argv[1], [Path(name) for name in sys.argv[2:]]))
+    asyncio.run(make(*sys.argv[1:]))

@@ -11,7 +11,17 @@ import pytest
 import behavesim as bs
 from behavesim.analysis.statistics import signed_rank
 from behavesim.base.errors import UsageError
-from behavesim.studies.sets.kept import TOP, KeptSets, SetRun, Tried, read_kept, sets_of, write_kept
+from behavesim.studies.sets.kept import (
+    TOP,
+    KeptPrograms,
+    KeptSets,
+    SetRun,
+    Tried,
+    read_kept,
+    read_programs,
+    sets_of,
+    write_kept,
+)
 from behavesim.studies.sets.study import AGAINST, PLANNED, SIZES, WORK, detectable, study
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
@@ -117,3 +127,12 @@ def test_the_experiment_makes_the_groups_that_the_study_compares() -> None:
     assert {label for label, _ in AGAINST} | {"set-search"} == labels
     seeds = [seed for each in file["seeds"].values() for seed in each]
     assert len(seeds) == len(set(seeds)) == 100
+
+
+def test_programs_are_kept_apart_from_their_scores(tmp_path: Path) -> None:
+    runs = (SetRun("set-search", 1, {"own": ("p1", "p2")}),)
+    programs = KeptPrograms("tsp", runs, {"p1": "def f():\n    return '\u2028'", "p2": ""})
+    write_kept(tmp_path / "tsp.programs.json.xz", programs)
+    assert read_programs(tmp_path / "tsp.programs.json.xz") == programs
+    with pytest.raises(UsageError, match=r"programs\.py makes it of finished runs"):
+        read_programs(tmp_path / "asp.programs.json.xz")

@@ -22,6 +22,8 @@ TOP = 10
 """Greatest number of programs in a set."""
 SUFFIX = ".sets.json.xz"
 """The end of the names of stored files: one file for each task."""
+PROGRAMS_SUFFIX = ".programs.json.xz"
+"""The end of the names of files with the programs of the sets: one file for each task."""
 OWN = {"set-search": "set", "eoh-s": "population"}
 """The group that is the set of a method which aims at one, its programs in order."""
 
@@ -68,6 +70,15 @@ class KeptSets:
     splits: Mapping[str, Tried]
 
 
+@dataclass(frozen=True)
+class KeptPrograms:
+    """The sets of all runs on a task, sorted by label and seed, and the source of each of their programs by its key."""
+
+    task: str
+    runs: tuple[SetRun, ...]
+    sources: Mapping[str, str]
+
+
 def sets_of(run: Run) -> dict[str, list[str]]:
     """Return the sources of a run's sets, best first, by the way of choosing; at most TOP in each.
 
@@ -96,10 +107,17 @@ def sets_of(run: Run) -> dict[str, list[str]]:
     return found
 
 
-def write_kept(path: Path, kept: KeptSets) -> None:
+def write_kept(path: Path, kept: KeptSets | KeptPrograms) -> None:
     """Write what is stored of a task into an xz file, which is replaced."""
     with lzma.open(path, "wb", preset=9 | lzma.PRESET_EXTREME) as file:
-        file.write(TypeAdapter(KeptSets).dump_json(kept))
+        file.write(TypeAdapter(type(kept)).dump_json(kept))
+
+
+def read_programs(path: Path) -> KeptPrograms:
+    """Read the programs of a task's sets; raises UsageError if the file is not there."""
+    if not path.exists():
+        raise UsageError(f"there is no file {path}; experiments/sets/programs.py makes it of finished runs")
+    return TypeAdapter(KeptPrograms).validate_json(lzma.open(path).read())
 
 
 def read_kept(folder: Path) -> Sequence[KeptSets]:
