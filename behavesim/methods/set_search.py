@@ -159,8 +159,8 @@ class SetSearch(Method[SetSearchSettings]):
     def _parents(self, state: RunState, taken: Sequence[Member], rng: Generator, is_uniform: bool) -> list[Member]:
         """Draw a program of the set and one of the population that complements it; the worse comes first.
 
-        Both are drawn by rank. The second is ranked by the mean of the better score of the two on each instance, by its
-        distance from the first, or by the sum of both ranks, as `worth` says. A single program comes alone.
+        Both are drawn by rank. What ranks the second is said by `worth`: the mean over instances of the better score of
+        the two, its distance from the first, or the sum of both ranks. A single program comes alone.
         Where `is_uniform`, ranks do not count.
         """
         assert state.template is not None, "every run begins with its template"
