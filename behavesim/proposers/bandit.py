@@ -15,8 +15,8 @@ def best_for_its_price(state: RunState, models: Sequence[str], rng: np.random.Ge
     """Return a model drawn by Thompson sampling of gains per dollar, or per token while the cost of one is unknown.
 
     For each model the share of candidates that gain, g of n, is drawn from Beta(1 + g, 1 + n - g). It is divided by the
-    model's mean cost, and the greatest wins. A model without a candidate counts with the mean cost of the others. Only registered
-    candidates count, so that the choice depends on the run's state and `rng` alone.
+    model's mean cost, and the greatest wins. A model without a candidate counts with the mean cost of the others. Only
+    registered candidates count, so that the choice depends on the run's state and `rng` alone.
     """
     known = [state.models.get(model, ModelRecord()) for model in models]
     chances = np.array([rng.beta(1 + each.gains, 1 + each.candidates - each.gains) for each in known])
