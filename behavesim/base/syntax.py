@@ -12,8 +12,8 @@ _PARSING = threading.RLock()
 def parsed(source: str | bytes, filename: str = "<unknown>") -> ast.Module:
     """Return the syntax tree of a module's source; raises what `ast.parse` does, such as SyntaxError.
 
-    Some Pythons count the depth of a tree for all threads together (CPython issue 106905): two that parse at the same
-    time get a SystemError or RecursionError for a correct program.
+    Some Pythons count the depth of a tree for all threads together (CPython issue 106905). Two that parse at the same
+    time can get a SystemError for a correct program.
     """
     with _PARSING:
         return ast.parse(source, filename)
