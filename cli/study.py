@@ -128,11 +128,12 @@ def study_sets(
     folder: Annotated[
         Path, typer.Argument(metavar="[DIR]", help="Where kept sets and their scores on new instances lie.")
     ] = Path("experiments/sets"),
+    figures: Figures = None,
     as_json: AsJson = False,
 ) -> None:
     """Losses of sets from searches that aim at a set, beside sets chosen from other searches, from finished runs."""
     busy("comparing kept sets")
-    _show(sets.study(folder), as_json)
+    _show_and_draw(sets.study(folder), as_json, figures)
 
 
 study.command("known")(study_known)

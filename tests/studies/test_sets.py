@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import behavesim as bs
 from behavesim.analysis.statistics import signed_rank
 from behavesim.base.errors import UsageError
+from behavesim.studies.sets.drawing import drawn
 from behavesim.studies.sets.kept import (
     TOP,
     KeptPrograms,
@@ -94,6 +96,24 @@ def test_tests_are_corrected_for_all_of_the_protocol_and_shown(tmp_path: Path, b
     assert "tsp, held-out instances" in behavesim("study", "sets", tmp_path).out
     with pytest.raises(UsageError, match="no kept sets"):
         study(tmp_path / "none")
+
+
+def test_the_figure_has_each_difference_of_the_largest_sets_filled_if_it_is_significant(tmp_path: Path) -> None:
+    kept(tmp_path)
+    tests = [each for each in study(tmp_path).tests if each.programs == max(SIZES)]
+    told = [replace(each, p_holm=0.01 if number == 2 else None) for number, each in enumerate(tests)]
+    (panel,) = drawn(told).axes
+    marks = [container.lines[0] for container in panel.containers]
+    assert [float(mark.get_xdata()[0]) for mark in marks] == pytest.approx([100 * t.difference.mean for t in tests])
+    assert [mark.get_markerfacecolor() != "white" for mark in marks] == [number == 2 for number in range(len(tests))]
+    assert [label.get_text() for label in panel.get_yticklabels()] == [each.other for each in tests]
+
+
+def test_the_figure_is_written_beside_the_tables(tmp_path: Path, behavesim: Command) -> None:
+    kept(tmp_path)
+    told = behavesim("study", "sets", tmp_path, "--figures", tmp_path / "figures")
+    assert {file.name for file in (tmp_path / "figures").iterdir()} == {"sets.pdf", "sets.svg"}
+    assert "sets.svg" in told.err and "difference" in told.out
 
 
 def test_more_seeds_show_smaller_differences_and_too_few_show_none() -> None:
