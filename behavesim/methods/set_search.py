@@ -112,7 +112,9 @@ class SetSearch(Method[SetSearchSettings]):
         parents = self.fresh(state, "complement", lambda is_uniform: self._parents(state, taken, rng, is_uniform))
         says = self.prompts.settings.prompt_feedback != "none"
         words = lacks(taken, parents, state.template, state.objective) if says else ""
-        prompt = self.prompts.showing_programs("complement", parents, set=words)
+        by_instance = settings.worth in ("both", "instances") and len(parents[0].scores) > 1
+        wanted = wanted_of(is_set_told=says, by_instance=by_instance)
+        prompt = self.prompts.showing_programs("complement", parents, set=words, adds=wanted)
         return question(candidate, parents, prompt, POPULATION)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
@@ -189,17 +191,15 @@ def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | N
     gains = _relative(taken, template, objective)
     weakest = np.argsort(gains.max(axis=0), kind="stable")[:WEAKEST_SHOWN].tolist()
     leaders = gains.argmax(axis=0)
-    said = [
-        f"A set of {len(taken)} programs is chosen from those found. All of it run on an instance, and the best of "
-        "their solutions counts."
-    ]
+    said = [f"A set of {len(taken)} programs is kept: on each instance the best of their solutions counts."]
     if len(template.scores) == 1:
         return f"{said[0]} The set's best score is {taken[leaders[0]].score:.6g}."
     each = [
-        f"instance {place + 1} ({taken[leaders[place]].scores[place]:.6g}, {100 * gains[leaders[place], place]:.3g} %)"
+        f"instance {place + 1} ({100 * gains[leaders[place], place]:.3g} %, "
+        f"scoring {taken[leaders[place]].scores[place]:.6g})"
         for place in weakest
     ]
-    said.append(f"The set gains least on the template on {', '.join(each)}.")
+    said.append(f"Its lead over the search's first program is least on {', '.join(each)}.")
     first = weakest[0]
     scored = [f"program {number} scores {member.scores[first]:.6g}" for number, member in enumerate(shown, 1)]
     said.append(f"On instance {first + 1} {' and '.join(scored)}.")
@@ -207,6 +207,23 @@ def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | N
     if leader.thought and leader.candidate not in {member.candidate for member in shown}:
         said.append(f"The idea of the best program there: {shortened(prose(leader.thought), IDEA_SHOWN)}")
     return " ".join(said)
+
+
+def wanted_of(is_set_told: bool, by_instance: bool) -> str:
+    """Return what a new program should do, as the end of "Write a program that …".
+
+    `is_set_told` says whether the prompt tells of the set; `by_instance`, whether the best score on an instance counts.
+    """
+    if by_instance:
+        if is_set_told:
+            return (
+                "adds to the set: it beats the set's best score on some instance, above all where the lead is least, "
+                "even if worse elsewhere"
+            )
+        return "beats those above on some instance, even if worse elsewhere"
+    best = "the set's best score" if is_set_told else "those above"
+    adds = "adds to the set: it " * is_set_told
+    return f"{adds}beats {best}, or comes near by making other choices"
 
 
 def _by_rank(count: int, rng: Generator, is_uniform: bool) -> int:

@@ -31,7 +31,7 @@ def costs_in_words(
     listed = "; ".join(f"{name} {' '.join(map(_rounded, each))}" for name, each in zip(names, quarters, strict=True))
     said = [f"What the four quarters of the steps {verb} on {words.instance(index)}: {listed}."]
     if len(known) == 2:
-        said.append(_where_lost(quarters, names))
+        said.append(_where_lost(quarters, names, "costs" if is_cost else "adds"))
     if is_cost:
         for trajectory, name, costs in zip(trajectories, names, known, strict=True):
             said.append(_costliest(trajectory, index, words, name, costs))
@@ -45,16 +45,18 @@ def _costs(trajectory: AlgorithmRun, index: int, words: InWords) -> tuple[float,
     return words.costs(index, [int(each) for each in trajectory.data])
 
 
-def _where_lost(quarters: Sequence[Sequence[float]], names: Sequence[str]) -> str:
+def _where_lost(quarters: Sequence[Sequence[float]], names: Sequence[str], verb: str) -> str:
     """Return in which quarter the program with the greater sum is most ahead; "" if the sums are equal."""
     ahead = [one - other for one, other in zip(*quarters, strict=True)]
     if abs(sum(ahead)) < 1e-9:
         return ""
     first = sum(ahead) > 0
     most = max(ahead) if first else min(ahead)
-    part = most / sum(ahead)
-    share = f"{part:.0%}" if part < 0.995 else "all of it" if part < 1.005 else "more than all of it"
-    return f"Of what {names[0 if first else 1]} has more, {share} lies in the {STRETCHES[ahead.index(most)]} quarter."
+    more, other = names if first else reversed(names)
+    return (
+        f"In all, {more} {verb} {_rounded(abs(sum(ahead)))} more than {other}; in the {STRETCHES[ahead.index(most)]} "
+        f"quarter alone it {verb} {_rounded(abs(most))} more."
+    )
 
 
 def _costliest(trajectory: AlgorithmRun, index: int, words: InWords, name: str, costs: Sequence[float]) -> str:

@@ -120,8 +120,9 @@ class Parting:
         further = "another way" if len(ways) == 1 else f"{len(ways)} other ways"
         rest = [score for way in ways.values() for score in way]
         last = f", and {self._worth(rest, f'in {further}')}" if rest else ""
+        goes = "goes" if len(one) == 1 else "go"
         return (
-            f" Of the {len(kept)} programs kept, {self._worth(one, 'go on as program 1 does')}, "
+            f" Of the {len(kept)} programs kept, {self._worth(one, f'{goes} on as program 1 does')}, "
             f"{self._worth(other, f'as program {len(self.scores)}')}{last}."
         )
 

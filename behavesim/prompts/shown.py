@@ -12,6 +12,8 @@ from behavesim.task import Objective
 
 INSTANCES_SHOWN = 8
 """Most instances of a task for which prompts show each score; with more they show the mean alone."""
+REACHED = 1e-9
+"""Gaps to the best known score up to this fraction are rounding errors: the score is as good as the best known."""
 
 
 def parts_of(
@@ -38,7 +40,21 @@ def parts_of(
         "aim": "it" if one else "all of them",
         "base": "the program above" if one else "program 1, the first of those above",
         "best": "it" if one else "the best of them",
+        "reached": _reached(programs, objective) if scores else "",
     }
+
+
+def _reached(programs: Sequence[Member], objective: Objective) -> str:
+    """Return what else to ask for if the best program's score is the best known, or better; "" if it is worse."""
+    gap = objective.gap(programs[-1].score)
+    if gap is None or gap > REACHED:
+        return ""
+    name = "The program above" if len(programs) == 1 else f"Program {len(programs)}"
+    than = "as good as" if gap >= -REACHED else "better than"
+    return (
+        f"{name} is {than} the best score known, so a better one may not exist. If you see no way to one, write a "
+        "program that reaches the same score in another way, or in less CPU time."
+    )
 
 
 def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float, label: str) -> str:
@@ -48,7 +64,8 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
     elif _are_equal(programs):
         said = [f"Here are {len(programs)} programs that solve the problem; they score the same."]
     else:
-        said = [f"Here are {len(programs)} programs that solve the problem, the best one last."]
+        order = "the better one last" if len(programs) == 2 else "the best one last"
+        said = [f"Here are {len(programs)} programs that solve the problem, {order}."]
     for number, each in enumerate(programs, 1):
         title = "" if len(programs) == 1 else f"Program {number}. "
         facts = [said_with_metrics(each, objective)] if scores else []
@@ -85,9 +102,9 @@ def said_gap(gap: float | None) -> str:
     """Return a gap, a fraction, as the end of a sentence; "" if it is unknown."""
     if gap is None:
         return ""
-    if gap > 0:
+    if gap > REACHED:
         return f", {100 * gap:.3g} % behind the best known"
-    return ", as good as the best known" if gap == 0 else ", better than the best known"
+    return ", as good as the best known" if gap >= -REACHED else ", better than the best known"
 
 
 def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], label: str) -> str:

@@ -24,9 +24,9 @@ PARTS = frozenset(
     {
         *("description", "about", "contract", "template", "template_score", "entry_point"),  # about the task
         *("shown", "run", "tried", "behaviour", "failures"),  # about the run and its programs
-        *("programs", "algorithms", "worse", "better", "comparison", "aim", "best"),
+        *("programs", "algorithms", "worse", "better", "comparison", "aim", "best", "reached"),
         *("prompt", "reply", "reason", "message"),  # of a repair
-        *("angle", "spread", "hint", "hints", "known", "set", "answer", "answer_with_idea"),
+        *("angle", "spread", "hint", "hints", "known", "set", "adds", "answer", "answer_with_idea"),
         *("form", "base", "files"),  # of an answer that is a whole program
     }
 )

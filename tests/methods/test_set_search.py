@@ -10,11 +10,13 @@ import pytest
 
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.complement import set_order, utilities
+from behavesim.methods.method import Brief
 from behavesim.methods.set_search import POPULATION, SET, SetSearch, SetSearchSettings, Worth, lacks
+from behavesim.prompts.prompts import Prompts
 from behavesim.state.events import TEMPLATE, Added, Asked, Evaluated, NotAdded, Regrouped
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
-from tests.engine.toys import Toy
+from tests.engine.toys import Toy, fitting
 from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
 
@@ -130,12 +132,26 @@ class TestAsk:
         state = known([scored(0, 3.0, 8.0), leader, scored(2, 5.0, 9.0)], 10.0, 10.0)
         shown = [state.members[2], state.members[0]]
         words = lacks([state.members[0], leader], shown, state.template, Toy.objective)
-        assert "gains least on the template on instance 2 (4, 60 %), instance 1 (3, 70 %)." in words
+        assert "lead over the search's first program is least on instance 2 (60 %, scoring 4), instance 1 (70" in words
         assert "On instance 2 program 1 scores 9 and program 2 scores 8." in words
         assert words.endswith("The idea of the best program there: Go 'far' first.")
         assert "idea" not in lacks([state.members[0], leader], [leader], state.template, Toy.objective)
         single = known([scored(0, 3.0)], 10.0)
         assert lacks([single.members[0]], [], single.template, Toy.objective).endswith("The set's best score is 3.")
+
+    def test_what_is_asked_for_fits_the_number_of_instances_and_what_is_told(self) -> None:
+        for scores, feedback, wanted, unwanted in (
+            ((3.0, 4.0), "scores", "set's best score on some instance", "other choices"),
+            ((3.0,), "scores", "set's best score, or comes near by making other choices", "instance, above"),
+            ((3.0, 4.0), "none", "beats those above on some instance", "the set"),
+            ((3.0,), "none", "beats those above, or comes near by making other choices", "the set"),
+        ):
+            state = known([scored(0, *scores)], *[10.0 for _ in scores])
+            state.apply(Regrouped({SET: (0,)}, selection=True))
+            settings = fitting({"method": "set-search", "prompt_feedback": feedback})
+            brief = Brief(0, Prompts.of_run(settings, Toy()), takes_notes=True)
+            asked = SetSearch(SetSearchSettings(n_init=0), brief).ask(state, 9)
+            assert asked is not None and wanted in asked.prompt.text and unwanted not in asked.prompt.text
 
 
 class TestRegister:

@@ -84,6 +84,11 @@ def are_a_line(state: RunState, shown: Sequence[Member]) -> bool:
     )
 
 
+def has_reached(state: RunState, shown: Sequence[Member]) -> bool:
+    gap = Toy.objective.gap(shown[-1].score)
+    return gap is not None and gap <= 1e-9
+
+
 def are_several(state: RunState, shown: Sequence[Member]) -> bool:
     return len({each.candidate for each in shown}) > 1
 
@@ -95,6 +100,8 @@ def is_the_template(state: RunState, shown: Sequence[Member]) -> bool:
 STATEMENTS: dict[str, Callable[[RunState, Sequence[Member]], bool]] = {
     "they score the same": are_equal,
     "the best one last": are_sorted,
+    "the better one last": are_sorted,
+    "best score known, so a better one": has_reached,
     "from worse to better": are_sorted,
     "program is better than those before it": has_best,
     "This one solves it better": has_best,

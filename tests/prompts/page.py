@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from behavesim.engine.settings import settings_from_person
-from behavesim.methods.set_search import lacks
+from behavesim.methods.set_search import lacks, wanted_of
 from behavesim.programs.fences import fenced
 from behavesim.prompts.places import emptied
 from behavesim.prompts.prompts import Prompts
@@ -89,7 +89,7 @@ def _specimens(asking: Prompts) -> Iterator[tuple[str, Prompt]]:
     yield from ((name, asking.hinted(name, PROGRAMS, hint)) for name in OF_TWO)
     yield from ((name, asking.hinted(name, PROGRAMS[1:], hint)) for name in OF_ONE)
     wanting = lacks(PROGRAMS, PROGRAMS, PROGRAMS[0], asking.objective)
-    yield "complement", asking.showing_programs("complement", PROGRAMS, set=wanting)
+    yield "complement", asking.showing_programs("complement", PROGRAMS, set=wanting, adds=wanted_of(True, True))
     yield (
         "long-term-reflection",
         asking.summary("long-term-reflection", hint, HINTS),

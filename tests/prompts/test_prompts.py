@@ -105,6 +105,29 @@ def test_a_gap_is_said_on_either_side_of_the_best_known(gap: float | None, said:
     assert said_gap(gap) == said
 
 
+def test_rounding_errors_of_a_score_are_no_gap() -> None:
+    assert said_gap(1e-15) == said_gap(-1e-15) == said_gap(0.0)
+
+
+@pytest.mark.parametrize("wording", ["full", "small"])
+def test_who_shows_a_program_that_cannot_be_beaten_asks_for_what_is_left(wording: str) -> None:
+    worse, best, beyond = (member(f"def number(): return {score}", score) for score in (2.0, 1.0, 0.5))
+    for name in ("improve", "e1", "crossover"):
+        said = toy(wording).showing_programs(name, [worse, best]).text
+        assert "Program 2 is as good as the best score known, so a better one may not exist." in said
+        assert "the same score in another way, or in less CPU time" in said
+        assert "best score known, so" not in toy(wording).showing_programs(name, [worse]).text
+    assert "The program above is better than the best score known" in toy().showing_programs("m1", [beyond]).text
+    for asking in (toy("paper"), toy(wording, prompt_feedback="none")):
+        assert "best score known, so" not in asking.showing_programs("improve", [worse, best]).text
+
+
+def test_the_better_of_two_and_the_best_of_three_come_last() -> None:
+    three = [member(f"def number(): return {score}", score) for score in (3.0, 2.0, 1.5)]
+    assert "the better one last" in toy().showing_programs("improve", three[1:]).text
+    assert "the best one last" in toy().showing_programs("improve", three).text
+
+
 def test_first_prompts_say_what_the_template_scores() -> None:
     template = member("def number(): return 0", 2.5, scores=(2.0, 3.0))
     said = "Score 2.5 (2 3 on the single instances), 150 % behind the best known."
