@@ -186,22 +186,24 @@ class ZygoteConnection:
             raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
     async def _exchange(self, ours: socket.socket, sent: bytes, is_all: bool, job: int) -> bytes | None:
-        """Send a program, then return the bytes that come back until the child closes its end.
+        """Send a program, and return the bytes that come back until the child closes its end.
 
         If they are too many, the child is killed and None returned. With `is_all`, the child is told that nothing more
         will be sent.
         """
         loop = asyncio.get_running_loop()
         frame = bytearray()
-        with contextlib.suppress(ConnectionError):  # the child died early; its ending says how
-            await loop.sock_sendall(ours, sent)
-            if is_all:
-                ours.shutdown(socket.SHUT_WR)
-            while chunk := await loop.sock_recv(ours, _CHUNK):
-                frame += chunk
-                if len(frame) > self._frame_limit:
-                    self._request(KILL, job)
-                    return None
+        sending = asyncio.create_task(_send(ours, sent, is_all))  # a child may answer before it has read all calls
+        try:
+            with contextlib.suppress(ConnectionError):  # the child died early; its ending says how
+                while chunk := await loop.sock_recv(ours, _CHUNK):
+                    frame += chunk
+                    if len(frame) > self._frame_limit:
+                        self._request(KILL, job)
+                        return None
+        finally:
+            sending.cancel()
+            await asyncio.wait([sending])
         return bytes(frame)
 
     async def _listen(self) -> None:
@@ -240,6 +242,14 @@ class ZygoteConnection:
             self._ready.set_result(ready)
         elif (waiting := self._endings.get(message["job"])) and not waiting.done():
             waiting.set_result(Ending(**message))
+
+
+async def _send(ours: socket.socket, sent: bytes, is_all: bool) -> None:
+    """Send bytes to a child, and with `is_all` that nothing more will come; ends if the child has died."""
+    with contextlib.suppress(ConnectionError):
+        await asyncio.get_running_loop().sock_sendall(ours, sent)
+        if is_all:
+            ours.shutdown(socket.SHUT_WR)
 
 
 @contextlib.contextmanager

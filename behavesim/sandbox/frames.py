@@ -167,15 +167,24 @@ def decode_answer(frame: bytes) -> NDArray[Any] | Failure:
     return array.copy()
 
 
-def whole_answer(frame: bytes, limit: int) -> NDArray[Any] | Failure:
-    """Return what an answer's frame holds, a writable array or a failure, for bytes that may be anything.
+def whole_answers(sent: bytes, count: int, limit: int) -> tuple[NDArray[Any], ...] | Failure:
+    """Return what the frames of `count` answers hold: writable arrays, or the first failure among them.
 
-    Raises FrameError if they are not exactly one frame, are more than `answer_size` allows for `limit`, or break
-    another rule.
+    The bytes may be anything. Raises FrameError if they are not exactly so many frames, if one is longer than
+    `answer_size` allows for `limit`, or if one breaks another rule; what is behind a failure is not read.
     """
-    if len(frame) < ANSWER.size or len(frame) != answer_size(frame, limit):
-        _refuse("one answer was expected")
-    return decode_answer(frame)
+    answers = list[NDArray[Any]]()
+    for _ in range(count):
+        size = answer_size(sent, limit) if len(sent) >= ANSWER.size else len(sent) + 1
+        if size > len(sent):
+            _refuse(f"{count} answers were expected")
+        answer, sent = decode_answer(sent[:size]), sent[size:]
+        if isinstance(answer, Failure):
+            return answer
+        answers.append(answer)
+    if sent:
+        _refuse(f"more than {count} answers came")
+    return tuple(answers)
 
 
 def as_message(text: str) -> str:

@@ -25,8 +25,8 @@ MOST_NUMBERS = 1 << 20
 """Most numbers in all trajectories of a program together: they take up to 8 MB in the journal."""
 MACHINES_REASONS = ("timeout", "memory")
 """Failures of a repeated call that do not show that a program keeps state: the machine may be the cause."""
-_REPEATED = "a call was made again in a fresh process, with as much time as all calls had together"
-"""Begins the message of a repeated call that exceeds a limit."""
+_REPEATED = "calls were made again in a fresh process, with as much time as all calls had together"
+"""Begins the message of repeated calls that exceed a limit."""
 LARGEST_COORDINATE = 1e100
 """Largest absolute value of a coordinate in a trajectory of vectors: sums of squared differences stay finite."""
 
@@ -79,16 +79,17 @@ class SandboxJudge:
         except (InvalidSolution, TaskError) as error:
             return Failure("invalid-solution", as_message(str(error)), solved.cpu_s)
         cpu_s = solved.cpu_s
-        for call in calls:
-            again = await self._sandbox.answer(source, call.arguments, postponed)
+        for together in calls:
+            again = await self._sandbox.answers(source, [call.arguments for call in together], postponed)
             cpu_s += again.cpu_s
             if isinstance(again, Failure):
                 return replace(_failed_again(again), cpu_s=cpu_s)
-            if words := call.difference(again.solutions[0]):
-                return replace(_keeps_state(words), cpu_s=cpu_s)
+            for call, answer in zip(together, again.solutions, strict=True):
+                if words := call.difference(answer):
+                    return replace(_keeps_state(words), cpu_s=cpu_s)
         return replace(verdict, cpu_s=cpu_s)
 
-    def _calls_to_repeat(self, solved: Solved) -> list[AnsweredCall]:
+    def _calls_to_repeat(self, solved: Solved) -> list[list[AnsweredCall]]:
         """Return `calls_to_repeat` of the program; raises InvalidSolution as it does, TaskError if `solve` fails."""
         draw = np.random.default_rng()  # not from a seed: a program must not know which calls are repeated
         given = (self._task, self._instances, solved.solutions, solved.answers, draw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from behavesim.base.errors import TaskError
 from behavesim.sandbox.again import settled
 from behavesim.sandbox.connection import ProcessOutput
-from behavesim.sandbox.frames import FrameError, decode, whole_answer
+from behavesim.sandbox.frames import FrameError, decode, whole_answers
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import OUT_OF_MEMORY, Ending
@@ -45,18 +45,20 @@ class SolutionPool(RunnerPool):
             return result(ran.output, self._limits, ready.instances)
         return self._apart(ran, ran.program, ready.instances)
 
-    async def answer(
-        self, source: str, arguments: tuple[Any, ...], postponed: Postponed = unnoticed, /
+    async def answers(
+        self, source: str, calls: Sequence[tuple[Any, ...]], postponed: Postponed = unnoticed, /
     ) -> Solved | Failure:
-        """Call a program's function once, in a process without instances; return its answer or its failure.
+        """Make calls of a program's function in one new process without instances, in the order given.
 
-        The answer is the only solution of the Solved. Waits until a worker is free. Cancelling kills the program.
-        Raises TaskError if the arguments cannot be sent, SandboxError as `evaluate`.
+        A call is a tuple of arguments. The solutions of the Solved are the answers; a Failure is that of the first call
+        that failed. Waits until a worker is free. Cancelling kills the program. Raises TaskError if arguments cannot be
+        sent, SandboxError as `evaluate`.
         """
-        question = _encoded(arguments)
-        output = (await settled(self._runner, self._limits, source, postponed, question, self._may_signal)).output
-        answer = _decoded(output, self._limits, partial(whole_answer, limit=self._limits.output_mb * MEGABYTE))
-        return answer if isinstance(answer, Failure) else _solved((answer,), output.ending, self._limits)
+        questions = b"".join(map(_encoded, calls))
+        output = (await settled(self._runner, self._limits, source, postponed, questions, self._may_signal)).output
+        limit = self._limits.output_mb * MEGABYTE
+        found = _decoded(output, self._limits, partial(whole_answers, count=len(calls), limit=limit))
+        return found if isinstance(found, Failure) else _solved(found, output.ending, self._limits)
 
     @property
     def _may_signal(self) -> bool:

@@ -1,8 +1,8 @@
 """Checks programs that must keep nothing between calls: some calls are repeated in fresh processes.
 
 A program's process sends its answers beside its solutions. Trusted code runs the task's own `solve` on these answers:
-they must lead to the solutions that came. Then it draws some of the calls at random and repeats each in a fresh
-process. That process has the program and this call's arguments, but no instance and no other call.
+they must lead to the solutions that came. Then it draws some of the calls at random and repeats them in a few fresh
+processes. Such a process has the program and the arguments of its calls, but no instance, and no two calls on one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,15 @@ from behavesim.task import InvalidSolution, Solution, Task, as_arrays
 ANSWERS = "(answers)"
 """The name of the array of all answers on an instance, one row for each call, that is sent beside its solution."""
 ASKED_AGAIN = 16
-"""Most calls of a program that are repeated, over all instances; each needs a new process.
+"""Most calls of a program that are repeated, over all instances.
 
-Let p be the share of a program's answers that depend on more than the arguments. Then it passes with probability (1 -
-p) ** 16 at most: 0.2 for p = 0.1, 1.5e-5 for p = 0.5.
+Let p be the share of a program's answers, on average over the instances, that depend on more than the arguments. Then
+it passes with probability (1 - p) ** 16 at most: 0.2 for p = 0.1, 1.5e-5 for p = 0.5.
+"""
+TOGETHER = 4
+"""Most calls that one fresh process repeats, each on another instance: what it may keep of them is of no use to it.
+
+A process of its own for each call would cost a program that numba compiles 16 times the 6 s of its compilation.
 """
 TOLERANCE = 1e-9
 """Largest relative difference between two floating-point answers that count as equal: rounding may differ."""
@@ -93,16 +99,17 @@ def calls_to_repeat(
     solutions: Sequence[Solution],
     answers: Sequence[NDArray[Any]],
     draw: np.random.Generator,
-) -> list[AnsweredCall]:
-    """Return up to ASKED_AGAIN calls, drawn uniformly from a program's calls on all instances, in random order.
+) -> list[list[AnsweredCall]]:
+    """Return up to ASKED_AGAIN calls, drawn from a program's calls on all instances, in random order.
 
-    The task's `solve` runs on the program's `answers`, one array for each instance; the program does not run. Raises
-    InvalidSolution if answers are missing or lead to another solution, and what `solve` raises.
+    Each instance has as many as any other, one more or less, of those that it has; of its calls each is as likely. Each
+    list is for one process: at most TOGETHER calls, on different instances. The task's `solve` runs on the
+    program's `answers`, one array for each instance; the program does not run. Raises InvalidSolution if answers are
+    missing or lead to another solution, and what `solve` raises.
     """
     if len(answers) != len(instances) or any(given.ndim == 0 for given in answers):
         raise InvalidSolution("a program's answers must come with its solutions")
-    calls = [(number, step) for number, given in enumerate(answers) for step in range(len(given))]
-    drawn = [calls[at] for at in draw.permutation(len(calls))[:ASKED_AGAIN]]
+    drawn = _drawn([len(given) for given in answers], draw)
     found: dict[tuple[int, int], AnsweredCall] = {}
     for number, (instance, solution, given) in enumerate(zip(instances, solutions, answers, strict=True)):
         stand_in = Script(given, [step for at, step in drawn if at == number])
@@ -110,7 +117,33 @@ def calls_to_repeat(
         if stand_in.calls != len(given) or not _equal(as_arrays(led_to), as_arrays(solution)):
             raise InvalidSolution("a program's answers must lead to its solution")
         found |= {(number, at): AnsweredCall(number, at, asked, given[at]) for at, asked in stand_in.questions.items()}
-    return [found[call] for call in drawn]
+    return _divided([found[call] for call in drawn])
+
+
+def _drawn(counts: Sequence[int], draw: np.random.Generator) -> list[tuple[int, int]]:
+    """Return (instance, step) of up to ASKED_AGAIN calls, in rounds: one of each instance, as long as it has more.
+
+    `counts` has the number of calls on each instance.
+    """
+    steps = [draw.permutation(count)[:ASKED_AGAIN].tolist() for count in counts]
+    rounds = (
+        [(number, each[turn]) for number, each in enumerate(steps) if turn < len(each)] for turn in range(ASKED_AGAIN)
+    )
+    shuffled = ([calls[at] for at in draw.permutation(len(calls))] for calls in rounds)
+    return list(islice(chain.from_iterable(shuffled), ASKED_AGAIN))
+
+
+def _divided(calls: Sequence[AnsweredCall]) -> list[list[AnsweredCall]]:
+    """Divide calls among as few lists as their order allows: at most TOGETHER in each, no two on one instance."""
+    processes = list[list[AnsweredCall]]()
+    for call in calls:
+        for known in processes:
+            if len(known) < TOGETHER and all(each.instance != call.instance for each in known):
+                known.append(call)
+                break
+        else:
+            processes.append([call])
+    return processes
 
 
 def _same(left: NDArray[Any], right: NDArray[Any]) -> bool:

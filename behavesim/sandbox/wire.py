@@ -70,13 +70,13 @@ def receive_question(fd: int) -> Question | None:
     Raises FrameError if they contain an object whose class cannot be imported here, such as one of the task's file.
     """
     try:
-        data = receive(fd, b"", SIZE.size)
-        (size,) = SIZE.unpack_from(data)
-        data = receive(fd, data, SIZE.size + size)
+        # nothing behind the question is read with it: another one may follow
+        (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
+        data = receive(fd, b"", size, at_once=0)
     except ConnectionError:
         return None
     try:
-        asked: Question = pickle.loads(memoryview(data)[SIZE.size :])
+        asked: Question = pickle.loads(data)
     except (ImportError, AttributeError) as error:
         from behavesim.sandbox.frames import FrameError  # numpy comes with it, which a tree's keeper does not need
 

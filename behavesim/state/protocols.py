@@ -64,13 +64,13 @@ class Sandbox(Protocol):
         """
         ...
 
-    async def answer(
-        self, source: str, arguments: tuple[Any, ...], postponed: Postponed = unnoticed, /
+    async def answers(
+        self, source: str, calls: Sequence[tuple[Any, ...]], postponed: Postponed = unnoticed, /
     ) -> Solved | Failure:
-        """Call a program's function once, in a process that has no instances; `solutions` holds its one answer.
+        """Make calls of a program's function, each a tuple of arguments, in one process that has no instances.
 
-        Returns a Failure if the program fails. Raises SandboxError as `evaluate`, TaskError if the arguments cannot be
-        pickled.
+        `solutions` holds the answers. Returns a Failure if a call fails. Raises SandboxError as `evaluate`, TaskError
+        if arguments cannot be pickled.
         """
         ...
 

@@ -59,8 +59,10 @@ async def test_programs_end_on_a_cluster_as_they_end_here(cluster: str) -> None:
         for program, ended in zip(PROGRAMS, found, strict=True):
             assert alike(ended, await here.evaluate(program))
         cities = task.instances("search")[0]
-        question = (0, 0, np.arange(1, 10), cities.distances)
-        assert alike(await there.answer(PROGRAMS[0], question), await here.answer(PROGRAMS[0], question))
+        calls = [(0, 0, np.arange(1, 10), cities.distances), (3, 0, np.array([5, 4]), cities.distances)]
+        answers, expected = [await pool.answers(PROGRAMS[0], calls) for pool in (there, here)]
+        assert isinstance(expected, Solved) and len(expected.solutions) == 2
+        assert alike(answers, expected)
     assert [type(each) for each in found] == [Solved, Failure, Solved, Failure]
 
 

@@ -18,7 +18,14 @@ from hypothesis import strategies as st
 
 from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.sandbox.apart import Remote, Unanswered, answer_questions
-from behavesim.sandbox.frames import FrameError, TooLarge, decode_answer, encode_answer, whole_answer
+from behavesim.sandbox.frames import (
+    FrameError,
+    TooLarge,
+    decode_answer,
+    encode_answer,
+    encode_failed_answer,
+    whole_answers,
+)
 from behavesim.sandbox.progress import Progress
 from behavesim.sandbox.wire import encode_question, receive_source
 from behavesim.task import TaskReference
@@ -251,14 +258,25 @@ def test_a_process_that_answers_twice_or_no_more_is_refused(link: tuple[int, int
 
 
 @given(st.binary(max_size=60))
-def test_bytes_of_any_kind_are_one_answer_or_refused(data: bytes) -> None:
+def test_bytes_of_any_kind_are_so_many_answers_or_refused(data: bytes) -> None:
     with_size = len(data).to_bytes(4, "little") + data
     for frame in (data, with_size, with_size[:4] + data[:1] + b"\x01" + data):
-        try:
-            found = whole_answer(frame, LIMIT)
-        except FrameError:
-            continue
-        assert isinstance(found, Failure | np.ndarray)
+        for count in (1, 2):
+            try:
+                found = whole_answers((count - 1) * encode_answer(3, LIMIT) + frame, count, LIMIT)
+            except FrameError:
+                continue
+            assert isinstance(found, Failure) or [type(each) for each in found] == count * [np.ndarray]
+
+
+def test_of_several_answers_all_are_read_or_the_first_failure() -> None:
+    one, two, failed = encode_answer(1, LIMIT), encode_answer([2.0, 3.0], LIMIT), encode_failed_answer("exception", "x")
+    found = whole_answers(one + two, 2, LIMIT)
+    assert not isinstance(found, Failure) and [each.tolist() for each in found] == [1, [2.0, 3.0]]
+    for sent, count in ((one, 2), (one + two, 1), (one + two[:-1], 2), (b"", 1), (two + one + b"x", 2)):
+        with pytest.raises(FrameError, match="answers"):
+            whole_answers(sent, count, LIMIT)
+    assert whole_answers(one + failed + two, 3, LIMIT) == Failure("exception", "x")
 
 
 ANSWERS = [0, -1.5, True, np.float32(2), [1, 2, 3], np.zeros((0, 3)), np.arange(8)[::2], np.array(["1"], dtype="S1")]
@@ -280,7 +298,7 @@ def test_an_answer_that_is_too_long_is_refused_on_both_sides() -> None:
     with pytest.raises(TooLarge):
         encode_answer(np.zeros(LIMIT), LIMIT)
     with pytest.raises(FrameError, match="too long"):
-        whole_answer(encode_answer(np.zeros(LIMIT), 9 * LIMIT), LIMIT)
+        whole_answers(encode_answer(np.zeros(LIMIT), 9 * LIMIT), 1, LIMIT)
 
 
 def test_a_question_that_no_pickle_can_hold_is_an_error_of_the_task() -> None:

@@ -10,11 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
 
 from behavesim.engine.judging import judging
 from behavesim.engine.settings import settings_from_person
 from behavesim.sandbox import Limits, Pool, SandboxJudge
-from behavesim.sandbox.stateless import ANSWERS, ASKED_AGAIN, AnsweredCall, answers_apart, calls_to_repeat
+from behavesim.sandbox.stateless import (
+    ANSWERS,
+    ASKED_AGAIN,
+    TOGETHER,
+    AnsweredCall,
+    _drawn,
+    answers_apart,
+    calls_to_repeat,
+)
 from behavesim.state.protocols import Solved
 from behavesim.task import InvalidSolution, TaskReference
 from behavesim.task.verdict import Failure, Verdict
@@ -92,7 +102,7 @@ async def test_a_solution_that_no_program_was_asked_for_is_rejected(judge: Sandb
         async def evaluate(self, source: str, *_: object) -> Solved | Failure:
             return Solved((np.arange(30), np.arange(30)), 0.1)
 
-        async def answer(self, source: str, arguments: tuple[Any, ...], *_: object) -> Solved | Failure:
+        async def answers(self, source: str, calls: Sequence[tuple[Any, ...]], *_: object) -> Solved | Failure:
             raise NotImplementedError
 
     failure = await SandboxJudge(STEPS.load(), "search", Silent()).evaluate("")
@@ -108,7 +118,7 @@ async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_t
             tours = (np.arange(30), np.arange(30))
             return Solved(tours, 0.5, tours)
 
-        async def answer(self, source: str, arguments: tuple[Any, ...], *_: object) -> Solved | Failure:
+        async def answers(self, source: str, calls: Sequence[tuple[Any, ...]], *_: object) -> Solved | Failure:
             return Failure(reason, "so it is", 0.25)
 
     failure = await SandboxJudge(STEPS.load(), "search", Failing()).evaluate("")
@@ -122,7 +132,10 @@ TOURS = (np.arange(30), np.arange(30))
 
 def repeated(answers: Sequence[np.ndarray] = TOURS, seed: int = 0) -> list[AnsweredCall]:
     task = STEPS.load()
-    return calls_to_repeat(task, task.instances("search"), TOURS, answers, np.random.default_rng(seed))
+    processes = calls_to_repeat(task, task.instances("search"), TOURS, answers, np.random.default_rng(seed))
+    assert all(0 < len(calls) <= TOGETHER for calls in processes)
+    assert all(len({call.instance for call in calls}) == len(calls) for calls in processes)
+    return [call for calls in processes for call in calls]
 
 
 def test_the_calls_that_are_made_again_are_drawn_evenly_from_those_of_all_instances() -> None:
@@ -143,8 +156,37 @@ def test_the_calls_that_are_made_again_are_drawn_evenly_from_those_of_all_instan
 async def test_which_calls_are_made_again_is_not_for_the_program_to_know(judge: SandboxJudge) -> None:
     solved = Solved(TOURS, 0.0, TOURS)
     drawn = [judge._calls_to_repeat(solved) for _ in range(2)]
-    first, second = ([(call.instance, call.step) for call in calls] for calls in drawn)
+    first, second = ({(call.instance, call.step) for calls in processes for call in calls} for processes in drawn)
     assert first != second
+
+
+async def test_calls_on_different_instances_share_a_process(judge: SandboxJudge) -> None:
+    processes = judge._calls_to_repeat(Solved(TOURS, 0.0, TOURS))
+    assert len(processes) == ASKED_AGAIN // len(TOURS)
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=9), st.integers(0, 9))
+def test_no_instance_is_asked_again_more_often_than_others_that_have_as_many_calls(
+    counts: list[int], seed: int
+) -> None:
+    drawn = _drawn(counts, np.random.default_rng(seed))
+    assert len(set(drawn)) == len(drawn) == min(ASKED_AGAIN, sum(counts))
+    asked = Counter(instance for instance, _ in drawn)
+    assert all(0 <= step < counts[instance] for instance, step in drawn)
+    assert all(asked[a] + 1 >= min(asked[b], counts[a]) for a in range(len(counts)) for b in range(len(counts)))
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_answers_and_questions_of_any_size_pass_each_other() -> None:
+    doubling = "def go(points, left):\n    return points * 2\n"
+    calls = [(np.full(1 << 18, float(number)), 0) for number in range(4)]  # 2 MB each: more than a socket holds
+    async with Pool(STEPS, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
+        found = await pool.answers(doubling, calls)
+        assert isinstance(found, Solved)
+        assert [float(answer[0]) for answer in found.solutions] == [0.0, 2.0, 4.0, 6.0]
+        failing = doubling.replace("return", "assert points[0] != 2\n    return")
+        failed = await pool.answers(failing, calls)
+        assert isinstance(failed, Failure) and failed.reason == "exception"
 
 
 def test_answers_are_compared_exactly_but_for_the_rounding_of_fractions() -> None:
