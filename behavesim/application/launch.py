@@ -57,7 +57,8 @@ def new_launch(
 
     Arguments are as in `task_settings`; `suggested` are defaults that beat the usual ones. The run's id is `name`; None
     means the task's name and the time. A proposer that is "auto" or not given is "openai" if `given` names models or
-    the environment has an endpoint, else "genetic". A replay's `ask_once`, if not given, is as in its original.
+    the environment has an endpoint, else "genetic". What a replay does not ask twice
+    (`ask_once`, `ask_each_once`), if not given, is as in its original.
     `needs_key` is False for a dry run, which asks no model. Raises TaskError if the task cannot be loaded. Raises
     UsageError if a setting does not fit, or the proposer lacks a key that it needs. It is also raised if the run's
     folder exists or cannot be made, `start_with` brings no programs, or the run to replay cannot be read.
@@ -85,7 +86,8 @@ def _as_replayed(proposer: str, runs_dir: Path) -> dict[str, Any]:
         return {}
     original = settings_from_journal(RunFolder.find(runs_dir, argument).read_settings())
     # where nobody read the prompts, questions were repeated, and a replay cannot tell that from its own settings
-    return {"ask_once": original.ask_once and _reads_prompts(original.proposer)}
+    reads = _reads_prompts(original.proposer)
+    return {"ask_once": original.ask_once and reads, "ask_each_once": original.ask_each_once and reads}
 
 
 def _reads_prompts(proposer: str) -> bool:

@@ -105,6 +105,9 @@ class Settings(Options):
     """Show no parents together twice while others are left, and ask nothing that cannot help, such as other constants
     for a program without any. No effect if prompts=paper, or with a proposer that reads no prompts, as genetic.
     A replay does as its original did, unless this is set."""
+    ask_each_once: bool = True
+    """Show no program alone twice with one request of EoH or EoH-S, such as m1, while others of the population are
+    left. No effect where ask_once has none."""
 
     workers: Adjustable[Workers] = 1
     """Most programs evaluated at once on this machine. A new run takes the number of its cores if this is not set. Or

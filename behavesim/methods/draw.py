@@ -48,6 +48,16 @@ def rank_probabilities(utilities: Sequence[float]) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
+def only(probabilities: NDArray[np.float64], members: Sequence[Member], among: Sequence[Member]) -> NDArray[np.float64]:
+    """Return the probabilities of members, (N,), if only those of `among` may be drawn; it must hold at least one."""
+    if len(among) == len(members):
+        return probabilities  # the same bits, so that draws among all are what they were
+    left = np.isin([member.candidate for member in members], [member.candidate for member in among])
+    weights = np.where(left, probabilities, 0.0)
+    # a softmax can underflow to 0 for all that are left
+    return np.asarray(weights / weights.sum() if weights.any() else left / left.sum(), dtype=np.float64)
+
+
 def clusters(members: Sequence[Member]) -> list[list[Member]]:
     """Group members by equal score, in order of first arrival (paper, "Algorithm Database")."""
     groups: dict[float, list[Member]] = {}

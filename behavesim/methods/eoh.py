@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from pydantic import Field
 
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
-from behavesim.methods.draw import Generator, rank_probabilities, softmax
+from behavesim.methods.draw import Generator, only, rank_probabilities, softmax
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.programs.constants import has_constants
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
@@ -78,14 +79,15 @@ class EoH(Method[EoHSettings]):
                 return None
             return Asked(candidate, (), None, self.prompts.showing_template("i1", candidate, state.template))
         # by the candidate's number and not by a counter, so that a resumed run goes on with the right turn
-        operator = settings.operators[candidate % len(settings.operators)]
+        operator: str = settings.operators[candidate % len(settings.operators)]
         if operator in OF_SEVERAL and len(members) == 1:
             operator = "m1"  # nothing to differ from or to share an idea with
-        count = settings.examples_per_prompt if operator in OF_SEVERAL else 1
         rng = self.generator(candidate)
-        parents = self.fresh(state, operator, lambda is_uniform: self._parents(members, count, rng, is_uniform))
-        if operator == "m2" and self.asks_once and not has_constants(parents[0].source):
-            operator = "m1"
+        if operator in OF_SEVERAL:
+            count = settings.examples_per_prompt
+            parents = self.fresh(state, operator, lambda is_uniform: self._parents(members, count, rng, is_uniform))
+        else:
+            operator, parents = self._of_one(state, operator, members, rng)
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
@@ -137,14 +139,43 @@ class EoH(Method[EoHSettings]):
         values = _dissimilarity(members).tolist() if self.uses_behaviour else [member.utility for member in members]
         return survivors(members, values, self.settings.population)
 
-    def _parents(self, members: list[Member], count: int, rng: Generator, is_uniform: bool) -> list[Member]:
+    def _of_one(
+        self, state: RunState, operator: str, members: list[Member], rng: Generator
+    ) -> tuple[str, list[Member]]:
+        """Return an operator of one parent and the parent; m1 takes the turn of m2 where no constants are left.
+
+        With `asks_each_once` it is a program that the operator has not shown yet, if there is one.
+        """
+        if not self.asks_each_once:
+            parents = self._parents(members, 1, rng)
+            helps = operator != "m2" or not self.asks_once or has_constants(parents[0].source)
+            return operator if helps else "m1", parents
+        left = self.not_asked(state, operator, members)
+        parents = self._parents(members, 1, rng, among=left)
+        while operator == "m2" and not has_constants(parents[0].source):
+            left = [member for member in left if member is not parents[0]]
+            if not left:
+                operator, left = "m1", self.not_asked(state, "m1", members)
+            parents = self._parents(members, 1, rng, among=left)
+        return operator, parents
+
+    def _parents(
+        self,
+        members: list[Member],
+        count: int,
+        rng: Generator,
+        is_uniform: bool = False,
+        among: Sequence[Member] | None = None,
+    ) -> list[Member]:
         """Draw `count` different members, or all if there are fewer; worst first (paper, "Parent Selection").
 
-        Where `is_uniform`, all are equally probable.
+        Where `is_uniform`, all are equally probable. If `among` is given, only those of it are drawn; it must hold as
+        many.
         """
         size = min(count, len(members))
         by_rank = rank_probabilities([member.utility for member in members])
         probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else by_rank  # π
+        probabilities = only(probabilities, members, among or members)
         drawn = rng.choice(len(members), size=size, replace=False, p=None if is_uniform else probabilities)
         return sorted((members[index] for index in drawn), key=lambda member: member.merit)
 

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from behavesim.methods.complement import set_order, utilities
-from behavesim.methods.draw import Generator, rank_probabilities
+from behavesim.methods.draw import Generator, only, rank_probabilities
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
@@ -85,10 +85,10 @@ class EoHS(Method[EoHSSettings]):
         members, rng = state.members_of(POPULATION), self.generator(candidate)
         operator = self.settings.operators[int(rng.integers(len(self.settings.operators)))]
         if operator == "cs" and len(members) > 1:
-            asked = state.asked_together.get("cs", set()) if self.asks_once else set()
+            asked = state.asked_of.get("cs", set()) if self.asks_once else set()
             parents = sorted(farthest_pair(members, state.objective, asked), key=lambda member: member.merit)
         else:
-            operator, parents = "ls", [_by_rank(members, rng)]
+            operator, parents = "ls", [_by_rank(members, self.not_asked(state, "ls", members), rng)]
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
@@ -132,6 +132,7 @@ def farthest_pair(
     return next(fresh, pairs[0])
 
 
-def _by_rank(members: Sequence[Member], rng: Generator) -> Member:
-    """Draw a member as plain EoH does, p ∝ 1 / (rank of its mean score + N) ("Local Search")."""
-    return members[int(rng.choice(len(members), p=rank_probabilities([member.utility for member in members])))]
+def _by_rank(members: Sequence[Member], among: Sequence[Member], rng: Generator) -> Member:
+    """Draw a member as plain EoH does, p ∝ 1 / (rank of its mean score + N) ("Local Search"), but only `among` some."""
+    probabilities = only(rank_probabilities([member.utility for member in members]), members, among)
+    return members[int(rng.choice(len(members), p=probabilities))]

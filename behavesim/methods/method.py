@@ -164,6 +164,11 @@ class Method(Configurable, ABC, Generic[S]):
         settings = self.prompts.settings
         return settings.ask_once and settings.prompts != "paper" and self.brief.takes_notes
 
+    @property
+    def asks_each_once(self) -> bool:
+        """Whether no request shows a program alone twice while others are left: `asks_once`, and `ask_each_once`."""
+        return self.asks_once and self.prompts.settings.ask_each_once
+
     def fresh(
         self, state: RunState, operator: str, draw: Callable[[bool], Parents], taken: Collection[Numbers] = ()
     ) -> Parents:
@@ -175,13 +180,23 @@ class Method(Configurable, ABC, Generic[S]):
         first = parents = draw(False)
         if not self.asks_once or len(first) < 2:
             return first
-        shown = state.asked_together.get(operator, ())
+        shown = state.asked_of.get(operator, ())
         for drawn in range(1, 2 * TRIES):
             numbers = tuple(parent.candidate for parent in parents)
             if len(numbers) > 1 and numbers not in shown and numbers not in taken:
                 return parents
             parents = draw(drawn >= TRIES)
         return first
+
+    def not_asked(self, state: RunState, operator: str, members: Sequence[Member]) -> Sequence[Member]:
+        """Return the members that the operator has not shown alone yet; all of them if it has shown each.
+
+        Without `asks_each_once` it returns all of them too.
+        """
+        if not self.asks_each_once:
+            return members
+        shown = state.asked_of.get(operator, ())
+        return [member for member in members if (member.candidate,) not in shown] or members
 
     def generator(self, number: int, purpose: str = "ask") -> Generator:
         """Return the random generator of one decision: equal arguments give equal draws in every process.

@@ -17,7 +17,7 @@ PROPOSERS = Kind("proposer", UsageError)
 """Finds proposers by the name of an entry point, or by the path of a `.py` file."""
 T = TypeVar("T", bound=Options)
 
-BEFORE: Mapping[str, Any] = {"ask_once": False}
+BEFORE: Mapping[str, Any] = {"ask_once": False, "ask_each_once": False}
 """What settings that older journals lack meant then, where that is not the default: else a resumed run would differ."""
 
 

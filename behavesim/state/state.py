@@ -62,8 +62,8 @@ class RunState(RunFacts):
     """Programs of the archive that wait for a group, in order of registration."""
     notes: dict[int, Note] = field(default_factory=dict)
     """The notes (texts) that the method asked for, by their numbers."""
-    asked_together: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
-    """The parents that prompts with several of them have shown so far, by operator."""
+    asked_of: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
+    """The parents that prompts have shown so far, by operator; those that show none are left out."""
     models: dict[str, ModelRecord] = field(default_factory=dict)
     """What each model has done for the run, by its name in the replies."""
     best: Member | None = None
@@ -201,8 +201,8 @@ class RunState(RunFacts):
         self.open[event.candidate] = OpenCandidate(
             event, shown=shown_source(event, self.members), to_beat=best_shown(event, self.members)
         )
-        if len(event.parents) > 1:
-            self.asked_together.setdefault(event.prompt.operator, set()).add(event.parents)
+        if event.parents:
+            self.asked_of.setdefault(event.prompt.operator, set()).add(event.parents)
         self.asked = event.candidate + 1
         self.without_candidate = 0
 

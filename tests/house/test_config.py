@@ -182,5 +182,10 @@ def test_a_setting_has_its_default_and_its_limits(name: str, default: Any, least
 def test_what_may_be_switched_on_is_off_but_for_the_recommendation_and_questions_that_differ() -> None:
     settings = settings_from_person({"task": "tsp"})
     switches = {name: value for name, value in settings if isinstance(value, bool)}
-    assert {name for name, is_on in switches.items() if is_on} == {"recommend", "prompt_angles", "ask_once"}
-    assert len(switches) == 6
+    assert {name for name, is_on in switches.items() if is_on} == {
+        "recommend",
+        "prompt_angles",
+        "ask_once",
+        "ask_each_once",
+    }
+    assert len(switches) == 7

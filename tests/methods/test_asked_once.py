@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
+from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
+from behavesim.methods.method import Brief
 from behavesim.methods.reevo import LONG_TERM
 from behavesim.programs.constants import has_constants
+from behavesim.prompts.prompts import Prompts
 from behavesim.prompts.reflected import paired_spread, what_became
 from behavesim.state.events import Asked, NoteAsked, Reply
 from behavesim.state.members import Member, Note
-from tests.engine.toys import Toy
+from tests.engine.toys import Toy, fitting
+from tests.methods.runs import Events, steps
+from tests.methods.states import member, state_of
 from tests.methods.test_statements import events_of
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
@@ -34,6 +39,48 @@ def repeated(method: str, **settings: Any) -> int:
 def test_parents_are_shown_together_once_unless_the_paper_is_followed(method: str) -> None:
     assert repeated(method) < repeated(method, ask_once=False) or repeated(method) == 0
     assert repeated(method, prompts="paper") == repeated(method, prompts="paper", ask_once=False)
+
+
+def asked_again(events: Events) -> list[Asked]:
+    """The prompts that show a program alone once more while the operator has not shown another of the population."""
+    found = []
+    for state, event in steps(events):
+        if isinstance(event, Asked) and event.prompt.operator in ("m1", "m2", "m3", "ls"):
+            shown, members = state.asked_of.get(event.prompt.operator, set()), state.members_of(POPULATION)
+            able = [each for each in members if event.prompt.operator != "m2" or has_constants(each.source)]
+            if event.parents in shown and any((each.candidate,) not in shown for each in able):
+                found.append(event)
+    return found
+
+
+@pytest.mark.parametrize("method", ["eoh", "eoh+behavesim", "eoh-s"])
+def test_a_program_is_shown_alone_again_only_once_the_whole_population_was(method: str) -> None:
+    own = {"population": 8} if method == "eoh-s" else {"population": 8, "operators": ("e1", "m1", "m2", "m3")}
+    assert asked_again(events_of(method=method, **own)) == []
+    assert asked_again(events_of(method=method, ask_each_once=False, **own))
+    by_paper = [
+        [
+            each
+            for each in events_of(method=method, prompts="paper", ask_each_once=once, **own)
+            if isinstance(each, Asked)
+        ]
+        for once in (True, False)
+    ]
+    assert by_paper[0] == by_paper[1]
+
+
+def test_m1_takes_the_turn_of_m2_where_no_program_has_constants_that_m2_has_not_changed() -> None:
+    members = [member(0, 1.0, "def f():\n    return 0.5\n"), member(1, 2.0, "def f():\n    return 1\n")]
+    state = state_of(members, {POPULATION: [0, 1]}, registered=20)
+    brief = Brief(0, Prompts.of_run(fitting({"method": "eoh"}), Toy()), takes_notes=True)
+    eoh = EoH(EoHSettings(population=2, operators=("m2",)), brief)
+    for candidate in range(20, 40):
+        asked = eoh.ask(state, candidate)
+        assert asked is not None and (asked.prompt.operator, asked.parents) == ("m2", (0,))
+    state.asked_of = {"m2": {(0,)}, "m1": {(0,)}}
+    for candidate in range(20, 40):
+        asked = eoh.ask(state, candidate)
+        assert asked is not None and (asked.prompt.operator, asked.parents) == ("m1", (1,))
 
 
 def test_only_constants_that_could_be_others_count() -> None:
