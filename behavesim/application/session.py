@@ -49,7 +49,7 @@ Tell = Callable[[str], None]
 REPLIES_S = 30.0
 """Seconds that a cancelled session waits for replies under way: they may be billed even if nobody waits."""
 SAID_S = 5.0
-"""Seconds between two lines about a search that does not begin yet, such as on a template that never ends."""
+"""Seconds between two lines about a search that does not begin yet, or whose best programs are being validated."""
 LOOK_S = 0.5
 """Seconds between two looks into the inbox: a person hardly waits, and a look costs one listing of a folder."""
 
@@ -196,5 +196,7 @@ async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
     if launch.settings.recommend and len(instances_of(launch.task, "validation")):
         from behavesim.application.recommendation import record_recommendation
 
-        tell(f"trying the best programs of {launch.folder.run} on validation instances")
-        await record_recommendation(run, launch.task)
+        doing = f"trying the best programs of {launch.folder.run} on validation instances"
+        tell(doing)
+        async with _said(tell, doing):
+            await record_recommendation(run, launch.task)
