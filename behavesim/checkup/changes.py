@@ -13,6 +13,7 @@ from behavesim.base.syntax import parsed
 from behavesim.checkup.trials import Changed
 from behavesim.prompts.parting import did, first_difference, until
 from behavesim.task import InWords, Task
+from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import Verdict
 
 SECTION = "two programs: the template, and a change of it"
@@ -34,9 +35,9 @@ def parting(task: Task, template: Verdict, changes: Sequence[Changed]) -> Findin
     for each in changes:
         if each.verdict.trajectories != template.trajectories:
             said = _where(InWords(task), template, each.verdict)
-            return Finding(name, "ok", said, SECTION, _lines_changed(task.template, each.source))
+            return Finding(name, "ok", said, SECTION, _lines_changed(task, each.source))
     if any(each.verdict.scores != template.scores for each in changes):
-        said = "nowhere, though their scores differ; let `trajectory` tell more of how a solution came about"
+        said = f"nowhere, though their scores differ; {_advice(task)}"
         return Finding(name, "warning", said, SECTION)
     said = f"unknown: {len(changes)} changes of the template were feasible, and none does anything else"
     return Finding(name, "ok", said, SECTION)
@@ -74,17 +75,28 @@ def _where(words: InWords, template: Verdict, changed: Verdict) -> str:
     at = max(steps, key=lambda at: abs(template.scores[at] - changed.scores[at]))
     one, other = (did(each, at, steps[at], words) for each in pairs[at])
     scores = f"{template.scores[at]:.6g} and {changed.scores[at]:.6g}"
-    return (
-        f"on {words.instance(at)} they {until(steps[at])}: the template {one}, the changed program {other}; "
-        f"they score {scores} there"
-    )
+    # of the hashes that an evaluator's task records, the words are the same for both
+    choices = f": the template {one}, the changed program {other}" if one != other else ""
+    return f"on {words.instance(at)} they {until(steps[at])}{choices}; they score {scores} there"
 
 
-def _lines_changed(before: str, after: str) -> str:
-    """Return up to LINES code lines that differ between two programs, after "- " the old ones, after "+ " the new."""
-    lines = unified_diff(_code(before).splitlines(), _code(after).splitlines(), n=0, lineterm="")
-    changed = [f"{line[0]} {line[1:]}" for line in list(lines)[2:] if not line.startswith("@@")]
-    return "\n".join(changed[:LINES])
+def _advice(task: Task) -> str:
+    """Return what to do so that programs of other scores have other behaviours."""
+    if isinstance(task, EvaluatorTask):
+        return "let the evaluator call a function of the program for each decision, or a command write trajectory.json"
+    return "let `trajectory` tell more of how a solution came about"
+
+
+def _lines_changed(task: Task, changed: str) -> str:
+    """Return up to LINES lines that differ between template and program, after "- " the old ones, after "+ " the new.
+
+    Of Python it is code without comments, docstrings and layout.
+    """
+    read = _code if task.suffix == ".py" else str
+    before, after = (read(source).splitlines() for source in (task.template, changed))
+    lines = unified_diff(before, after, n=0, lineterm="")
+    shown = [f"{line[0]} {line[1:]}" for line in list(lines)[2:] if not line.startswith("@@")]
+    return "\n".join(shown[:LINES])
 
 
 def _code(source: str) -> str:

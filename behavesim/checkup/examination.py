@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
-from behavesim.base.tokens import estimated_tokens
 from behavesim.checkup.answers import on_answers
 from behavesim.checkup.changes import noise, parting
 from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present, unchanged
 from behavesim.checkup.solutions import examined, judged_solutions
-from behavesim.checkup.trials import small_changes
-from behavesim.engine.first_prompt import first_prompt
+from behavesim.checkup.told import prompt_finding
+from behavesim.checkup.trials import small_changes, tried
 from behavesim.engine.judging import judging, sandbox
-from behavesim.engine.outcome import judged
 from behavesim.evaluators.calling import UNREAD
-from behavesim.methods.installed import method_of
 from behavesim.programs.definitions import missing_names
 from behavesim.programs.fences import fenced_blocks
-from behavesim.programs.hashing import program_hash
-from behavesim.programs.reading import Program
 from behavesim.sandbox import Limits, Pool
-from behavesim.state.events import TEMPLATE, Evaluated, Prompt
+from behavesim.state.events import Prompt
 from behavesim.state.provenance import instances_hash
 from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.verdict import Failure, Verdict
@@ -83,11 +79,11 @@ async def _shown(settings: Settings, task: Task, pool: Pool, template: Verdict) 
     """Yield findings that show what becomes of forged answers, what small changes do, and what a model is asked."""
     async for finding in on_answers(task, pool, template):
         yield finding
-    changes = await small_changes(task, pool, template)
+    changes = await small_changes(task, partial(tried, task, pool), template)
     try:
         yield parting(task, template, changes)
         yield noise(task, template, changes)
-        yield _prompt(settings, task, template, pool.isolation)
+        yield prompt_finding(settings, task, template, pool.isolation)
     except TaskError as error:  # one of the methods that put decisions or instances in words
         yield Finding("words", "mend", str(error))
 
@@ -155,15 +151,6 @@ async def _building_blocks(task: Task) -> Finding:
         message = f"the grammar uses {', '.join(sorted(missing))}, which it does not define"
         return Finding("building blocks", "mend", message)
     return Finding("building blocks", "ok", "the grammar's" if task.grammar else "those of the template's annotations")
-
-
-def _prompt(settings: Settings, task: Task, template: Verdict, isolation: str) -> Finding:
-    """Return a finding with the first prompt that a model would get; `template` is the template's verdict."""
-    outcome = judged(TEMPLATE, Program(task.template, "", program_hash(task.template)), template)
-    assert isinstance(outcome, Evaluated)
-    text = first_prompt(settings, task, method_of(settings, task, True), outcome, isolation)
-    said = f"about {estimated_tokens(text)} tokens; it must say all that a program needs to know"
-    return Finding("first prompt", "ok", said, "what a model is asked", text)
 
 
 def _isolation(level: str) -> Finding:

@@ -9,7 +9,9 @@ from behavesim.base.config import Settings
 from behavesim.base.finding import Finding
 from behavesim.base.text import one_line
 from behavesim.checkup.forged_programs import READ, ForgedProgram, forged_programs
+from behavesim.checkup.told import told
 from behavesim.engine.judging import judging
+from behavesim.evaluators.judge import EvaluatorJudge
 from behavesim.state.protocols import Judge
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
@@ -33,20 +35,30 @@ class Tried:
 async def refereed(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     """Try each forgery on a task's evaluator, and yield a finding on each as soon as it is made.
 
-    The first finding is on the honest program: if it fails or is not Python, no forgery is tried. The last one sums up.
-    A forgery came through if the program with it scores better than the honest one, beyond the noise of the latter. One
-    worker is used, and weak isolation is allowed. Raises SandboxError if the sandbox does not start, TaskError if the
-    evaluator cannot be loaded.
+    The first finding is on the honest program: if it fails or is not Python, no forgery is tried. The last finding on
+    forgeries sums up. A forgery came through if the program with it scores better than the honest one, beyond the noise
+    of the latter. Of a task with an evaluator it is then said what prompts have of it (`told`). One worker is used, and
+    weak isolation is allowed. Raises SandboxError if the sandbox does not start, TaskError if the evaluator cannot be
+    loaded.
     """
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
     async with judging(settings, task) as judge:
-        honest = [await judge.evaluate(task.template) for _ in range(HONEST)]
-    scores = [each.score for each in honest if isinstance(each, Verdict)]
-    if len(scores) < HONEST:
-        failed = next(each for each in honest if isinstance(each, Failure))
-        yield Finding("first program", "mend", f"it fails ({failed.reason}): {failed.message}")
-        return
-    yield Finding("first program", "ok", f"it scores {', '.join(f'{score:.6g}' for score in scores)}")
+        tries = [await judge.evaluate(task.template) for _ in range(HONEST)]
+        honest = [each for each in tries if isinstance(each, Verdict)]
+        if failed := next((each for each in tries if isinstance(each, Failure)), None):
+            yield Finding("first program", "mend", f"it fails ({failed.reason}): {failed.message}")
+            return
+        yield Finding("first program", "ok", f"it scores {', '.join(f'{each.score:.6g}' for each in honest)}")
+        async for finding in _forged(settings, task, honest):
+            yield finding
+        if isinstance(judge, EvaluatorJudge):
+            async for finding in told(settings, task, judge, honest):
+                yield finding
+
+
+async def _forged(settings: Settings, task: Task, honest: Sequence[Verdict]) -> AsyncIterator[Finding]:
+    """Yield a finding on each forgery, and one that sums up; `honest` are verdicts on the program without any."""
+    scores = [each.score for each in honest]
     if task.suffix != ".py":
         yield Finding("forgeries", "warning", "none was tried: they are Python, and the first program is not")
         return

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from behavesim.programs.fences import fenced_blocks
+from behavesim.programs.form import form_of
+from behavesim.programs.reading import Program
 from behavesim.proposers.genetic.breeding import Breeder
 from behavesim.proposers.genetic.proposer import Author, changes_text
 from behavesim.proposers.mutation.mutator import Mutator
@@ -46,7 +47,9 @@ async def tried(task: Task, pool: Pool, source: str) -> Verdict | Failure:
     return await asyncio.to_thread(verdict_on, task, instances_of(task, "search"), solved)
 
 
-async def small_changes(task: Task, pool: Pool, template: Verdict) -> Sequence[Changed]:
+async def small_changes(
+    task: Task, evaluate: Callable[[str], Awaitable[Verdict | Failure]], template: Verdict
+) -> Sequence[Changed]:
     """Return feasible programs made by changing a number or so of the template, nearest in score to it first.
 
     Up to MOST_CHANGES are tried, until ENOUGH behave otherwise than the template, of which `template` is the verdict.
@@ -60,7 +63,7 @@ async def small_changes(task: Task, pool: Pool, template: Verdict) -> Sequence[C
             break
         author = mutator if number < count else others
         _, block = author.write("improve", [task.template], np.random.default_rng(number))
-        source = fenced_blocks(block)[0]
-        if isinstance(verdict := await tried(task, pool, source), Verdict):
-            found.append(Changed(source, verdict))
+        program = form_of(task).read(block, task.template)
+        if isinstance(program, Program) and isinstance(verdict := await evaluate(program.source), Verdict):
+            found.append(Changed(program.source, verdict))
     return sorted(found, key=lambda each: abs(each.verdict.score - template.score))

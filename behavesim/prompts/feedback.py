@@ -48,10 +48,12 @@ def with_advice(text: str, state: RunState, candidate: CandidateId) -> str:
 def quoted(text: str, longest: int, is_end: bool = False) -> str:
     """Return the first or, if `is_end`, the last `longest` characters of a text, indented and without blank lines.
 
-    A back-quote becomes an apostrophe: it could open a fenced block, which readers would take for a program. Control
-    characters are removed.
+    An end begins with a whole line, if it has several. A back-quote becomes an apostrophe: it could open a fenced
+    block, which readers would take for a program. Control characters are removed.
     """
     kept = text[-longest:] if is_end else text[:longest]
+    if is_end and len(text) > longest and "\n" in kept.rstrip() and text[-longest - 1] != "\n":
+        kept = kept.partition("\n")[2]
     lines = sendable(kept).replace("`", "'").splitlines()
     return "\n".join(f"    {line.rstrip()}" for line in lines if line.strip())
 

@@ -59,10 +59,12 @@ class Parting:
             if step is not None:
                 pair = worse[index], better[index]
                 kept = [(behaviours.algorithm(each)[index], scores[index]) for each, scores in self.kept]
+                one, other = (did(each, index, step, self.words) for each in pair)
+                # of the hashes that an evaluator's task records, the words are the same for both
+                says_nothing = one == other and one.startswith("chooses")
+                choices = "" if says_nothing else f" Program 1 {one}; program {count} {other}."
                 said = [
-                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} {until(step)}. "
-                    f"Program 1 {did(pair[0], index, step, self.words)}; "
-                    f"program {count} {did(pair[1], index, step, self.words)}."
+                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} {until(step)}.{choices}"
                     f"{self._alike(*pair, kept, step + 1)}",
                     self._who_is_better(index),
                     costs_in_words(pair, index, self.words, self._is_cost, count),

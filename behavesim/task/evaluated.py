@@ -217,8 +217,8 @@ class EvaluatorTask(Task):
         raise NotImplementedError
 
     def in_words(self, instance: Any, decision: int) -> str:
-        """Return a step of a recorded behaviour in words: a number, or a short name of a value that was hashed."""
-        return str(decision) if decision < _SMALLEST_HASH else f"the value #{decision:08x}"
+        """Return a step of a recorded behaviour in words: a number; for all hashes, which say nothing, the same."""
+        return str(decision) if decision < _SMALLEST_HASH else "a value of its own"
 
 
 def first_program(path: Path) -> str:

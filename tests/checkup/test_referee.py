@@ -12,6 +12,18 @@ from tests.cli.people import FOLDERS
 ALWAYS = {"a profiler in the evaluator", "the evaluator's answer in its place", "the evaluator's source"}
 """What comes through where a program runs beside an evaluator in one process."""
 
+TELLS = """import importlib.util
+
+
+def evaluate(program_path):
+    spec = importlib.util.spec_from_file_location("program", program_path)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    x = program.point()
+    return {"combined_score": 1 / (1 + (x - 1.75) ** 2), "x": x, "said": "too far left"}
+"""
+"""An evaluator with a metric and a text beside the score."""
+
 
 def believed(behavesim: Command, *arguments: object) -> set[str]:
     """The forgeries that came through."""
@@ -29,8 +41,36 @@ def test_an_evaluator_beside_the_program_believes_some_forgeries(behavesim: Comm
 def test_a_command_that_reads_the_program_as_text_believes_none(behavesim: Command, tmp_path: Path) -> None:
     options = FOLDERS["command"].made(tmp_path)[:4]
     ended = behavesim("task", "check", *options, "--json")
-    assert [each["name"] for each in ended.document] == ["first program", "forgeries"]
-    assert "first program is not" in ended.document[-1]["message"]
+    assert [each["name"] for each in ended.document][:2] == ["first program", "forgeries"]
+    assert "first program is not" in ended.document[1]["message"]
+    found = {each["name"]: each for each in ended.document}
+    assert "x = " in found["where they part"]["text"]  # lines of a program in another language
+    assert "A command runs the program" in found["first prompt"]["text"]
+
+
+def test_what_an_evaluator_tells_prompts_is_said(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "evaluator.py").write_text(TELLS)
+    (tmp_path / "program.py").write_text("def point():\n    return 1.25\n")
+    ended = behavesim("task", "check", "--evaluator", "evaluator.py", "--program", "program.py", "--json")
+    found = {each["name"]: each for each in ended.document if each["section"]}
+    assert "Metrics: x 1.25." in found["metrics"]["message"]
+    assert "first 800" in found["feedback"]["message"]
+    assert "numbers in what the program's functions return" in found["behaviour"]["message"]
+    assert "differ by 0.25" not in found["noise"]["message"] and "score the same" in found["noise"]["message"]
+    assert found["where they part"]["text"].startswith("-     return 1.25\n+     return ")
+    assert "a value of its own" not in found["where they part"]["message"]
+    assert "Score 0.8. Metrics: x 1.25." in found["first prompt"]["text"]
+
+
+def test_an_evaluator_that_scores_by_chance_is_called_noisy(behavesim: Command, tmp_path: Path) -> None:
+    drawn = "import random\n\ndef evaluate(path):\n    return {'a': random.SystemRandom().random()}\n"
+    (tmp_path / "evaluator.py").write_text(drawn)  # other random numbers come out the same each time
+    (tmp_path / "program.py").write_text("def point():\n    return 1.25\n")
+    ended = behavesim("task", "check", "--evaluator", "evaluator.py", "--program", "program.py", "--json")
+    found = {each["name"]: each for each in ended.document if each["section"]}
+    assert found["noise"]["result"] == "warning" and "may be chance" in found["noise"]["message"]
+    assert found["behaviour"]["result"] == "warning"  # it calls no function of the program
+    assert "none that prompts show" in found["metrics"]["message"]
 
 
 @pytest.fixture

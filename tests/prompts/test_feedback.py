@@ -84,6 +84,9 @@ def test_what_is_shown_is_bounded_and_opens_no_block() -> None:
     assert len(shown) < FEEDBACK_SHOWN + 20
     assert "`" not in shown and "\0" not in shown
     assert quoted("first\nlast", 4, is_end=True) == "    last"
+    assert quoted("first\nsecond\nlast", 8, is_end=True) == "    last"  # and no half of a line
+    assert quoted("first\nsecond\nlast", 11, is_end=True) == "    second\n    last"
+    assert quoted("a long line", 4, is_end=True) == "    line"
 
 
 def test_a_place_is_filled_once_and_an_empty_part_takes_its_paragraph_along() -> None:

@@ -50,9 +50,14 @@ class Known(Behaviours):
         self._algorithms = dict(enumerate(algorithms))
 
 
-def told(worse: list[Any], better: list[Any], scores: tuple[tuple[float, ...], tuple[float, ...]]) -> str:
+def told(
+    worse: list[Any],
+    better: list[Any],
+    scores: tuple[tuple[float, ...], tuple[float, ...]],
+    words: InWords | None = None,
+) -> str:
     prompts = Prompts.of_run(settings_from_person({"task": "tsp", "prompt_feedback": "behaviour"}, task=TSP), TSP)
-    prompts = replace(prompts, in_words=Plain(TSP))
+    prompts = replace(prompts, in_words=words or Plain(TSP))
     members = [Member(n, f"program {n}", sum(each), -sum(each), scores=each) for n, each in enumerate(scores)]
     state = RunState(TSP.objective)
     state.members = dict(enumerate(members))
@@ -152,6 +157,17 @@ def test_programs_that_do_the_same_are_said_to() -> None:
 )
 def test_any_kind_of_trajectory_can_part(one: Trajectory, other: Trajectory, said: str) -> None:
     assert said in told([one], [other], ((2.0,), (1.0,)))
+
+
+def test_choices_that_have_the_same_words_are_left_out() -> None:
+    class Hashed(Plain):
+        def choice(self, index: int, before: Sequence[int], decision: int) -> str:
+            return "a value of its own"
+
+    pair = [Trajectory.prefixes([0, 1])], [Trajectory.prefixes([0, 2])]
+    assert "Program 1 chooses" in told(*pair, ((2.0,), (1.0,)))
+    said = told(*pair, ((2.0,), (1.0,)), Hashed(TSP))
+    assert "in the first step, and then part. Program 2 is better there" in said and "chooses" not in said
 
 
 @given(DECISIONS, DECISIONS)

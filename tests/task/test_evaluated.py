@@ -163,7 +163,7 @@ def test_nothing_of_a_program_runs_in_this_process(tmp_path: Path) -> None:
 
 def test_a_step_is_a_number_or_the_name_of_a_hashed_value(tmp_path: Path) -> None:
     made = task(tmp_path)
-    assert (made.in_words({}, 3), made.in_words({}, 0x1234ABCD)) == ("3", "the value #1234abcd")
+    assert (made.in_words({}, 3), made.in_words({}, 0x1234ABCD)) == ("3", "a value of its own")
 
 
 def test_a_folder_of_files_is_one_text_in_the_order_of_their_paths(tmp_path: Path) -> None:
