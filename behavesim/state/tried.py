@@ -55,13 +55,14 @@ class Tried:
             self.failures.append(Failed(registered.asked.parents, replace(outcome, source="")))
         elif isinstance(outcome, Evaluated):
             self.ran += 1
-            known = zip(self.best_scores or outcome.scores, outcome.scores, strict=False)
-            self.best_scores = tuple(max(pair, key=objective.utility) for pair in known)
-            self._take_idea(Idea(outcome.score, outcome.candidate, outcome.thought), objective)
+            better = max if objective.direction == "maximise" else min
+            self.best_scores = tuple(map(better, self.best_scores or outcome.scores, outcome.scores))
+            if outcome.thought:
+                self._take_idea(Idea(outcome.score, outcome.candidate, outcome.thought), objective)
 
     def _take_idea(self, idea: Idea, objective: Objective) -> None:
         same = next((each for each in self.ideas if each.thought == idea.thought), None)
-        if not idea.thought or (same and objective.utility(same.score) >= objective.utility(idea.score)):
+        if same and objective.utility(same.score) >= objective.utility(idea.score):
             return
         kept = [*(each for each in self.ideas if each is not same), idea]
         # `sorted` is stable: of equally good programs the older one comes first

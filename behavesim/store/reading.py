@@ -50,7 +50,7 @@ def read_events(
         if not any(field.name == "candidate" for kind in only for field in fields(kind)):  # which the index finds
             query = query.replace("WHERE", "WHERE candidate IS NULL AND")
     with opened(path) as connection:
-        passages = Passages(connection)
+        passages = Passages(connection, at_once=not after)
         for expected, (seq, at, kind, payload, data) in enumerate(connection.execute(query, (after,)), after + 1):
             if seq != expected and not only:
                 missing = f"{path}: events {expected} to {seq - 1} are missing"
