@@ -39,7 +39,8 @@ class CandidateDetails:
     `prompt` and `reply` are the texts of the last prompt and reply; None if there is none, as for the template.
     `left_out` says what was left out of the prompt to fit the setting `prompt_tokens`; empty for nothing.
     `neighbours` are at most five programs, nearest in behaviour first; empty if the candidate is not feasible.
-    `score_source` says who computed the score: trusted code, or an evaluator beside the program ("self-reported").
+    `limit_s` is the limit on the CPU seconds that count, of which `of` has `counted_s`. `score_source` says who
+    computed the score: trusted code, or an evaluator beside the program ("self-reported").
     """
 
     run: str
@@ -51,6 +52,7 @@ class CandidateDetails:
     neighbours: tuple[Neighbour, ...]
     score_source: ScoreSource
     left_out: tuple[str, ...] = ()
+    limit_s: float | None = None
 
     def document(self) -> dict[str, Any]:
         """Return one flat mapping for JSON: the candidate's fields and the other fields of this class.
@@ -93,6 +95,7 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
         neighbours=_neighbours(run, candidate),
         score_source=run.score_source,
         left_out=() if prompt is None else prompt.left_out,
+        limit_s=run.settings.timeout_s,
     )
 
 

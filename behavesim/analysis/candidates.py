@@ -19,8 +19,9 @@ class Candidate:
     `reason` (one word) and `message` say why it was rejected. `score` is the task's mean of `scores`, one per instance
     of the search, in the task's unit. `thought` is the model's sentence before the code; `program_hash` is that of the
     source's normal form. `copy_of` is the earlier candidate with the same text whose result it shares. `cpu_s` is the
-    CPU time of its evaluation in seconds, for a copy that of the original. `metrics` and `feedback` are what the task
-    or the evaluator reported besides the score.
+    CPU time of its evaluation in seconds, for a copy that of the original. `counted_s` is how many of these seconds
+    count towards the limit; the allowance for compiling and calls made again do not. It is None unless the candidate is
+    feasible. `metrics` and `feedback` are what the task or the evaluator reported besides the score.
     """
 
     candidate: CandidateId
@@ -39,6 +40,7 @@ class Candidate:
     program_hash: str = ""
     copy_of: CandidateId | None = None
     cpu_s: float | None = None
+    counted_s: float | None = None
     metrics: Metrics = field(default_factory=dict)
     feedback: str = ""
 
@@ -67,7 +69,13 @@ class Candidates:
             case Responded(candidate, reply):
                 self._update(candidate, model=reply.model)
             case Evaluated(candidate, _, score, scores):
-                worth = {"status": "feasible", "stage": "evaluation", "score": score, "scores": scores}
+                worth = {
+                    "status": "feasible",
+                    "stage": "evaluation",
+                    "score": score,
+                    "scores": scores,
+                    "counted_s": event.counted_s,
+                }
                 self._update(candidate, **worth, **_program(event))
             case Rejected(candidate, stage, reason, message):
                 failed = {"status": "rejected", "stage": stage, "reason": reason, "message": message}

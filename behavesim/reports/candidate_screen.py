@@ -38,12 +38,22 @@ def _facts(shown: CandidateDetails) -> Table:
         "island": of.group,
         "model": of.model,
         "copy of": None if of.copy_of is None else named(of.copy_of),
-        "CPU": None if of.cpu_s is None else f"{SECONDS.text(of.cpu_s)} s",
+        "CPU": _cpu(of, shown.limit_s),
         "thought": of.thought or None,
         "left out of the prompt": ", ".join(shown.left_out) or None,
     }
     known = {name: fact for name, fact in facts.items() if fact is not None}
     return facts_table("candidate", f"run {shown.run}: {named(of.candidate)}", known)
+
+
+def _cpu(candidate: Candidate, limit_s: float | None) -> str | None:
+    """Return a candidate's CPU time, and what of it counts towards the limit where both are known; None if unknown."""
+    if candidate.cpu_s is None:
+        return None
+    took = f"{SECONDS.text(candidate.cpu_s)} s"
+    if candidate.counted_s is None or limit_s is None:
+        return took
+    return f"{took}; {SECONDS.text(candidate.counted_s)} of the {limit_s:g} s that count"
 
 
 def _rejected(candidate: Candidate) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from behavesim.analysis.candidate_details import Neighbour, Parent, candidate_details
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
+from behavesim.reports.candidate_screen import show_candidate
 from behavesim.state.events import Added, Asked, Evaluated, Prompt, Reply, Responded
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import asked, feasible, journalled, rejected, started
@@ -57,6 +59,22 @@ def test_as_json_its_fields_stand_side_by_side_and_parents_have_scores(run: Run)
     )  # fmt: skip
     assert document["parents"][0] == {"candidate": 0, "score": 4.0, "gap": 1.0}
     assert document["neighbours"][0] == {"candidate": 2, "score": 3.5, "gap": 0.75, "similarity": 1.0}
+
+
+def test_what_of_the_cpu_time_counts_stands_beside_its_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted = [
+        replace(each, cpu_s=13.0, counted_s=3.5) if isinstance(each, Evaluated) else each
+        for each in feasible(0, 4.0, [0, 1])
+    ]
+    run = journalled(tmp_path / "first", started(), counted, rejected(1, "timeout", "took too long"))
+    document = candidate_details(run, 0).document()
+    assert (document["cpu_s"], document["counted_s"], document["limit_s"]) == (13.0, 3.5, run.settings.timeout_s)
+    show_candidate(candidate_details(run, 0))
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"13.000 s; 3.500 of the {run.settings.timeout_s:g} s that count" in told
+    assert candidate_details(run, 1).document()["counted_s"] is None
 
 
 def test_its_neighbours_are_the_other_programs_nearest_first_and_of_those_as_near_the_best(run: Run) -> None:

@@ -63,6 +63,7 @@ class Columns:
     reason: tuple[str | None, ...]
     copy_of: tuple[int | None, ...]
     cpu_s: tuple[float | None, ...]
+    counted_s: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,11 @@ class Document:
     and `has_held_out` says if the task has any. `sentence` counts the distinct behaviours, `rejections` the candidates
     rejected for each reason, `stands` is the run's state in words. `notes` say what could not be computed, and why.
     `diversity` is that over time. `likeness` is None if there are fewer than two programs to compare, or if they cannot
-    be. `texts` is a list for the template and one for every candidate, as JSON, gzipped, in
-    base64. Each list holds the source (null without one), the thought, the message of rejection, the score on each
-    instance, the feedback, and pairs of a metric's name and value. It is null for a template that is not evaluated yet.
-    They are most of a run's size, so the page unpacks them only when a program is opened.
+    be. `limit_s` is the limit on the CPU seconds of a program that count. `texts` is a list for the template and one
+    for every candidate, as JSON, gzipped, in base64. Each list holds the source (null without one), the thought, the
+    message of rejection, the score on each instance, the feedback, and pairs of a metric's name and value. It is null
+    for a template that is not evaluated yet. They are most of a run's size, so the page unpacks them only when a
+    program is opened.
     """
 
     summary: Summary
@@ -145,6 +147,7 @@ class Document:
     failures: tuple[RejectionReason, ...]
     candidates: Columns
     metrics: tuple[MetricColumn, ...]
+    limit_s: float
     texts: str
 
     def json(self) -> str:
@@ -189,6 +192,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         failures=found.failures,
         candidates=_columns(run),
         metrics=_metrics(run),
+        limit_s=run.settings.timeout_s,
         texts=_packed([run.template, *run.candidates]),
     )
 

@@ -83,6 +83,9 @@ function openNamed() {
   if (found && Number(found[1]) >= TEMPLATE && Number(found[1]) < shown.candidates.candidate.length) openProgram(Number(found[1]));
 }
 
+/** What of a candidate's CPU time counts towards the limit, as the end of a text; "" if it is not known. */
+const ofTheLimit = (cells) => (cells.counted_s == null ? "" : `; ${cells.counted_s.toFixed(3)} of the ${shown.limit_s} s that count`);
+
 /** Open the dialog on a candidate, the template being −1. */
 async function openProgram(candidate) {
   const [cells, text] = [cellsOf(candidate), await textOf(candidate)];
@@ -103,7 +106,7 @@ async function openProgram(candidate) {
       ["island", cells.group],
       ["model", cells.model],
       ["copy of", cells.copy_of == null ? "" : opener(cells.copy_of)],
-      ["CPU time", cells.cpu_s == null ? "" : `${cells.cpu_s.toFixed(3)} s`],
+      ["CPU time", cells.cpu_s == null ? "" : `${cells.cpu_s.toFixed(3)} s${ofTheLimit(cells)}`],
       ["thought", text.thought],
       ["link", h("a", { href: linkTo(candidate) }, linkTo(candidate))],
       ["message", text.message && h("span", { class: "message" }, text.message)],
