@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from behavesim.base.text import counted, shortened
 from behavesim.prompts.feedback import failure_in_words
-from behavesim.prompts.shown import INSTANCES_SHOWN, prose, said_gap
+from behavesim.prompts.shown import INSTANCES_SHOWN, prose, said_gap, time_in_words
 from behavesim.state.events import TEMPLATE, CandidateId
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
@@ -21,10 +21,11 @@ CHILDREN_SHOWN = 3
 """Most failures that are shown of programs written from the same programs as the next."""
 
 
-def run_in_words(state: RunState, shown: Sequence[Member], words: InWords) -> str:
+def run_in_words(state: RunState, shown: Sequence[Member], words: InWords, limit_s: float = 0.0) -> str:
     """Return the best score of a run so far, and how far behind the programs `shown` are on each instance.
 
-    Return "" before the first candidate is registered. `shown` are the prompt's programs, in its order.
+    Return "" before the first candidate is registered. `shown` are the prompt's programs, in its order. If the best is
+    not among them, its CPU time is said beside `limit_s`, the limit in seconds; 0 leaves it out.
     """
     tried = state.tried
     if not state.registered:
@@ -41,6 +42,8 @@ def run_in_words(state: RunState, shown: Sequence[Member], words: InWords) -> st
     at = next((number for number, each in enumerate(shown, 1) if each.score == best.score), None)
     which = "is not shown here" if at is None else "is the one above" if len(shown) == 1 else f"is program {at} above"
     said += f" The best one scores {best.score:.6g}{said_gap(state.objective.gap(best.score))}, and {which}."
+    if at is None and limit_s:
+        said = f"{said} {time_in_words(best, limit_s)}".rstrip()
     return f"{said}\n\n{table}".rstrip()
 
 

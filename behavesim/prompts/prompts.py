@@ -69,6 +69,12 @@ class Prompts:
         prompts._refuse_too_few_tokens()
         return prompts
 
+    @property
+    def _limit_s(self) -> float:
+        """The limit on CPU time (s), beside which prompts show programs' times; 0 if they show none."""
+        shows = self.settings.prompt_times and self.settings.prompt_feedback != "none"
+        return self.settings.timeout_s if shows else 0.0
+
     def showing_template(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
         """Return the prompt `name`, such as "initial", that shows the template and no other program.
 
@@ -95,8 +101,7 @@ class Prompts:
         """
         feedback = self.settings.prompt_feedback
         says = feedback != "none"
-        limit_s = self.settings.timeout_s if says and self.settings.prompt_times else 0.0
-        known = parts_of(programs, self.objective, says, limit_s, self.answering.label)
+        known = parts_of(programs, self.objective, says, self._limit_s, self.answering.label)
         parts = {"spread": paired_spread(programs, self.objective) if says else "", **known, **words}
         return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
 
@@ -109,7 +114,7 @@ class Prompts:
         programs = shown_in(asked)
         members = [state.members[each] for each in programs if each in state.members]
         told = {
-            "run": lambda: run_in_words(state, members, self.in_words),
+            "run": lambda: run_in_words(state, members, self.in_words, self._limit_s),
             "failures": lambda: failures_in_words(state, programs),
         }
         if self.settings.prompt_feedback != "behaviour" or not state.tried.ran:

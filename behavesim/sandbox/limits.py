@@ -58,11 +58,15 @@ class Limits:
 
     def allowed_s(self, first_s: float) -> float:
         """Return the limit on CPU time (s) of a program whose first call took `first_s` seconds of it."""
-        return self.timeout_s + min(first_s, self.first_call_s)
+        return self.timeout_s + self.uncounted_s(first_s)
+
+    def uncounted_s(self, first_s: float) -> float:
+        """Return how many CPU seconds of a first call, which took `first_s` of them, do not count."""
+        return min(first_s, self.first_call_s)
 
     def counted_s(self, cpu_s: float, first_s: float) -> float:
         """Return how many of a program's CPU seconds count towards `timeout_s`; its first call took `first_s`."""
-        return cpu_s - min(first_s, self.first_call_s)
+        return cpu_s - self.uncounted_s(first_s)
 
     def spent(self, cpu_s: float, first_s: float) -> str:
         """Return `counted_s` beside its limit, for messages: "13 of 12 s of CPU time that count"."""

@@ -104,9 +104,11 @@ class Ending:
     calls: int = 0
     first_s: float = 0.0
 
-    @property
-    def reached(self) -> str:
-        """How far the program got, as the end of a sentence; "" if unknown."""
+    def reached(self, uncounted_s: float = 0.0) -> str:
+        """Return how far the program got, as the end of a sentence; "" if unknown.
+
+        `uncounted_s` is how much of its first call (s) the limit on CPU time leaves out.
+        """
         where = f", on instance {self.instance}" if self.instance else ""
         if not self.calls:
             return where
@@ -115,7 +117,8 @@ class Ending:
         said = f", at call {self.calls}{where}"
         if self.first_s < _NOTABLE * self.cpu_s:
             return said
-        return f"{said}; the first call took {self.first_s:.2g} s, all else {self.cpu_s - self.first_s:.2g} s"
+        free = f" (of which {uncounted_s:.3g} s do not count)" if uncounted_s else ""
+        return f"{said}; the first call took {self.first_s:.3g} s{free}, all else {self.cpu_s - self.first_s:.3g} s"
 
 
 def in_words(error: BaseException) -> str:

@@ -130,15 +130,16 @@ def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
     The failure has no CPU time.
     """
     allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
+    reached = ending.reached(limits.uncounted_s(ending.first_s))
     if ending.killed in ("wall", "waited"):
         said = f"still not done after {limits.wall_s:g} s by the clock, with {spent}"
-        return Failure("timeout", f"{said}{ending.reached}")
+        return Failure("timeout", f"{said}{reached}")
     code = os.waitstatus_to_exitcode(ending.status)
     if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s > allowed_s):
         said = f"still not done after the {limits.timeout_s:.3g} s of CPU time that count"
-        return Failure("timeout", f"{said}{ending.reached}")
+        return Failure("timeout", f"{said}{reached}")
     if not ending.killed and ending.cpu_s > allowed_s:
-        return Failure("timeout", f"it took {spent}{ending.reached}")
+        return Failure("timeout", f"it took {spent}{reached}")
     if code == OUT_OF_MEMORY:
         return Failure("memory", "the program asked for more memory than its limit")
     if code == -signal.SIGKILL:

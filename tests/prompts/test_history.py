@@ -46,6 +46,10 @@ def test_the_best_score_and_the_gaps_by_instance_are_said() -> None:
         "best known, and is not shown here.\n\nHow far behind the best score so far on each instance, in %:\n"
     )
     assert "    3 50 cities, uniform       6.1027       9.05       1.73" in said.split("\n")
+    timed = replace(example(), best=replace(example().best or PROGRAMS[0], counted_s=3.456))
+    assert "and is not shown here. It took 3.5 of the 12 s of CPU time that count.\n\n" in run_in_words(
+        timed, PROGRAMS, TSP, limit_s=12
+    )
     shown = replace(example(), best=replace(PROGRAMS[1], score=6.0, utility=-6.0))
     assert "and is program 2 above." in run_in_words(shown, [PROGRAMS[0], replace(PROGRAMS[1], score=6.0)], TSP)
     assert run_in_words(RunState(TSP.task.objective), PROGRAMS, TSP) == ""

@@ -121,7 +121,17 @@ def test_the_first_call_may_be_left_out_of_the_limit_by_a_bounded_time() -> None
     ],
 )
 def test_a_reason_says_how_far_a_program_got(ending: Ending, said: str) -> None:
-    assert ending.reached == said
+    assert ending.reached() == said
+
+
+def test_a_reason_says_how_much_of_the_first_call_does_not_count() -> None:
+    late = replace(NEAR, cpu_s=23.0, first_s=9.2, calls=1988, instance=6)
+    failure = frame_of(ProcessOutput(late, b"frame"), replace(LIMITS, first_call_s=8.0))
+    assert isinstance(failure, Failure)
+    assert failure.message == (
+        "it took 15 of 12 s of CPU time that count, at call 1988, on instance 6; "
+        "the first call took 9.2 s (of which 8 s do not count), all else 13.8 s"
+    )
 
 
 def test_calls_are_counted_and_the_first_one_timed() -> None:
