@@ -13,7 +13,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.engine.build import Launch
 from behavesim.engine.settings import changed_settings, settings_from_person
-from behavesim.proposers.installed import proposer_type
+from behavesim.proposers.installed import proposer_type, takes_notes
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.proposers.proposer import Proposer
 from behavesim.state.settings import proposer_parts, settings_from_journal
@@ -57,11 +57,11 @@ def new_launch(
 
     Arguments are as in `task_settings`; `suggested` are defaults that beat the usual ones. The run's id is `name`; None
     means the task's name and the time. A proposer that is "auto" or not given is "openai" if `given` names models or
-    the environment has an endpoint, else "genetic". What a replay does not ask twice
-    (`ask_once`, `ask_each_once`), if not given, is as in its original.
-    `needs_key` is False for a dry run, which asks no model. Raises TaskError if the task cannot be loaded. Raises
-    UsageError if a setting does not fit, or the proposer lacks a key that it needs. It is also raised if the run's
-    folder exists or cannot be made, `start_with` brings no programs, or the run to replay cannot be read.
+    the environment has an endpoint, else "genetic". What a replay asks (`ask_once`, `ask_each_once`, `notes`), if not
+    given, is what its original asked. `needs_key` is False for a dry run, which asks no model. Raises TaskError if the
+    task cannot be loaded. Raises UsageError if a setting does not fit, or the proposer lacks a key that it needs. It is
+    also raised if the run's folder exists or cannot be made, `start_with` brings no programs, or the run to replay
+    cannot be read.
     """
     flags = {name: value for name, value in given.items() if (name, value) != ("proposer", "auto")}
     unsaid = "openai" if flags.get("models") or has_endpoint() else "genetic"  # who names a model wants it asked
@@ -85,14 +85,17 @@ def _as_replayed(proposer: str, runs_dir: Path) -> dict[str, Any]:
     if kind != "replay":
         return {}
     original = settings_from_journal(RunFolder.find(runs_dir, argument).read_settings())
-    # where nobody read the prompts, questions were repeated, and a replay cannot tell that from its own settings
-    reads = _reads_prompts(original.proposer)
-    return {"ask_once": original.ask_once and reads, "ask_each_once": original.ask_each_once and reads}
+    # where nobody read the prompts, there were no notes and questions were repeated: the settings have to say so
+    return {
+        "ask_once": original.ask_once,
+        "ask_each_once": original.ask_each_once,
+        "notes": _took_notes(original),
+    }
 
 
-def _reads_prompts(proposer: str) -> bool:
+def _took_notes(original: Settings) -> bool:
     try:
-        return proposer_type(proposer).writes_text
+        return takes_notes(original)
     except UsageError:  # a person's proposer that is not on this machine: those read prompts unless they say otherwise
         return Proposer.writes_text
 

@@ -9,7 +9,7 @@ from behavesim.base.errors import TaskError, UsageError
 from behavesim.methods.installed import method_of, method_type
 from behavesim.methods.method import Method
 from behavesim.prompts.wording import wording_hash
-from behavesim.proposers.installed import models_asked, proposer_type
+from behavesim.proposers.installed import models_asked, proposer_type, takes_notes
 from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices, as_setting
 from behavesim.state.behaviours import Behaviours
@@ -130,7 +130,7 @@ def method_of_run(settings: Settings, task: Task) -> Method[Any]:
 
     Raises UsageError if its method or its proposer is not installed, or its prompts' wording cannot be loaded.
     """
-    return method_of(settings, task, proposer_type(settings.proposer).writes_text)
+    return method_of(settings, task, takes_notes(settings))
 
 
 def run_provenance(settings: Settings, task: Task) -> dict[str, str]:

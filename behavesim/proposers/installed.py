@@ -32,6 +32,13 @@ def keeps_requests(settings: Settings) -> bool:
     return isinstance(options, ProposerSettings) and options.leaves_requests()
 
 
+def takes_notes(settings: Settings) -> bool:
+    """Whether a run's proposer answers requests for notes; raises UsageError as `proposer_type` does."""
+    options = settings.of_proposer
+    can = not isinstance(options, ProposerSettings) or options.takes_notes()
+    return can and proposer_type(settings.proposer).writes_text
+
+
 def argument(text: str) -> str:
     """Return the text after the first colon of the setting `proposer`, such as CMD of `command:CMD`.
 

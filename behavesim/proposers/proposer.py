@@ -39,6 +39,10 @@ class ProposerSettings(Options):
         """Whether open requests outlive the process under these settings; `keeps_requests` unless overridden."""
         return self.keeps_requests
 
+    def takes_notes(self) -> bool:
+        """Return False if the proposer, though it writes text, has no answers to requests for notes here."""
+        return True
+
 
 S = TypeVar("S", bound=ProposerSettings)
 

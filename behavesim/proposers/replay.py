@@ -24,9 +24,22 @@ from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
 
-class ReplayProposer(Proposer[ProposerSettings]):
+class ReplaySettings(ProposerSettings):
+    """What a replay knows of the run whose replies it gives."""
+
+    notes: bool = True
+    """Whether the replayed run read its prompts, and so answered requests for notes, such as reflections. If not given,
+    it is as in that run."""
+
+    def takes_notes(self) -> bool:
+        """Return `notes`."""
+        return self.notes
+
+
+class ReplayProposer(Proposer[ReplaySettings]):
     """Answers each candidate with its reply in a journal, even if the prompt differs now."""
 
+    settings_type = ReplaySettings
     costs_money = False
     brings_time = True
 
@@ -36,7 +49,7 @@ class ReplayProposer(Proposer[ProposerSettings]):
         self._run = run
 
     @classmethod
-    def of(cls, settings: ProposerSettings, context: ProposerContext) -> Self:
+    def of(cls, settings: ReplaySettings, context: ProposerContext) -> Self:
         """Return the proposer with all replies of the run that `context.argument` names, or whose folder it is.
 
         Raises UsageError if there is no such run, and JournalError if its journal cannot be read.
@@ -51,9 +64,11 @@ class ReplayProposer(Proposer[ProposerSettings]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return the last reply that the candidate or note had; raises ProposerError if it had none."""
         if number not in self._replies:
+            if number < 0:
+                raise ProposerError(f"{self._run} has no reply to this request for a note, such as a reflection")
             raise ProposerError(
                 f"{self._run} has no reply for candidate {number}; "
-                f"it holds {len(self._replies)}, so ask for no more than that with --budget"
+                f"it holds {sum(each >= 0 for each in self._replies)}, so ask for no more than that with --budget"
             )
         return self._replies[number]
 

@@ -114,6 +114,16 @@ def test_replaying_a_run_gives_the_same_run_for_nothing(finished: Command) -> No
     assert again["digest"] == bs.load_run("first").state.digest()
 
 
+def test_a_replay_asks_for_no_reflections_if_its_original_had_none(behavesim: Command) -> None:
+    run = ("run", "tsp", "--method", "reevo", "--budget", 24, "--seed", 1, "--set", "recommend=false", "--json")
+    original = behavesim(*run, "--proposer", "genetic", "--name", "first").document
+    replay = behavesim(*run, "--proposer", "replay:first", "--name", "second")
+    assert (replay.code, replay.document["digest"]) == (0, original["digest"])
+    asked = behavesim(*run, "--proposer", "replay:first", "--name", "third", "--set", "notes=true")
+    assert asked.code == 1
+    assert "first has no reply to this request for a note" in asked.err
+
+
 def test_resume_names_the_settings_that_were_changed_on_disk(finished: Command, tmp_path: Path) -> None:
     settings = tmp_path / "runs/first/settings.toml"
     settings.write_text(settings.read_text().replace("window = 64", "window = 32"))

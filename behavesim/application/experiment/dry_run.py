@@ -12,7 +12,7 @@ from behavesim.engine.build import Launch, evaluated_template
 from behavesim.engine.first_prompt import first_prompt
 from behavesim.engine.judging import judging
 from behavesim.methods.installed import method_of
-from behavesim.proposers.installed import proposer_type
+from behavesim.proposers.installed import proposer_type, takes_notes
 from behavesim.state.protocols import Judge
 from behavesim.task import Task
 
@@ -47,7 +47,7 @@ async def dry_run(launch: Launch) -> DryRun:
         template = await evaluated_template(task, judge)
         took_s = await _seconds_again(task, judge, template.cpu_s)
         isolation = judge.isolation
-    method = method_of(settings, task, writer.writes_text)
+    method = method_of(settings, task, takes_notes(settings))
     planned = [Planned(launch.folder.run, settings)]
     cost = estimate(planned, planned, launch.folder.path.parent) if writer.costs_money else None
     prompt = first_prompt(settings, task, method, template, isolation)
