@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -30,7 +31,7 @@ CPU_S = 10
 MEMORY_BYTES = 1 << 30
 """Limit of address space for one reply, on Linux alone. The interpreter and its libraries take 150 MB of it."""
 WALL_S = 300.0
-"""Limit of wall-clock seconds for one reply, in case the process hangs. It is large, for very busy machines."""
+"""Limit of wall-clock seconds for one reply, in case the process gets no core. It is large, for busy machines."""
 _READY = b"ready\n"
 """Written by the process once its limits are set. If a process ends before that, the reply is not the cause."""
 # one thread, since each takes address space; the same hashes in every process
@@ -79,17 +80,22 @@ def _found(request: Request | WholeRequest, has_limits: bool) -> Program | Failu
 def read_within_limits(request: Request | WholeRequest) -> Program | Failure:
     """Return what the rules find, read in a new process; a Failure `too-complex` if the process reaches a limit.
 
-    Raises BehavesimError if no process can be started, TaskError if the template does not define the entry point.
+    Raises BehavesimError if no process can be started, or the machine does not let it end. Raises TaskError if the
+    template does not define the entry point.
     """
     try:
         done = _carried_out(json.dumps(asdict(request)).encode())
     except subprocess.TimeoutExpired:
-        return Failure("too-complex", f"the reply could not be read within {WALL_S:g} s")
+        raise BehavesimError(f"the process that reads a reply did not end in {WALL_S:g} s; it had no core") from None
     except OSError as error:
         raise BehavesimError(f"no process to read a reply in: {error.strerror}; raise ulimit -u and -n") from error
     ready, begun, found = done.stdout.partition(_READY)
     if ready or not begun:
         raise BehavesimError(f"the process that reads replies did not start: {done.stderr.decode()[-500:]}")
+    if done.returncode == -signal.SIGKILL:
+        raise BehavesimError(
+            "the process that reads a reply was killed, as if the machine had no memory left; free some"
+        )
     if done.returncode:
         return Failure("too-complex", f"to read the reply takes more than {CPU_S} s of CPU time or 1 GB of memory")
     return _decoded(json.loads(found))
@@ -125,13 +131,14 @@ def main() -> None:
 
     A TaskError is written as `{"error": message}`.
     """
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_CPU: CPU_S}
+    # at the first limit of CPU time comes SIGXCPU, so that SIGKILL says that the machine ran out of memory
+    limits = {resource.RLIMIT_CORE: (0, 0), resource.RLIMIT_CPU: (CPU_S, CPU_S + 5)}
     if sys.platform == "linux":  # elsewhere the kernel refuses it, or does nothing
-        limits[resource.RLIMIT_AS] = MEMORY_BYTES
+        limits[resource.RLIMIT_AS] = (MEMORY_BYTES, MEMORY_BYTES)
     for kind, most in limits.items():
         _, hard = resource.getrlimit(kind)
-        limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (limit, limit))
+        soft, last = most if hard == resource.RLIM_INFINITY else (min(each, hard) for each in most)
+        resource.setrlimit(kind, (soft, last))
     fields = json.load(sys.stdin.buffer)
     request = WholeRequest(**fields) if "initial" in fields else Request(**fields)
     sys.stdout.buffer.write(_READY)

@@ -155,6 +155,22 @@ def test_what_exceeds_the_limits_is_too_complex(monkeypatch: pytest.MonkeyPatch,
     assert failure.reason == "too-complex"
 
 
+@pytest.mark.parametrize(
+    ("code", "wall_s", "said"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", extracting.WALL_S, "no memory left"),
+        ("import time; time.sleep(60)", 2.0, "did not end in 2 s"),
+    ],
+)
+def test_what_the_machine_does_is_no_fault_of_the_reply(
+    monkeypatch: pytest.MonkeyPatch, code: str, wall_s: float, said: str
+) -> None:
+    in_place_of_reading(monkeypatch, code)
+    monkeypatch.setattr(extracting, "WALL_S", wall_s)
+    with pytest.raises(BehavesimError, match=said):
+        extracting.read_within_limits(Request("", TEMPLATE, "pick"))
+
+
 def test_the_process_with_limits_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     in_place_of_reading(monkeypatch, "import os; return extracting.Program(repr([*os.environ]), '', '')")
