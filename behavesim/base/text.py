@@ -17,6 +17,8 @@ def storable(text: str) -> str:
 
     A surrogate pair becomes its character. Nothing else changes; control characters stay.
     """
+    if text.isascii():  # as nearly all are
+        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -42,9 +41,14 @@ def filled(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
         if has_place(text, name):
             said = sendable(part())
             if not said:
-                text = re.sub(rf"\A{place(name)}\n\n|\n\n{place(name)}(?=\n\n|\Z)", "", text)
+                text = _without_paragraph(text, place(name))
             text = text.replace(place(name), said)
     return text
+
+
+def _without_paragraph(text: str, paragraph: str) -> str:
+    alone = f"\n\n{paragraph}"
+    return text.replace(f"{alone}\n\n", "\n\n").removeprefix(f"{paragraph}\n\n").removesuffix(alone)
 
 
 def filled_within(prompt: Prompt, parts: Mapping[str, Callable[[], str]], tokens: int | None) -> Prompt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
@@ -189,7 +190,8 @@ class Prompts:
         If it would exceed `prompt_tokens`, parts are left out, those of `shorter` after those of every prompt.
         """
         known = {**dict.fromkeys(PARTS, ""), **self.task, **_without_places(parts)}
-        least = [*FIRST_LEFT_OUT, *((what, _without_places(less)) for what, less in shorter), *self._shorter_task()]
+        less = ((what, _without_places(fewer)) for what, fewer in shorter)  # made only where the text is too long
+        least = chain(FIRST_LEFT_OUT, less, self._shorter_task())
         text, left_out = fitted(lambda known: self.wording.text(name, known), known, least, self.settings.prompt_tokens)
         return Prompt(text, operator or name, self.wording.asks_thought(name), left_out)
 

@@ -123,8 +123,9 @@ def test_what_a_prompt_says_of_its_programs_is_true(method: str, wording: str, f
         text = event.prompt.text
         sources = [each.source.strip() for each in shown] or [Toy.template.strip()]
         assert [block.strip() for block in fenced_blocks(text)] == sources
+        in_one_line = " ".join(text.split())
         for statement, is_true in STATEMENTS.items():
-            if statement in re.sub(r"\s+", " ", text):
+            if statement in in_one_line:
                 assert is_true(state, shown), f"candidate {state.asked}: {statement!r} of {shown}"
 
 
