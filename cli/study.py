@@ -31,6 +31,9 @@ Figures = Annotated[
     typer.Option("--figures", metavar="DIR", callback=drawable, help="Write figures, as PDF and SVG."),
 ]
 
+KEPT_PREDICTION = Path("experiments/prediction.json")
+"""What `study prediction --json` printed of the runs in docs/explanation/study.md."""
+
 Runs = Annotated[list[str], typer.Argument(metavar="RUN...", help="Names of runs, or their folders.")]
 
 
@@ -95,8 +98,18 @@ def study_clustering(
 
 
 @study.command("prediction")
-def study_prediction(runs: Runs, runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
+def study_prediction(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN...]", help=f"Runs, or their folders; without, {KEPT_PREDICTION}."),
+    ] = None,
+    runs_dir: RunsDir = RUNS,
+    as_json: AsJson = False,
+) -> None:
     """How well similarities of programs predict their scores on unseen instances (Spearman's correlation)."""
+    if not runs:
+        _show(prediction.kept_study(KEPT_PREDICTION), as_json)
+        return
     loaded = [read_run(runs_dir, run) for run in runs]
     busy("trying the best programs of each run on held-out instances, and comparing them by every metric")
     unseen = asyncio.run(held_out_scores(loaded, list(map(prediction.chosen, loaded))))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
@@ -31,8 +33,21 @@ Pairs = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Correlation:
+    """Spearman's correlation of a metric with a target, over the pairs of a run's programs."""
+
+    metric: str
+    target: str
+    """One of TARGETS."""
+    equal_scores: bool
+    """Whether only the pairs whose search scores count as equal (EQUAL) are correlated."""
+    value: float | None
+    """Between -1 and 1; None if either side has only one value."""
+
+
+@dataclass(frozen=True)
 class Prediction:
-    """Spearman's correlation of each metric with each target, for one run."""
+    """What the metrics say of one run's programs on unseen instances."""
 
     run: str
     """The run's name."""
@@ -42,10 +57,15 @@ class Prediction:
     """Number of their pairs."""
     equal_pairs: int
     """Number of pairs whose search scores count as equal (EQUAL)."""
-    correlations: Mapping[tuple[str, str, bool], float | None]
-    """By (metric, target, whether only pairs of equal score count); None if either side has only one value."""
+    correlations: tuple[Correlation, ...]
+    """One for each metric and target, over all pairs and over those of equal score."""
     milliseconds: Mapping[str, float]
     """Wall-clock time of each metric for a pair, in milliseconds."""
+
+    def correlation(self, metric: str, target: str, is_equal: bool) -> float | None:
+        """Return a metric's correlation with a target, over pairs of equal score or over all; None if unknown."""
+        wanted = (metric, target, is_equal)
+        return next((e.value for e in self.correlations if (e.metric, e.target, e.equal_scores) == wanted), None)
 
 
 @dataclass(frozen=True)
@@ -65,19 +85,21 @@ class PredictionStudy:
 
         `is_equal`: only over pairs of equal search score, else over all.
         """
-        values = [run.correlations[metric, target, is_equal] for run in self.runs]
+        values = [run.correlation(metric, target, is_equal) for run in self.runs]
         known = [value for value in values if value is not None]
         return sample(known) if known else None
 
     def ahead(self, metric: str, target: str, is_equal: bool) -> Paired | None:
         """Return BehaveSim's correlation minus another metric's, paired by run; None if no run has both."""
-        ours, theirs = ("behavesim", target, is_equal), (metric, target, is_equal)
-        pairs = [(run.correlations[ours], run.correlations[theirs]) for run in self.runs]
-        differences = [mine - other for mine, other in pairs if mine is not None and other is not None]
+        pairs = [
+            (run.correlation("behavesim", target, is_equal), run.correlation(metric, target, is_equal))
+            for run in self.runs
+        ]
+        differences = [ours - theirs for ours, theirs in pairs if ours is not None and theirs is not None]
         return paired(differences) if differences else None
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON: `{runs, rows, milliseconds}`.
+        """Return the study as JSON: `{runs, rows, milliseconds}`, from which `kept_study` makes it again.
 
         `rows` has, for each metric and target, the `correlation` and how far BehaveSim's is ahead (`behavesim_ahead`),
         over all pairs and over those of equal score. Both are null if unknown, the latter for BehaveSim too.
@@ -95,10 +117,7 @@ class PredictionStudy:
             for target in TARGETS
             for metric in self.metrics
         ]
-        runs = [
-            {"run": run.run, "programs": run.programs, "pairs": run.pairs, "equal_pairs": run.equal_pairs}
-            for run in self.runs
-        ]
+        runs = [asdict(run) for run in self.runs]
         return {"runs": runs, "rows": rows, "milliseconds": dict(self._milliseconds())}
 
     def tables(self) -> tuple[Table, ...]:
@@ -132,6 +151,18 @@ def chosen(run: Run) -> list[Candidate]:
     return run.ranked()[:PROGRAMS]
 
 
+def kept_study(path: Path) -> PredictionStudy:
+    """Return the study whose document is in a file; raises UsageError if there is none, or it is not one."""
+    try:
+        document = TypeAdapter(dict[str, Any]).validate_json(path.read_bytes())
+        return PredictionStudy(TypeAdapter(tuple[Prediction, ...]).validate_python(document.get("runs")))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}; name runs to compute the study of them") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"{path} is not what `behavesim study prediction --json` prints: {first['msg']}") from None
+
+
 def study(runs: Sequence[Run], unseen: Mapping[str, Sequence[float]]) -> PredictionStudy:
     """Compute the predictions of runs on one task; `unseen` and errors as for `prediction`."""
     return PredictionStudy(tuple(prediction(run, unseen) for run in runs))
@@ -153,15 +184,17 @@ def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
     means = seen.mean(axis=1)
     # A person would take either of these, so another metric has to tell them apart.
     is_equal = np.abs(means[rows] - means[columns]) <= EQUAL * np.abs(means[rows])
-    correlations: dict[tuple[str, str, bool], float | None] = {}
+    correlations = list[Correlation]()
     milliseconds: dict[str, float] = {}
     for metric, values, seconds in _similarities(run, programs, seen, rows, columns):
         milliseconds[metric] = 1000 * seconds / len(rows)
         for target, truth in targets.items():
-            correlations[metric, target, False] = _spearman(values, truth)
-            correlations[metric, target, True] = _spearman(values[is_equal], truth[is_equal])
+            correlations += [
+                Correlation(metric, target, False, _spearman(values, truth)),
+                Correlation(metric, target, True, _spearman(values[is_equal], truth[is_equal])),
+            ]
     counts = len(programs), len(rows), int(is_equal.sum())
-    return Prediction(run.folder.run, *counts, correlations, milliseconds)
+    return Prediction(run.folder.run, *counts, tuple(correlations), milliseconds)
 
 
 def _targets(costs: NDArray[np.float64], rows: Any, columns: Any) -> dict[str, Pairs]:

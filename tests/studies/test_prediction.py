@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
-from behavesim.studies.prediction import TARGETS, PredictionStudy, _targets, prediction
+from behavesim.studies.prediction import TARGETS, PredictionStudy, _targets, kept_study, prediction
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 
@@ -61,17 +62,49 @@ def test_means_and_differences_are_over_runs(run: bs.LoadedRun) -> None:
     study = PredictionStudy((one, one))
     found = study.sample("ast", "fail alike", False)
     assert found is not None
-    assert found.mean == one.correlations["ast", "fail alike", False]
+    assert found.mean == one.correlation("ast", "fail alike", False)
     ahead = study.ahead("ast", "fail alike", False)
-    ours = one.correlations["behavesim", "fail alike", False]
+    ours = one.correlation("behavesim", "fail alike", False)
     assert ahead is not None
-    assert ahead.mean == pytest.approx(ours - one.correlations["ast", "fail alike", False])
+    assert ahead.mean == pytest.approx(ours - one.correlation("ast", "fail alike", False))
     programs = [each for each in run.ranked()[:100] if each.source in unseen]
     rows, columns = np.triu_indices(len(programs), 1)
     matrix = run.matrix([each.candidate for each in programs])
     held_out = np.array([unseen[each.source or ""] for each in programs])
     truth = _targets(held_out, rows, columns)["fail alike"]
     assert ours == pytest.approx(spearmanr(matrix[rows, columns], truth).statistic)
+
+
+def test_a_document_gives_the_same_study_again(run: bs.LoadedRun, tmp_path: Path) -> None:
+    unseen = {each.source or "": [float(len(each.source or "")), float(each.candidate)] for each in run.feasible}
+    made, file = PredictionStudy((prediction(run, unseen),)), tmp_path / "kept.json"
+    file.write_text(json.dumps(made.document()))
+    assert kept_study(file) == made
+    assert kept_study(file).tables() == made.tables()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"runs": [{"run": "s1"}]}', '{"runs": 3}', "\x00"])
+def test_another_document_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "kept.json").write_text(text)
+    with pytest.raises(UsageError, match="is not what `behavesim study prediction --json` prints"):
+        kept_study(tmp_path / "kept.json")
+
+
+def test_the_study_of_the_pages_runs_is_kept(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    found = behavesim("study", "prediction", "--json").document
+    assert [sum(run[of] for run in found["runs"]) for of in ("programs", "pairs", "equal_pairs")] == [
+        1000,
+        49500,
+        21124,
+    ]
+    means = {tuple(row.values())[:3]: row["correlation"]["mean"] for row in found["rows"]}
+    assert means["behavesim", "fail alike", True] == pytest.approx(0.614287)
+
+
+def test_without_runs_and_the_kept_study_runs_are_asked_for(behavesim: Command) -> None:
+    found = behavesim("study", "prediction")
+    assert (found.code, found.out) == (2, "") and "name runs" in found.err
 
 
 def test_what_cannot_be_correlated_is_unknown_and_too_few_programs_are_said(run: bs.LoadedRun) -> None:
