@@ -18,7 +18,7 @@ from .output import tell
 TaskOrNone = Annotated[
     str | None,
     typer.Argument(
-        metavar="[TASK]",
+        metavar="TASK",
         help="A task's name, or the path of a task file; none with --evaluator.",
         autocompletion=complete_tasks,
     ),

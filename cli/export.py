@@ -28,7 +28,7 @@ TensorBoardDir = Annotated[
 
 def export(
     run: NamedRun,
-    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="A new or empty folder for programs.")] = None,
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="A new or empty folder for programs.")] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Write every program as a file, repeated and rejected ones too.")
     ] = False,

@@ -23,7 +23,7 @@ from .options import RUNS, NamedRun, RunsDir, run_folder
 
 def inject(
     run: NamedRun,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Programs, each a Python file.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Programs, each a Python file.")],
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Put programs of your own into a run, while it goes on or before it is resumed."""

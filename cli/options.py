@@ -86,13 +86,13 @@ Programs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Program
 _RUN = "A run's id, its beginning, or its folder"
 OneRun = Annotated[
     str | None,
-    typer.Argument(metavar="[RUN]", help=f"{_RUN} (default: the newest).", autocompletion=complete_runs),
+    typer.Argument(metavar="RUN", help=f"{_RUN} (default: the newest).", autocompletion=complete_runs),
 ]
 NamedRun = Annotated[str, typer.Argument(metavar="RUN", help=f"{_RUN}.", autocompletion=complete_runs)]
 Runs = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[RUN...]",
+        metavar="RUN",
         help="Ids, their beginnings, or folders (default: the newest run).",
         autocompletion=complete_runs,
     ),

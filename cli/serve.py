@@ -20,7 +20,7 @@ NICE = 10
 
 
 def serve(
-    runs_dir: Annotated[Path, typer.Argument(metavar="[RUNS-DIR]", help="Folder of the run folders.")] = RUNS,
+    runs_dir: Annotated[Path, typer.Argument(metavar="RUNS-DIR", help="Folder of the run folders.")] = RUNS,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8437,
     host: Annotated[
         str, typer.Option(help="Where to listen; beyond this machine the URL has a secret token.")

@@ -34,7 +34,7 @@ Figures = Annotated[
 KEPT_PREDICTION = Path("experiments/prediction.json")
 """What `study prediction --json` printed of the runs in docs/explanation/study.md."""
 
-Runs = Annotated[list[str], typer.Argument(metavar="RUN...", help="Names of runs, or their folders.")]
+Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Names of runs, or their folders.")]
 
 
 @study.command("similarity")
@@ -101,7 +101,7 @@ def study_clustering(
 def study_prediction(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN...]", help=f"Runs, or their folders; without, {KEPT_PREDICTION}."),
+        typer.Argument(metavar="RUN", help=f"Runs, or their folders; without, {KEPT_PREDICTION}."),
     ] = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
@@ -127,7 +127,7 @@ def study_generalisation(runs: Runs, runs_dir: RunsDir = RUNS, as_json: AsJson =
 @study.command("portfolio")
 def study_portfolio(
     folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Where kept runs and their scores on fresh instances lie.")
+        Path, typer.Argument(metavar="DIR", help="Where kept runs and their scores on fresh instances lie.")
     ] = Path("experiments/portfolio"),
     as_json: AsJson = False,
 ) -> None:
@@ -139,7 +139,7 @@ def study_portfolio(
 @study.command("sets")
 def study_sets(
     folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Where kept sets and their scores on new instances lie.")
+        Path, typer.Argument(metavar="DIR", help="Where kept sets and their scores on new instances lie.")
     ] = Path("experiments/sets"),
     figures: Figures = None,
     as_json: AsJson = False,

@@ -56,7 +56,7 @@ def init(
 def check(
     ctx: typer.Context,
     path: Annotated[
-        str | None, typer.Argument(metavar="[PATH]", help="A task file, or an installed task's name.")
+        str | None, typer.Argument(metavar="PATH", help="A task file, or an installed task's name.")
     ] = None,
     evaluator: EvaluatorOption = None,
     program: ProgramOption = None,
