@@ -104,7 +104,8 @@ async def _session(
                 search = await stack.enter_async_context(beginning)
             await stack.enter_async_context(view(launch, search))
             reason = await _run_in_order(launch, search)
-        run = _read(launch)
+        async with _said(tell, "reading the journal for the summary"):
+            run = await asyncio.to_thread(_read, launch)
         await _recommend(launch, run, tell)
     return Ended(reason, run)
 
