@@ -57,7 +57,7 @@ def frames():
 def reached():
     found, ways, frame = {}, [], sys._getframe(1)
     while frame is not None:
-        ways.append(frame.f_locals)
+        ways.append(dict(frame.f_locals))  # a view of the frame alone from Python 3.13 on
         frame = frame.f_back
     while ways and len(found) < 2000:
         each = ways.pop(0)
