@@ -12,6 +12,7 @@ import typer
 from behavesim.application.evaluation import Evaluation, evaluate
 from behavesim.application.held_out import absence
 from behavesim.application.launch import task_settings
+from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import NAMES
 from behavesim.reports.csv_files import write_tables
@@ -20,7 +21,7 @@ from behavesim.similarity import BehaveSim
 from behavesim.studies.known.findings import Refused, Tried
 from behavesim.studies.known.gathering import NamedProgram, programs_in, programs_of, template_of
 from behavesim.studies.known.study import KnownStudy, Rules, study
-from behavesim.task import InWords
+from behavesim.task import InWords, Split, Task
 from behavesim.task.verdict import Failure, Verdict
 
 from .options import (
@@ -79,10 +80,7 @@ def study_known(
     known = programs_in(folder, loaded)
     ours = [each for run in runs or () for each in programs_of(read_run(runs_dir, run), loaded, best)]
     programs = [*known, *ours, template_of(loaded)]
-    busy(f"trying {len(programs)} programs on {split} instances")
-    pairs, count = [(each.name, each.source) for each in programs], Counting(len(programs))
-    results = asyncio.run(evaluate(settings, loaded, pairs, split, count.ended))
-    tried, refused = _parted(programs, results)
+    tried, refused = _evaluated(settings, loaded, split, programs)
     # the task's constant holds for the sizes of its search instances alone
     normaliser = loaded.normaliser if split == "search" else "pair"
     measure = BehaveSim(**settings.measuring(normaliser), strict=False)
@@ -107,8 +105,13 @@ class Counting:
             busy(f"{self._tried} of {self._total} tried, last {result.file}")
 
 
-def _parted(programs: Sequence[NamedProgram], results: Sequence[Evaluation]) -> tuple[list[Tried], list[Refused]]:
-    """Return the programs that have a verdict, and those that were rejected."""
+def _evaluated(
+    settings: Settings, task: Task, split: Split, programs: Sequence[NamedProgram]
+) -> tuple[list[Tried], list[Refused]]:
+    """Evaluate programs on a split; return those that have a verdict, and those that were rejected."""
+    busy(f"trying {len(programs)} programs on {split} instances")
+    pairs, count = [(each.name, each.source) for each in programs], Counting(len(programs))
+    results = asyncio.run(evaluate(settings, task, pairs, split, count.ended))
     tried, refused = list[Tried](), list[Refused]()
     for program, result in zip(programs, results, strict=True):
         match result.verdict:

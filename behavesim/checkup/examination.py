@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 
 from behavesim.base.config import Settings
@@ -49,30 +49,38 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     yield await known_again(TaskReference(settings.task), pristine)
     yield Finding("time limit", "ok", f"{Limits.of(settings).in_words}, for the template too, which is tried now")
     async with sandbox(settings, task) as pool:
-        yield _isolation(pool.isolation)
-        first = await pool.evaluate(task.template)
-        if isinstance(first, Failure):
-            yield _failed(first)
-            return
-        began = time.perf_counter()
-        second = await pool.evaluate(task.template)
-        seconds = time.perf_counter() - began
-        try:
-            found = [left_as_it_was(task), *examined(task, first, second, seconds, Limits.of(settings))]
-            for finding in found:
-                yield finding
-        except TaskError as error:
-            yield Finding("scoring", "mend", str(error))
-            return
-        # last, since all that came before has used the instances
-        yield unchanged(pristine["search"], instances_hash(task, "search"))
-        for split in task.splits[1:]:
-            if len(instances_of(task, split)):
-                yield await _on(split, settings, task)
-        yield await _building_blocks(task)
-        if not any(finding.name == "determinism" and finding.result == "mend" for finding in found):
-            async for finding in _shown(settings, task, pool, judged_solutions(task, first)):
-                yield finding
+        async for finding in _evaluated(settings, task, pool, pristine):
+            yield finding
+
+
+async def _evaluated(
+    settings: Settings, task: Task, pool: Pool, pristine: Mapping[Split, str]
+) -> AsyncIterator[Finding]:
+    """Yield what evaluations show, up to the first that fails; `pristine` has the hashes of the instances."""
+    yield _isolation(pool.isolation)
+    first = await pool.evaluate(task.template)
+    if isinstance(first, Failure):
+        yield _failed(first)
+        return
+    began = time.perf_counter()
+    second = await pool.evaluate(task.template)
+    seconds = time.perf_counter() - began
+    try:
+        found = [left_as_it_was(task), *examined(task, first, second, seconds, Limits.of(settings))]
+        for finding in found:
+            yield finding
+    except TaskError as error:
+        yield Finding("scoring", "mend", str(error))
+        return
+    # last, since all that came before has used the instances
+    yield unchanged(pristine["search"], instances_hash(task, "search"))
+    for split in task.splits[1:]:
+        if len(instances_of(task, split)):
+            yield await _on(split, settings, task)
+    yield await _building_blocks(task)
+    if not any(finding.name == "determinism" and finding.result == "mend" for finding in found):
+        async for finding in _shown(settings, task, pool, judged_solutions(task, first)):
+            yield finding
 
 
 async def _shown(settings: Settings, task: Task, pool: Pool, template: Verdict) -> AsyncIterator[Finding]:
