@@ -19,6 +19,7 @@ from behavesim.methods.complement import Matrix, set_order, utilities
 from behavesim.methods.dominance import similarities
 from behavesim.methods.draw import Generator, ranks, softmax
 from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.prompts.feedback import IDEA_SHOWN
 from behavesim.prompts.shown import prose
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
@@ -36,8 +37,6 @@ PRESSURE = 4.0
 """How strongly parents that stand first are preferred: e^4 = 55 times as often as the last of many, as in niche."""
 WEAKEST_SHOWN = 3
 """Most instances of which a prompt says how good the set is there, the weakest first."""
-IDEA_SHOWN = 300
-"""Most characters that a prompt shows of the idea behind the set's best program on its weakest instance."""
 
 
 class SetSearchSettings(MethodSettings):

@@ -16,8 +16,11 @@ FEEDBACK_SHOWN = 800
 """Most characters of a program's feedback that prompts show."""
 FAILURE_SHOWN = 400
 """Most characters of a failed program's message, and as many of its feedback, that prompts show."""
-IDEA_SHOWN = 160
-"""Most characters of a failed program's idea that prompts show."""
+IDEA_SHOWN = 300
+"""Most characters that prompts show of the idea of a program whose code they do not show.
+
+Ideas of a language model differ in their ends; half of those that were recorded had 250 characters or more.
+"""
 
 
 def metrics_in_words(metrics: Metrics, score: float | None = None) -> str:

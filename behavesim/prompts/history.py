@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from behavesim.base.text import counted, shortened
-from behavesim.prompts.feedback import failure_in_words
+from behavesim.prompts.feedback import IDEA_SHOWN, failure_in_words
 from behavesim.prompts.shown import INSTANCES_SHOWN, prose, said_gap, time_in_words
 from behavesim.state.events import TEMPLATE, CandidateId
 from behavesim.state.members import Member
@@ -13,10 +13,8 @@ from behavesim.state.state import RunState
 from behavesim.state.ways import Way
 from behavesim.task import InWords
 
-IDEA_SHOWN = 160
-"""Most characters of an idea in the list of those tried."""
 WAYS_SHOWN = 8
-"""Most lines of that list."""
+"""Most lines of the list of ideas tried."""
 CHILDREN_SHOWN = 3
 """Most failures that are shown of programs written from the same programs as the next."""
 

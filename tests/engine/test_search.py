@@ -16,8 +16,8 @@ from behavesim.base.errors import JournalError, SandboxError
 from behavesim.programs import form
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import LONGEST_PROGRAM
-from behavesim.prompts.feedback import FAILURE_SHOWN
-from behavesim.prompts.history import CHILDREN_SHOWN, IDEA_SHOWN, WAYS_SHOWN
+from behavesim.prompts.feedback import FAILURE_SHOWN, IDEA_SHOWN
+from behavesim.prompts.history import CHILDREN_SHOWN, WAYS_SHOWN
 from behavesim.state.events import (
     Added,
     Asked,

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
-from behavesim.prompts.history import IDEA_SHOWN, failures_in_words, ideas_in_words, run_in_words, ways_in_words
+from behavesim.prompts.feedback import IDEA_SHOWN
+from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words, ways_in_words
 from behavesim.prompts.parting import Parting
 from behavesim.prompts.shown import prose
 from behavesim.similarity import BehaveSim
