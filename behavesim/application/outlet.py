@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import select
 import threading
@@ -15,7 +14,7 @@ PATIENCE_S = 1.0
 """Seconds that `close` waits at most for the waiting text to be written: a stopped terminal must not delay the end."""
 
 
-class Outlet(io.TextIOBase):
+class Outlet:
     """A text stream whose writes never wait and never fail: a thread writes the text to a file descriptor.
 
     A search and its display share a thread, so without this a terminal stopped by Ctrl-S would stop the search.
@@ -35,7 +34,7 @@ class Outlet(io.TextIOBase):
         self._thread.start()
 
     @property
-    def encoding(self) -> str:  # type: ignore[override]
+    def encoding(self) -> str:
         """The encoding of the stream given at the start."""
         return self._stream.encoding
 
@@ -57,6 +56,9 @@ class Outlet(io.TextIOBase):
                 self._waiting.put(text)
                 self._size += len(text)
         return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: the thread writes what is queued as soon as the file takes it."""
 
     def close(self) -> None:
         """Let the thread end once all queued text is written, and wait for that for PATIENCE_S at most.

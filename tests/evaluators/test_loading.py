@@ -29,7 +29,7 @@ LLM4AD = "from llm4ad.base import Evaluation\nclass Own(Evaluation):\n"
         ("shinka", "--program_path = --results_dir", r"line 1 is no Python"),
         ("shinka", "from nowhere import x\n", r"'nowhere', which is not installed"),
         ("shinka", "from shinka.core import EvolutionConfig\n", r"cannot import name 'EvolutionConfig'"),
-        ("llm4ad:Own", LLM4AD + "    pass\n", r"abstract method.* evaluate_program"),
+        ("llm4ad:Own", LLM4AD + "    pass\n", r"abstract method.*evaluate_program"),
         ("llm4ad:Other", LLM4AD + "    pass\n", r"there is no 'Other' in .*; write the evaluator as module:Class"),
         ("llm4ad:Own", "class Own: pass\n", r"has no method `evaluate_program\(program_str, callable_func\)`"),
         (
