@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ATTEMPTS, PAUSE_S = 5, 0.02
-"""Tries to take the lock, and seconds between them: `is_held` of another process may hold it for an instant."""
+ATTEMPTS, PAUSE_S = 50, 0.02
+"""Tries to take the lock, and seconds between them.
+
+`is_held` of another process may hold it for an instant. And if the holder was killed while it started a process, that
+one holds the lock until it has begun its program, which takes some tenths of a second on a busy machine.
+"""
 
 
 @contextmanager
 def lock(path: Path) -> Iterator[bool]:
     """Hold the lock file at `path`, made if missing, for the block; yield whether it is held.
 
-    It is not if another process holds it for longer than 0.1 s. Raises OSError if the file cannot be opened.
+    It is not if another process holds it for longer than a second. Raises OSError if the file cannot be opened.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
