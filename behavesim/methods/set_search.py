@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from behavesim.base.text import shortened
 from behavesim.code_similarity.subtrees import subtree_distances
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.complement import Matrix, set_order, utilities
@@ -204,7 +203,7 @@ def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | N
     said.append(f"On instance {first + 1} {' and '.join(scored)}.")
     leader = taken[leaders[first]]
     if leader.thought and leader.candidate not in {member.candidate for member in shown}:
-        said.append(f"The idea of the best program there: {shortened(prose(leader.thought), IDEA_SHOWN)}")
+        said.append(f"The idea of the best program there: {prose(leader.thought, IDEA_SHOWN)}")
     return " ".join(said)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from behavesim.base.text import counted, shortened
+from behavesim.base.text import counted
 from behavesim.prompts.feedback import IDEA_SHOWN, failure_in_words
 from behavesim.prompts.shown import INSTANCES_SHOWN, prose, said_gap, time_in_words
 from behavesim.state.events import TEMPLATE, CandidateId
@@ -85,13 +85,9 @@ def ideas_in_words(state: RunState, shown: Sequence[Member] = ()) -> str:
     ideas = [idea for idea in state.tried.ideas if idea.thought not in known]
     if not ideas:
         return ""
-    lines = [f"- {idea.score:.6g}: {_short(idea.thought)}" for idea in ideas[:WAYS_SHOWN]]
+    lines = [f"- {idea.score:.6g}: {prose(idea.thought, IDEA_SHOWN)}" for idea in ideas[:WAYS_SHOWN]]
     which = "best other ideas" if shown else "best ideas"
     return "\n".join([f"The {which} tried so far, each with the score of its best program:", *lines])
-
-
-def _short(idea: str) -> str:
-    return shortened(prose(idea), IDEA_SHOWN)
 
 
 def ways_in_words(ways: Sequence[Way]) -> str:
@@ -106,7 +102,8 @@ def ways_in_words(ways: Sequence[Way]) -> str:
         "score, how many programs, and the idea of the best one."
     ]
     said += [
-        f"- {way.score:.6g} ({way.count}): {_short(way.idea) or 'its idea was not told'}" for way in ways[:WAYS_SHOWN]
+        f"- {way.score:.6g} ({way.count}): {prose(way.idea, IDEA_SHOWN) or 'its idea was not told'}"
+        for way in ways[:WAYS_SHOWN]
     ]
     if rest := ways[WAYS_SHOWN:]:
         more = counted(sum(way.count for way in rest), "program")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from behavesim.base.text import shortened
 from behavesim.programs.fences import fenced
 from behavesim.prompts.feedback import feedback_in_words, metrics_in_words
 from behavesim.state.members import Member
@@ -131,13 +132,7 @@ def _idea(program: Member) -> str:
 
 
 def prose(text: str, longest: int | None = None) -> str:
-    """Return a model's words on one line, with ' for back-quotes.
-
-    Of more than `longest` characters (None for any) it keeps whole words and ends in "…", within `longest`.
-    """
+    """Return a model's words on one line, with ' for back-quotes, cut to `longest` characters; None cuts nothing."""
     # a back-quote could open a fenced block, which readers would take for a program
     words = " ".join(text.replace("`", "'").split())
-    if longest is None or len(words) <= longest:
-        return words
-    kept = words[:longest].rpartition(" ")[0] or words[: longest - 1]
-    return f"{kept[: longest - 1].rstrip(' ,;:')}…"
+    return words if longest is None else shortened(words, longest)

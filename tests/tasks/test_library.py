@@ -28,7 +28,7 @@ from behavesim_tasks import (
 )
 
 from behavesim.proposers.genetic.breeding import Breeder
-from behavesim.task import SPLITS, InvalidSolution, Solution, Task, TaskReference, installed_tasks
+from behavesim.task import SPLITS, InvalidSolution, InWords, Solution, Task, TaskReference, installed_tasks
 
 GOLDEN: dict[str, tuple[float, float, float]] = {
     "bbob": (0.7419, 0.3199, 0.686),
@@ -128,6 +128,23 @@ def test_decisions_have_words_and_the_trajectory_grows(name: str) -> None:
         assert task.in_words(instance, int(np.asarray(solution)[0]))
         assert len(trajectory) <= 1.1 * float(task.normaliser)
     task.picture(instance)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_step_of_a_prompt_has_words_and_what_the_steps_cost_is_the_score(name: str) -> None:
+    task, words = TASKS[name], InWords(TASKS[name])
+    instance = task.instances("search")[0]
+    solution = task.solve(function_of(task), instance)
+    trajectory = task.trajectory(instance, solution)
+    assert words.instance(0)
+    if trajectory.kind != "prefixes":
+        return
+    decisions = [int(each) for each in trajectory.data]
+    said = [words.choice(0, decisions[:at], each) for at, each in enumerate(decisions)]
+    assert all(said)
+    assert len(set(said)) > 1
+    if costs := words.costs(0, decisions):
+        assert sum(costs) == pytest.approx(float(task.score(instance, solution)))
 
 
 @pytest.mark.parametrize("name", NAMES)
