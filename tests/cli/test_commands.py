@@ -217,6 +217,18 @@ def test_tasks_are_listed_by_kind_with_what_a_person_chooses_by(behavesim: Comma
     assert all(f"  {name} " in words for name in listed)
 
 
+def test_the_sizes_of_tasks_say_what_their_templates_take_and_reach(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim_cli.tasks.installed_tasks", lambda: ("cap_set", "tsp"))
+    listed = {each["task"]: each for each in behavesim("tasks", "--sizes", "--json").document}
+    assert list(listed) == ["cap_set", "tsp", "tsp:large"]
+    assert (listed["cap_set"]["score"], listed["cap_set"]["best_known"], listed["cap_set"]["gap"]) == (256, 512, 0.5)
+    assert all(0 < each["seconds"] < 60 for each in listed.values())
+    words = behavesim("tasks", "--sizes").out.splitlines()
+    assert [line.split()[0] for line in words[-3:]] == list(listed)
+
+
 def test_the_command_alone_says_where_to_begin_with_commands_that_there_are(behavesim: Command) -> None:
     ended = behavesim()
     assert (ended.code, ended.err) == (0, "")
