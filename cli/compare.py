@@ -24,7 +24,7 @@ from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import AlgorithmRun
 
 from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, Programs, Shifted, TaskName, split_of
-from .output import REJECTED, busy, print_json, tell
+from .output import REJECTED, Counting, busy, print_json, tell
 
 ALIGNMENTS = "dtw, erp, mean or cosine"
 """The names in `Measure`, as text for messages."""
@@ -70,7 +70,7 @@ def compare(
     if said := absence(loaded, split, settings.task):
         raise UsageError(said)
     busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances")
-    results = asyncio.run(evaluate(settings, loaded, programs, split))
+    results = asyncio.run(evaluate(settings, loaded, programs, split, Counting(len(programs)).ended))
     behaviours = _behaviours(results)
     try:
         found = similarities([file for file, _ in programs], behaviours, measure)

@@ -18,7 +18,7 @@ from behavesim.task import Split, Task
 from behavesim.task.verdict import Failure
 
 from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, Programs, Shifted, TaskName, Workers, split_of
-from .output import REJECTED, busy, print_json, tell
+from .output import REJECTED, Counting, busy, print_json, tell
 
 
 def evaluate(
@@ -50,7 +50,8 @@ def evaluate(
         return
     limits = Limits.of(settings).on(loaded, split)  # other splits may have more instances, and so more time
     busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances, each {limits.in_words}")
-    verdicts = asyncio.run(evaluation.evaluate(settings, loaded, programs, split))
+    ended = Counting(len(programs)).ended
+    verdicts = asyncio.run(evaluation.evaluate(settings, loaded, programs, split, ended))
     results = [_document(verdict, loaded, split) for verdict in verdicts]
     if as_json:
         hidden = "trajectories" if trajectories is False else None

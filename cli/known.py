@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from behavesim.application.evaluation import Evaluation, evaluate
+from behavesim.application.evaluation import evaluate
 from behavesim.application.held_out import absence
 from behavesim.application.launch import task_settings
 from behavesim.base.config import Settings
@@ -39,7 +39,7 @@ from .options import (
     read_run,
     split_of,
 )
-from .output import REJECTED, busy, print_json, tell
+from .output import REJECTED, Counting, busy, print_json, tell
 
 
 def study_known(
@@ -91,27 +91,13 @@ def study_known(
         raise typer.Exit(REJECTED)
 
 
-class Counting:
-    """Says on a terminal how many programs were tried, at each tenth of them."""
-
-    def __init__(self, total: int) -> None:
-        """Begin before the first of `total` programs."""
-        self._total, self._tried = total, 0
-
-    def ended(self, result: Evaluation) -> None:
-        """Count a result."""
-        self._tried += 1
-        if self._tried * 10 // self._total > (self._tried - 1) * 10 // self._total:
-            busy(f"{self._tried} of {self._total} tried, last {result.file}")
-
-
 def _evaluated(
     settings: Settings, task: Task, split: Split, programs: Sequence[NamedProgram]
 ) -> tuple[list[Tried], list[Refused]]:
     """Evaluate programs on a split; return those that have a verdict, and those that were rejected."""
     busy(f"trying {len(programs)} programs on {split} instances")
-    pairs, count = [(each.name, each.source) for each in programs], Counting(len(programs))
-    results = asyncio.run(evaluate(settings, task, pairs, split, count.ended))
+    pairs = [(each.name, each.source) for each in programs]
+    results = asyncio.run(evaluate(settings, task, pairs, split, Counting(len(programs)).ended))
     tried, refused = list[Tried](), list[Refused]()
     for program, result in zip(programs, results, strict=True):
         match result.verdict:

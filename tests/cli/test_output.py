@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from behavesim_cli.output import tell
+from behavesim_cli.output import Counting, tell
 
+from behavesim.application.evaluation import Evaluation
+from behavesim.task.verdict import Failure
 from tests.cli.command import Command
 
 
@@ -59,4 +61,18 @@ def test_a_message_on_a_terminal_is_wrapped_between_words_and_no_command_is_brok
         "behavesim: what has arrived is kept; go",
         "on with:",
         "behavesim resume tsp-20261123-075846-73db",
+    ]
+
+
+def test_who_waits_for_many_programs_is_told_how_many_are_done_once_in_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([0.0, 9.0, 10.0, 10.0, 11.0, 25.0, 25.0])
+    monkeypatch.setattr("behavesim_cli.output.monotonic", lambda: next(times))
+    counting = Counting(4)
+    for file in ("a.py", "b.py", "c.py", "d.py"):
+        counting.ended(Evaluation(file, "evaluation", Failure("exception", "raised"), "strong"))
+    assert capsys.readouterr().err.splitlines() == [
+        "behavesim: 2 of 4 tried, last b.py",
+        "behavesim: 4 of 4 tried, last d.py",
     ]
