@@ -69,7 +69,7 @@ def as_values(job: int, ran: Ran) -> list[Any]:
 
 def _ending_values(ending: Ending) -> list[Any]:
     reached = [ending.instance, ending.calls, ending.first_s]
-    return [ending.status, ending.killed, ending.cpu_s, ending.peak_bytes, *reached]
+    return [ending.status, ending.killed, ending.cpu_s, ending.peak_bytes, *reached, ending.beside_others]
 
 
 def results_of(values: Any, most: int) -> list[tuple[int, Ran]]:
@@ -94,10 +94,10 @@ def _result(values: Any, most: int) -> tuple[int, Ran]:
 
 def _ending(job: int, values: list[Any]) -> Ending:
     match values:
-        case [int(status), str(killed), float(cpu_s), int(peak), int(instance), int(calls), float(first_s)]:
+        case [int(status), str(killed), float(cpu_s), int(peak), int(instance), int(calls), float(first_s), bool(busy)]:
             known = 0 <= status < 1 << 16 and killed in KILLED and min(peak, instance, calls) >= 0
             if known and (status & 0x7F) != 0x7F and 0 <= first_s <= cpu_s < _LONGEST_S:  # no NaN passes
-                return Ending(job, status, killed, cpu_s, peak, instance, calls, first_s)
+                return Ending(job, status, killed, cpu_s, peak, instance, calls, first_s, busy)
     raise Garbage(f"a process is said to have ended as none can: {values!r:.100}")
 
 

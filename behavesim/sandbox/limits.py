@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1 << 20
 """Bytes in a megabyte, as the limits count them."""
-NEAR = 1.2
+NEAR = 1.5
 """A program is stopped at this multiple of its CPU time: one that ends before it is tried once more, alone.
 
-On a busy machine the same work takes more CPU time, as caches and cores are shared.
+On a busy machine the same work takes more CPU time, as caches and cores are shared: up to half as much again here.
 """
 
 

@@ -15,6 +15,7 @@ from behavesim.sandbox.connection import ProcessOutput, ZygoteDied, connected
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Assignment, Ending, Ready
+from behavesim.sandbox.others import Others
 from behavesim.sandbox.supervisor import ZygoteSupervisor
 
 NOT_ENTERED = "a Pool must be entered (`async with Pool(…) as pool`) before it is used"
@@ -31,6 +32,16 @@ class Ran:
 
     output: ProcessOutput
     program: Ending | None = None
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of its processes (s)."""
+        return self.output.ending.cpu_s + (self.program.cpu_s if self.program else 0.0)
+
+    def beside_others(self) -> Ran:
+        """Return the same, with the note that other processes kept the machine busy meanwhile."""
+        output = replace(self.output, ending=replace(self.output.ending, beside_others=True))
+        return Ran(output, replace(self.program, beside_others=True) if self.program else None)
 
 
 class Runner(Protocol):
@@ -73,6 +84,19 @@ class Places:
                 for _ in range(self._count if alone else 1):
                     await places.enter_async_context(self._free)
             yield
+
+    async def tried(self, run: Callable[[], Awaitable[Ran]], alone: bool) -> Ran:
+        """Await `run()` in a place, or with `alone` in all, and return its result with a note on other processes.
+
+        If the zygote dies, `run` is called once more: the program is not at fault. Raises ZygoteDied if it dies again.
+        """
+        async with self.taken(alone):
+            others = Others()
+            try:
+                ran = await run()
+            except ZygoteDied:
+                ran = await run()
+            return ran.beside_others() if others.were_busy(ran.cpu_s) else ran
 
 
 class RunnerPool:
@@ -186,19 +210,9 @@ class ZygoteRunner:
         if the sandbox itself fails or was not entered.
         """
         if question:
-            return await self._tried(partial(self._answer, source, question), alone)
-        return await self._tried(partial(self._run_apart if self.ready.apart else self._run_with_task, source), alone)
-
-    async def _tried(self, run: Callable[[], Awaitable[Ran]], alone: bool) -> Ran:
-        """Await `run()` once a worker is free, or with `alone` all are, and return its result.
-
-        If the zygote dies, `run` is called once more: the program is not at fault. Raises ZygoteDied if it dies again.
-        """
-        async with self._places.taken(alone):
-            try:
-                return await run()
-            except ZygoteDied:
-                return await run()
+            return await self._places.tried(partial(self._answer, source, question), alone)
+        run = self._run_apart if self.ready.apart else self._run_with_task
+        return await self._places.tried(partial(run, source), alone)
 
     async def _run_with_task(self, source: str) -> Ran:
         zygote = await self._with_task.serving(source).connection()

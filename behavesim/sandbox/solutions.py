@@ -138,7 +138,8 @@ def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
     if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s > allowed_s):
         said = f"still not done after the {limits.timeout_s:.3g} s of CPU time that count"
         return Failure("timeout", f"{said}{reached}")
-    if not ending.killed and ending.cpu_s > allowed_s:
+    # beside others the limit is NEAR times as long: a program that took longer was killed
+    if not ending.killed and ending.cpu_s > allowed_s and not ending.beside_others:
         return Failure("timeout", f"it took {spent}{reached}")
     if code == OUT_OF_MEMORY:
         return Failure("memory", "the program asked for more memory than its limit")

@@ -29,7 +29,7 @@ from behavesim.sandbox.messages import Ready
 from behavesim.sandbox.runner import Ran
 from tests.cluster.fakes import Fake, Script, ready, scheduler_of, served
 
-REACHED = [1, 5, 0.001]
+REACHED = [1, 5, 0.001, False]
 ENDING = [0, "", 0.01, 1000, *REACHED]
 ORDER = Order("functions", "x:y", "search", Limits(timeout_s=0.1), True, Parcel({}).hash, "")
 TERMS = Terms(ORDER, Parcel({}), facts(), False, 1000)
@@ -109,7 +109,8 @@ LIES = {
     "cancelled by nobody": answers([0, "cancelled", 0.01, 1000, *REACHED], b"", None),
     "no number of seconds": answers([0, "", float("nan"), 1000, *REACHED], b"", None),
     "text for seconds": answers([0, "", "1", 1000, *REACHED], b"", None),
-    "a first call longer than all": answers([0, "", 0.01, 1000, 1, 5, 0.02], b"", None),
+    "a first call longer than all": answers([0, "", 0.01, 1000, 1, 5, 0.02, False], b"", None),
+    "a number of other processes": answers([0, "", 0.01, 1000, 1, 5, 0.001, 2], b"", None),
     "no failure": says({"failed": [[0, 5]]}),
     "another reason": says({"failed": "all"}),
 }

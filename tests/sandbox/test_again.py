@@ -28,7 +28,9 @@ WAITED = replace(ASLEEP, killed="waited", cpu_s=9.1, calls=1310, instance=5, fir
 OUT = Ending(0, signal.SIGKILL, "machine", 0.5, 251 << 20)
 GREEDY = replace(OUT, killed="", peak_bytes=1900 << 20)
 KILLED = "killed, also alone, for lack of the machine's memory or by itself"
-ENDLESS = Ending(0, signal.SIGKILL, "cpu", 14.5, 0)
+BESIDE = replace(NEAR, beside_others=True)
+ENDLESS = Ending(0, signal.SIGKILL, "cpu", 18.5, 0)
+STOPPED = "still not done after the 12 s of CPU time that count"
 
 
 class Scripted:
@@ -61,7 +63,7 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     ("endings", "reasons", "said"),
     [
         ([DONE], [], ""),
-        ([ENDLESS], [], "still not done after the 12 s of CPU time that count"),
+        ([ENDLESS], [], STOPPED),
         ([ASLEEP, DONE], ["clock"], ""),
         (
             [ASLEEP, ASLEEP],
@@ -71,6 +73,9 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
         ([WAITED, WAITED, WAITED, DONE], ["clock"] * 3, ""),
         ([NEAR, DONE], ["cpu"], ""),
         ([NEAR, NEAR], ["cpu"], "it took 13 of 12 s of CPU time that count"),
+        ([NEAR, BESIDE], ["cpu"], ""),
+        ([BESIDE, NEAR], ["cpu"], "it took 13 of 12 s of CPU time that count"),
+        ([BESIDE, replace(ENDLESS, beside_others=True)], ["cpu"], STOPPED),
         ([OUT, OUT, NEAR], ["memory", "memory"], "it took 13 of 12 s of CPU time that count"),
         ([NEAR, OUT, DONE], ["cpu", "memory"], ""),
         ([GREEDY, DONE], ["memory"], ""),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Self
 
 from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.connection import ZygoteDied
 from behavesim.sandbox.messages import Ready
 from behavesim.sandbox.runner import NOT_ENTERED, Places, Ran, refuse_weak, refuse_weaker
 from behavesim.sandbox.supervisor import ZygoteSupervisor
@@ -51,11 +51,10 @@ class TreeRunner:
         Waits until a worker is free, or with `alone` until all are. Cancelling kills all processes of the evaluation.
         Raises SandboxError if the sandbox itself fails.
         """
-        async with self._places.taken(alone):
-            try:
-                return Ran(await (await self._zygote.connection()).run(source))
-            except ZygoteDied:  # once more: the program had no part in it
-                return Ran(await (await self._zygote.connection()).run(source))
+        return await self._places.tried(partial(self._run, source), alone)
+
+    async def _run(self, source: str) -> Ran:
+        return Ran(await (await self._zygote.connection()).run(source))
 
     def _accept(self, ready: Ready) -> None:
         """Keep a zygote's first message; raises SandboxError if its isolation fell, UsageError if it is too weak."""
