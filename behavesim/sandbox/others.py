@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
+from time import monotonic
 
 _MUCH = 0.1
 """Share of the machine's cores that others keep busy, from which a program's CPU time may be longer for it.
@@ -19,7 +19,7 @@ class Others:
     def __init__(self, statistics: Path = Path("/proc/stat")) -> None:
         """Begin to watch; `statistics` is where the kernel says how long the cores have worked."""
         self._statistics = statistics
-        self._began, (_, self._busy_s) = time.monotonic(), _cores_and_busy_s(statistics)
+        self._began, (_, self._busy_s) = monotonic(), _cores_and_busy_s(statistics)
 
     def were_busy(self, own_s: float) -> bool:
         """Whether others kept more than a tenth of the cores busy until now; False if the system does not say.
@@ -27,7 +27,7 @@ class Others:
         `own_s` is the CPU time (s) of the watched program meanwhile.
         """
         cores, busy_s = _cores_and_busy_s(self._statistics)
-        return busy_s - self._busy_s - own_s > _MUCH * cores * (time.monotonic() - self._began)
+        return busy_s - self._busy_s - own_s > _MUCH * cores * (monotonic() - self._began)
 
 
 def _cores_and_busy_s(statistics: Path) -> tuple[int, float]:
