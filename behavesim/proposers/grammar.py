@@ -1,63 +1,56 @@
 """A grammar, in llama.cpp's notation GBNF, of short Python programs that define a task's function.
 
-A model that is held to it cannot forget the function, change its parameters or use a keyword as a name. Its programs
-may still fail: they may use a name without a value, and a limit on tokens may cut them off.
-Lines, expressions and brackets are bounded, so that a model that repeats itself comes to an end.
+A model that is held to it cannot forget the function, change its parameters or invent names: it may use the
+parameters, some names for values of its own, and common functions of Python and numpy. Its programs may still fail:
+they may use a name before it has a value, and a limit on tokens may cut them off. Lines, expressions and brackets are
+bounded, so that a model that repeats itself comes to an end.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from behavesim.base.syntax import parsed
 from behavesim.programs.definitions import functions_in
 from behavesim.programs.signatures import signature
-from behavesim.proposers.keywords import name_rules
 
 STATEMENTS = (10, 4, 2)
 """Most statements in a row: of the function, in a block in it, and in a block in that."""
 BRACKETS = 2
 """How deep brackets may stand in brackets."""
-_CALLED = [
-    "abs",
-    "all",
-    "any",
-    "enumerate",
-    "float",
-    "int",
-    "len",
-    "list",
-    "max",
-    "min",
-    "range",
-    "round",
-    "set",
-    "sorted",
-    "sum",
-    "tuple",
-    "zip",
-]
+_OWN = "a b best c cost d found i index j k n order result s score scores total value values x y"
+"""Names that a program may give values."""
+_CALLED = "abs all any enumerate float int len list max min range round set sorted sum tuple zip"
+"""Functions of Python."""
+_OF_MODULES = {
+    "math": "ceil cos exp floor hypot log sin sqrt tanh",
+    "numpy": "abs all any arange argmax argmin argsort array clip concatenate cos cumsum diff dot exp floor full isin "
+    "log log1p max maximum mean median min minimum nonzero ones outer percentile power prod roll sign sin sort sqrt "
+    "std sum tanh unique var where zeros",
+}
+"""Functions of modules, for templates that import them."""
+_OF_VALUES = "T all any append argmax argmin argsort copy max mean min pop shape size sort std sum tolist"
+"""Attributes and methods of arrays and lists."""
 _FIXED = """
 number ::= ("0" | [1-9] [0-9]{0,3}) ("." [0-9]{1,4})?
-text ::= "'" [a-z_]{1,12} "'"
 compared ::= " < " | " > " | " <= " | " >= " | " == " | " != " | " in "
 operator ::= " + " | " - " | " * " | " / " | " // " | " % " | " ** "
-target ::= (name | name "[" value0 "]") (" = " | " += " | " -= ") | name ", " name " = "
+target ::= (own | own "[" value0 "]") (" = " | " += " | " -= ") | own ", " own " = "
 """
 _VALUE = """
 value{d} ::= "-"? atom{d} (operator atom{d}){{0,2}}
 atom{d} ::= name after{d}{{0,2}} | number{deep}
 """
 _DEEP = """
-after{d} ::= "." name ("(" arguments{d}? ")")? | "[" index{d} "]"
+after{d} ::= "." attribute ("(" arguments{d}? ")")? | "[" index{d} "]"
 index{d} ::= value{less} (", " value{less})? | value{less}? ":" value{less}? | value{less} compared value{less}
 list{d} ::= "[" (value{less} (", " value{less}){{0,3}})? "]"
-all{d} ::= "[" value{less} " for " name " in " value{less} "]"
-called{d} ::= (library "." name | function) "(" arguments{d}? ")"
+all{d} ::= "[" value{less} " for " own " in " value{less} "]"
+called{d} ::= function "(" arguments{d}? ")"
 arguments{d} ::= value{less} (", " value{less}){{0,2}} (", " named{d})? | named{d}
-named{d} ::= name "=" value{less} | "key=lambda " name ": " value{less}
+named{d} ::= "axis=" value{less} | "key=lambda " own ": " value{less}
 """
 
 
@@ -67,21 +60,34 @@ def program_grammar(template: str, entry_point: str) -> str:
     Raises KeyError if the template does not define `entry_point`, SyntaxError if it is no Python.
     """
     imports = [each for each in parsed(template).body if isinstance(each, ast.Import | ast.ImportFrom)]
-    head = "\n".join(
-        ["```python", *map(ast.unparse, imports), "", f"{signature(functions_in(template)[entry_point])}:"]
-    )
-    libraries = [name.asname or name.name for each in imports if isinstance(each, ast.Import) for name in each.names]
-    rules = [f'root ::= {json.dumps(head)} {_block(0)} {json.dumps(_indented(0))} "return " value "\\n```"']
-    rules += [f"value ::= value{BRACKETS}", "condition ::= value1 (compared value1)?"]
-    rules += [f"library ::= {_one_of(libraries)}"] if libraries else []
-    rules += [
-        f"function ::= {_one_of(_CALLED)}",
+    function = functions_in(template)[entry_point]
+    head = "\n".join(["```python", *map(ast.unparse, imports), "", f"{signature(function)}:"])
+    given = function.args
+    parameters = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    rules = [
+        f'root ::= {json.dumps(head)} {_block(0)} {json.dumps(_indented(0))} "return " value "\\n```"',
+        f"value ::= value{BRACKETS}",
+        "condition ::= value1 (compared value1)?",
+        f"own ::= {_one_of(_OWN.split())}",
+        f"name ::= {_one_of([*parameters, *_OWN.split()])}",
+        f"function ::= {_one_of([*_CALLED.split(), *_imported(imports)])}",
+        f"attribute ::= {_one_of(_OF_VALUES.split())}",
         *_statements(),
-        *name_rules(),
         _FIXED.strip(),
-        *_values(bool(libraries)),
+        *_values(),
     ]
     return "\n".join(rules) + "\n"
+
+
+def _imported(imports: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[str]:
+    """Yield the functions that imports make known: those named, and the common ones of modules."""
+    for each in imports:
+        for name in each.names:
+            if isinstance(each, ast.ImportFrom):
+                yield name.asname or name.name
+            else:
+                module = name.asname or name.name
+                yield from (f"{module}.{found}" for found in _OF_MODULES.get(name.name, "").split())
 
 
 def _statements() -> Iterator[str]:
@@ -93,21 +99,19 @@ def _statements() -> Iterator[str]:
             continue
         block, here = _block(depth + 1), json.dumps(_indented(depth))
         yield f"statement{depth} ::= {simple} | {here} loop{depth} | {here} choice{depth}"
-        yield f'loop{depth} ::= "for " name (", " name)? " in " value ":" {block}'
+        yield f'loop{depth} ::= "for " own (", " own)? " in " value ":" {block}'
         yield f'choice{depth} ::= "if " condition ":" {block} ({here} "else:" {block})?'
 
 
-def _values(has_libraries: bool) -> Iterator[str]:
+def _values() -> Iterator[str]:
     """Yield the rules of values, by how deep their brackets go."""
-    for depth in range(BRACKETS + 1):
+    yield _VALUE.format(d=0, deep="").strip()
+    yield 'after0 ::= "." attribute | "[" (name | number) "]"'
+    for depth in range(1, BRACKETS + 1):
         less = depth - 1
-        deep = f' | list{depth} | all{depth} | called{depth} | "(" value{less} ")"' if depth else " | text"
+        deep = f' | list{depth} | all{depth} | called{depth} | "(" value{less} ")"'
         yield _VALUE.format(d=depth, deep=deep).strip()
-        if not depth:
-            yield 'after0 ::= "." name | "[" (name | number) "]"'
-            continue
-        rules = _DEEP.format(d=depth, less=less).strip()
-        yield rules if has_libraries else rules.replace('library "." name | ', "")
+        yield _DEEP.format(d=depth, less=less).strip()
 
 
 def _block(depth: int) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import keyword
+import math
 import random
-import re
-import string
+from bisect import bisect
 
+import numpy as np
 import pytest
 
 from behavesim.programs.extract import extract
 from behavesim.programs.reading import Program
 from behavesim.proposers.grammar import program_grammar
-from behavesim.proposers.keywords import name_rules
 from behavesim.proposers.openai_dialect import Dialect
 from behavesim.proposers.openai_form import form_fields
 from behavesim.proposers.openai_settings import OpenAISettings
@@ -52,12 +52,20 @@ def test_candidates_are_held_to_the_form_and_notes_are_not_until_the_model_refus
     assert field in dialect.body("another", "prompt", 1)
 
 
-def test_no_name_of_the_grammar_is_a_keyword_and_every_other_one_is_allowed() -> None:
-    name, rest = (rule.split(" ::= ")[1] for rule in name_rules())
-    pattern = re.compile(name.replace("rest", rest).replace('"', "").replace(" ", ""))
-    assert not [each for each in keyword.kwlist if pattern.fullmatch(each)]
-    letters = string.ascii_lowercase + string.digits + "_"
-    near = {each[:end] + letter for each in keyword.kwlist for end in range(1, len(each) + 1) for letter in letters}
-    near |= {each[:end] for each in keyword.kwlist for end in range(1, len(each))}
-    for each in {each for each in near if each.islower() and each[0].isalpha()} - set(keyword.kwlist):
-        assert pattern.fullmatch(each), each
+def test_the_grammar_knows_parameters_its_own_names_and_functions_of_what_is_imported() -> None:
+    imports = "import math\nimport numpy as xp\nimport other\nfrom bisect import bisect as find\n"
+    template = f"{imports}\n\ndef f(a_b, /, c_d=1, *, e):\n    pass\n"
+    rules = rules_of(program_grammar(template, "f"))
+    own = {json.loads(each) for each in rules["own"] if each != "|"}
+    functions = {json.loads(each) for each in rules["function"] if each != "|"}
+    assert {json.loads(each) for each in rules["name"] if each != "|"} == own | {"a_b", "c_d", "e"}
+    assert {"len", "math.sqrt", "xp.argmin", "find"} <= functions
+    assert not [each for each in functions if each.startswith("other") or keyword.iskeyword(each)]
+    for each in functions:  # all of them exist
+        assert callable(eval(each, {"math": math, "xp": np, "find": bisect}))
+
+
+def test_attributes_of_the_grammar_are_those_of_arrays_or_lists() -> None:
+    rules = rules_of(program_grammar(Toy.template, "number"))
+    known = {*dir(np.zeros(1)), *dir([])}
+    assert {json.loads(each) for each in rules["attribute"] if each != "|"} <= known
