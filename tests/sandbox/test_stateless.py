@@ -82,8 +82,9 @@ async def test_what_depends_on_earlier_calls_is_rejected(judge: SandboxJudge, na
     failure = await judge.evaluate(KEEPING[name])
     assert isinstance(failure, Failure), failure
     assert failure.reason == "keeps-state", failure
-    said = "it fails: IndexError: pop from empty list" if name == "plans at its first call" else "was answered with"
-    assert said in failure.message
+    # without its plan the program fails, unless the calls drawn by chance begin with one that makes a plan
+    fails = name == "plans at its first call" and "it fails: IndexError: pop from empty list" in failure.message
+    assert fails or "was answered with" in failure.message
     assert failure.cpu_s > 0
 
 
