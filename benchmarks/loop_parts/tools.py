@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +77,10 @@ def _kept_by_openevolve(folder: Path) -> int:
 
 
 def _kept_by_llm4ad(folder: Path) -> int:
-    logs = [path for path in folder.rglob("samples_*.json") if "best" not in path.name]
-    numbers = {sample["sample_order"] for path in logs for sample in json.loads(path.read_text())}
+    """Return the number of samples in its logs, without the first program; a log that a kill cut off has none."""
+    numbers = set()
+    for path in folder.rglob("samples_*.json"):
+        if "best" not in path.name:
+            with suppress(json.JSONDecodeError):
+                numbers |= {sample["sample_order"] for sample in json.loads(path.read_text())}
     return max(0, len(numbers) - 1)
