@@ -92,8 +92,8 @@ class Ending:
     did, and it had less than half of the machine's memory. It is "" if neither did.
 
     The process itself says how far it got. `instance` and `calls` are the last that it began, from 1; 0 is unknown.
-    `first_s` is the CPU time of its first call (s). The trusted process that ran it adds `beside_others`: whether other
-    processes kept the machine busy meanwhile (see `others`).
+    `first_s` is the CPU time of its first call (s). The trusted process that ran it alone adds `beside_others`: whether
+    other processes kept the machine busy meanwhile (see `others`).
     """
 
     job: int

@@ -86,17 +86,17 @@ class Places:
             yield
 
     async def tried(self, run: Callable[[], Awaitable[Ran]], alone: bool) -> Ran:
-        """Await `run()` in a place, or with `alone` in all, and return its result with a note on other processes.
+        """Await `run()` in a place, or with `alone` in all and with a note on other processes, and return its result.
 
         If the zygote dies, `run` is called once more: the program is not at fault. Raises ZygoteDied if it dies again.
         """
         async with self.taken(alone):
-            others = Others()
+            others = Others() if alone else None
             try:
                 ran = await run()
             except ZygoteDied:
                 ran = await run()
-            return ran.beside_others() if others.were_busy(ran.cpu_s) else ran
+            return ran.beside_others() if others and others.were_busy(ran.cpu_s) else ran
 
 
 class RunnerPool:

@@ -42,14 +42,17 @@ def test_a_system_that_does_not_say_how_busy_it_is_counts_as_quiet(text: str | N
     assert not Others(statistics).were_busy(0.0)
 
 
-@pytest.mark.parametrize("are_busy", [False, True])
-async def test_how_busy_others_were_is_noted_of_both_processes(are_busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("alone", "are_busy"), [(True, False), (True, True), (False, True)])
+async def test_how_busy_others_were_is_noted_of_both_processes_of_a_program_alone(
+    alone: bool, are_busy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ending, own_s = Ending(0, 0, "", 2.0, 0), list[float]()
 
     async def run() -> Ran:
         return Ran(ProcessOutput(ending, b""), ending)
 
     monkeypatch.setattr(runner.Others, "were_busy", lambda self, seconds: bool(own_s.append(seconds)) or are_busy)
-    ran = await Places(1).tried(run, alone=True)
-    assert own_s == [4.0]
-    assert [each and each.beside_others for each in (ran.output.ending, ran.program)] == [are_busy, are_busy]
+    ran = await Places(1).tried(run, alone)
+    assert own_s == [4.0] * alone
+    noted = alone and are_busy
+    assert [each and each.beside_others for each in (ran.output.ending, ran.program)] == [noted, noted]
