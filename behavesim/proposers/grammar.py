@@ -1,9 +1,9 @@
 """A grammar, in llama.cpp's notation GBNF, of short Python programs that define a task's function.
 
-A model that is held to it cannot forget the function, change its parameters or invent names: it may use the
-parameters, some names for values of its own, and common functions of Python and numpy. Its programs may still fail:
-they may use a name before it has a value, and a limit on tokens may cut them off. Lines, expressions and brackets are
-bounded, so that a model that repeats itself comes to an end.
+A model that is held to it cannot forget the function, change its parameters or invent names. A program may use its
+parameters, the names in `_OWN`, and common functions of Python and numpy. It may still fail: a name may have no value
+yet, and a limit on tokens may cut the program off. Lines, expressions and brackets are bounded, so that a model that
+repeats itself comes to an end.
 """
 
 from __future__ import annotations

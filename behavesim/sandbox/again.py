@@ -59,10 +59,9 @@ async def settled(
 def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[str, str]:
     """Return why a program's ending may be the machine's fault: "clock", "memory" or "cpu", and words for people.
 
-    Both are empty if it is the program's own, or if nothing more can be learned: after a run alone CPU time decides,
-    with a longer limit if other processes kept the machine busy. Time by the clock is the program's own after a run
-    alone, unless it had no core for most of it. A killed process is, too, if it had most of the memory, or may kill
-    itself.
+    Both are empty if the ending is the program's own. After a run alone, CPU time decides; the limit is longer if
+    other processes kept the machine busy (`Ending.beside_others`). Time by the clock decides, too, unless the program
+    had no core for most of it. A killed process is at fault if it had most of the memory, or may kill itself.
     """
     for ending in filter(None, (ran.program, ran.output.ending)):
         allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
