@@ -35,11 +35,16 @@ def test_others_are_busy_from_a_tenth_of_all_cores_on(own_s: float, are_busy: bo
 
 
 @pytest.mark.parametrize("text", [None, "", "cpu", "cpu a b c d e f g h", "\xff"])
-def test_a_system_that_does_not_say_how_busy_it_is_counts_as_quiet(text: str | None, tmp_path: Path) -> None:
+def test_where_the_system_does_not_say_how_busy_it_is_others_are_not_known_to_be(
+    text: str | None, tmp_path: Path
+) -> None:
     statistics = tmp_path / "stat"
     if text is not None:
         statistics.write_text(text, encoding="latin-1")
-    assert not Others(statistics).were_busy(0.0)
+    watched = Others(statistics)
+    assert not watched.were_busy(0.0)
+    statistics.write_text(TEN_SECONDS_LATER)  # which says nothing without a figure from before
+    assert not watched.were_busy(0.0)
 
 
 @pytest.mark.parametrize(("alone", "are_busy"), [(True, False), (True, True), (False, True)])
