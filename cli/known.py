@@ -18,9 +18,11 @@ from behavesim.code_similarity.named import NAMES
 from behavesim.reports.csv_files import write_tables
 from behavesim.reports.terminal import show
 from behavesim.similarity import BehaveSim
-from behavesim.studies.known.findings import Refused, Tried
+from behavesim.studies.known.drawing import draw
+from behavesim.studies.known.findings import KnownStudy, Refused, Tried
 from behavesim.studies.known.gathering import NamedProgram, programs_in, programs_of, template_of
-from behavesim.studies.known.study import KnownStudy, Rules, study
+from behavesim.studies.known.study import Rules, study
+from behavesim.studies.known.tables import tables
 from behavesim.task import InWords, Split, Task
 from behavesim.task.verdict import Failure, Verdict
 
@@ -113,8 +115,8 @@ def _report(found: KnownStudy, csv: Path | None, figures: Path | None, as_json: 
     if as_json:
         print_json(found.document())
     else:
-        show(found.tables())
-    written = [str(csv / name) for name in write_tables(found.tables(), csv)] if csv else []
-    drawn = [str(file) for file in found.draw(figures)] if figures else []
+        show(tables(found))
+    written = [str(csv / name) for name in write_tables(tables(found), csv)] if csv else []
+    drawn = [str(file) for file in draw(found, figures)] if figures else []
     for file in (*written, *drawn):
         tell(f"wrote {file}")

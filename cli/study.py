@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -18,6 +19,7 @@ from behavesim.studies.dataset import PAIRS
 from behavesim.studies.optimisers import STARTS
 from behavesim.studies.portfolios import study as portfolios
 from behavesim.studies.sets import study as sets
+from behavesim.studies.sets.drawing import draw as draw_sets
 
 from .commands import PLAIN
 from .known import study_known
@@ -146,7 +148,9 @@ def study_sets(
 ) -> None:
     """Losses of sets from searches that aim at a set, beside sets chosen from other searches, from finished runs."""
     busy("comparing kept sets")
-    _show_and_draw(sets.study(folder), as_json, figures)
+    found = sets.study(folder)
+    _show(found, as_json)
+    _tell_written(draw_sets(found.tests, figures) if figures else [])
 
 
 study.command("known")(study_known)
@@ -192,6 +196,9 @@ def _show(found: Study, as_json: bool) -> None:
 
 def _show_and_draw(found: DrawnStudy, as_json: bool, folder: Path | None) -> None:
     _show(found, as_json)
-    if folder is not None:
-        for file in found.draw(folder):
-            tell(f"wrote {file}")
+    _tell_written(found.draw(folder) if folder else [])
+
+
+def _tell_written(files: Sequence[Path]) -> None:
+    for file in files:
+        tell(f"wrote {file}")

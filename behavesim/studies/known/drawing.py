@@ -11,12 +11,11 @@ from behavesim.analysis.behaviour_map import in_the_plane
 from behavesim.analysis.table import FRACTION
 from behavesim.reports.drawing import new_figure
 from behavesim.reports.figures import COLOURS, draw_tree, write_figure
+from behavesim.studies.known.findings import Found, KnownStudy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from behavesim.studies.known.findings import Found
-    from behavesim.studies.known.study import KnownStudy
 
 LABELLED = 60
 """Most behaviours of the tree, the best ones: more labels would overlap."""

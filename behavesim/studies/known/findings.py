@@ -1,11 +1,19 @@
-"""What the study knows of single programs, of pairs of them, and of those who found them."""
+"""What the study finds: programs, their behaviours, pairs that disagree, what was refused, and who found what."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from behavesim.studies.known.partings import Parting
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.base.score_source import ScoreSource
+from behavesim.task import Objective, Split
 from behavesim.task.verdict import Verdict
+
+SHOWN = 5
+"""Largest number of pairs listed whose texts and behaviours disagree, for each of the two kinds."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,26 @@ class Refused:
     stage: str
     reason: str
     message: str
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where two programs first differ: the earliest such step, on the first instance on which they differ then.
+
+    `step` and `instance` count from 1; `does` and `other_does` say what each does there. The four are None if they
+    differ only after the steps that are compared. `same_on` is the number of instances on which they do the same.
+    """
+
+    step: int | None
+    instance: int | None
+    does: str | None
+    other_does: str | None
+    same_on: int
+
+    @property
+    def in_words(self) -> str:
+        """The step and the instance as a phrase for tables."""
+        return "after what is compared" if self.step is None else f"step {self.step}, instance {self.instance}"
 
 
 @dataclass(frozen=True)
@@ -74,3 +102,95 @@ class Party:
     best: str
     score: float
     gap: float | None
+
+
+@dataclass(frozen=True)
+class KnownStudy:
+    """Programs of several parties on one task: their behaviours, similarities, and those that could not be run.
+
+    `found` has the programs in the order in which they were given. `behaviour` and `text` are (N, N) similarities in
+    this order, by BehaveSim and by the metric of text `metric`. `far` is how many behaviours are at least `apart` from
+    one another, a distance 1 − BehaveSim.
+    """
+
+    task: str
+    split: Split
+    objective: Objective
+    score_source: ScoreSource
+    metric: str
+    found: tuple[Found, ...]
+    refused: tuple[Refused, ...]
+    behaviour: NDArray[np.float64]
+    text: NDArray[np.float64]
+    far: int
+    apart: float
+
+    @property
+    def firsts(self) -> tuple[Found, ...]:
+        """The first program of each behaviour; behaviour k, from 1, is at index k − 1."""
+        return tuple(each for each in self.found if each.copy_of is None)
+
+    def finders(self, behaviour: int) -> tuple[Found, ...]:
+        """Return all programs of a behaviour."""
+        return tuple(each for each in self.found if each.behaviour == behaviour)
+
+    @property
+    def parties(self) -> tuple[Party, ...]:
+        """Who found how much, in the order of their first programs."""
+        names = dict.fromkeys(each.whose for each in self.found)
+        whose = [{each.whose for each in self.finders(first.behaviour)} for first in self.firsts]
+        found = []
+        for name in names:
+            own = [each for each in self.found if each.whose == name]
+            best = max(own, key=lambda each: self.objective.utility(each.score))
+            alone = sum(owners == {name} for owners in whose)
+            behaviours = len({each.behaviour for each in own})
+            found.append(Party(name, len(own), behaviours, alone, best.name, best.score, best.gap))
+        return tuple(found)
+
+    def same_behaviour(self) -> list[Pair]:
+        """Return pairs of programs that behave the same, the least similar texts first, one for each behaviour."""
+        pairs = [self._pair(*rows) for rows in self._rows(same=True)]
+        chosen: dict[int, Pair] = {}
+        for pair in sorted(pairs, key=lambda pair: pair.text):
+            chosen.setdefault(pair.behaviour, pair)
+        return list(chosen.values())[:SHOWN]
+
+    def similar_text(self) -> list[Pair]:
+        """Return pairs of programs that behave differently, the most similar texts first."""
+        return sorted((self._pair(*rows) for rows in self._rows(same=False)), key=lambda pair: -pair.text)[:SHOWN]
+
+    def document(self) -> dict[str, Any]:
+        """Return the study as JSON: the task, the split, counts, and lists of this module's values.
+
+        `behaviours` counts the different ones; `far` of them are at least `apart` from one another. `similarities` has
+        two N × N lists of lists, by BehaveSim and by the metric of text, in the order of `programs`.
+        """
+        return {
+            "task": self.task,
+            "split": self.split,
+            "score_source": self.score_source,
+            "metric": self.metric,
+            "behaviours": len(self.firsts),
+            "far": self.far,
+            "apart": self.apart,
+            "parties": [asdict(each) for each in self.parties],
+            "programs": [asdict(each) for each in self.found],
+            "refused": [asdict(each) for each in self.refused],
+            "same_behaviour": [asdict(each) for each in self.same_behaviour()],
+            "similar_text": [asdict(each) for each in self.similar_text()],
+            "similarities": {"behavesim": self.behaviour.tolist(), self.metric: self.text.tolist()},
+        }
+
+    def _rows(self, same: bool) -> list[tuple[int, int]]:
+        """Return the rows of all pairs of programs that behave the same, or of all that do not."""
+        number = np.array([each.behaviour for each in self.found])
+        rows, columns = np.triu_indices(len(number), 1)
+        kept = (number[rows] == number[columns]) == same
+        return list(zip(rows[kept].tolist(), columns[kept].tolist(), strict=True))
+
+    def _pair(self, row: int, column: int) -> Pair:
+        one, other = self.found[row], self.found[column]
+        return Pair(
+            one.name, other.name, one.behaviour, float(self.text[row, column]), float(self.behaviour[row, column])
+        )

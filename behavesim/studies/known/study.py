@@ -4,113 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.table import Table
 from behavesim.base.errors import UsageError
-from behavesim.base.score_source import ScoreSource
 from behavesim.code_similarity.named import of_source, source_matrix
+from behavesim.prompts.parting import did, first_difference
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.niches import cleared
-from behavesim.studies.known.document import document
-from behavesim.studies.known.drawing import draw
-from behavesim.studies.known.findings import Found, Pair, Party, Refused, Tried
-from behavesim.studies.known.partings import Parting, parting
-from behavesim.studies.known.tables import tables
-from behavesim.task import InWords, Objective, Split
-from behavesim.trajectory import packed
-
-SHOWN = 5
-"""Largest number of pairs listed whose texts and behaviours disagree, for each of the two kinds."""
-
-
-@dataclass(frozen=True)
-class KnownStudy:
-    """Programs of several parties on one task: their behaviours, similarities, and those that could not be run.
-
-    `found` has the programs in the order in which they were given. `behaviour` and `text` are (N, N) similarities in
-    this order, by BehaveSim and by the metric of text `metric`. `far` is how many behaviours are at least `apart` from
-    one another, a distance 1 − BehaveSim.
-    """
-
-    task: str
-    split: Split
-    objective: Objective
-    score_source: ScoreSource
-    metric: str
-    found: tuple[Found, ...]
-    refused: tuple[Refused, ...]
-    behaviour: NDArray[np.float64]
-    text: NDArray[np.float64]
-    far: int
-    apart: float
-
-    @property
-    def firsts(self) -> tuple[Found, ...]:
-        """The first program of each behaviour; behaviour k, from 1, is at index k − 1."""
-        return tuple(each for each in self.found if each.copy_of is None)
-
-    def finders(self, behaviour: int) -> tuple[Found, ...]:
-        """Return all programs of a behaviour."""
-        return tuple(each for each in self.found if each.behaviour == behaviour)
-
-    @property
-    def parties(self) -> tuple[Party, ...]:
-        """Who found how much, in the order of their first programs."""
-        names = dict.fromkeys(each.whose for each in self.found)
-        whose = [{each.whose for each in self.finders(first.behaviour)} for first in self.firsts]
-        found = []
-        for name in names:
-            own = [each for each in self.found if each.whose == name]
-            best = max(own, key=lambda each: self.objective.utility(each.score))
-            alone = sum(owners == {name} for owners in whose)
-            behaviours = len({each.behaviour for each in own})
-            found.append(Party(name, len(own), behaviours, alone, best.name, best.score, best.gap))
-        return tuple(found)
-
-    def same_behaviour(self) -> list[Pair]:
-        """Return pairs of programs that behave the same, the least similar texts first, one for each behaviour."""
-        pairs = [self._pair(*rows) for rows in self._rows(same=True)]
-        chosen: dict[int, Pair] = {}
-        for pair in sorted(pairs, key=lambda pair: pair.text):
-            chosen.setdefault(pair.behaviour, pair)
-        return list(chosen.values())[:SHOWN]
-
-    def similar_text(self) -> list[Pair]:
-        """Return pairs of programs that behave differently, the most similar texts first."""
-        return sorted((self._pair(*rows) for rows in self._rows(same=False)), key=lambda pair: -pair.text)[:SHOWN]
-
-    def document(self) -> dict[str, Any]:
-        """Return the study as one JSON document, whose keys `document.document` lists."""
-        return document(self)
-
-    def tables(self) -> tuple[Table, ...]:
-        """Return the parties, what was found again, the programs, the pairs that disagree, and what was refused."""
-        return tables(self)
-
-    def draw(self, folder: Path) -> list[Path]:
-        """Draw the map and the tree of behaviours into known.pdf and known.svg; return the two paths.
-
-        Raises UsageError if they cannot be written.
-        """
-        return draw(self, folder)
-
-    def _rows(self, same: bool) -> list[tuple[int, int]]:
-        """Return the rows of all pairs of programs that behave the same, or of all that do not."""
-        number = np.array([each.behaviour for each in self.found])
-        rows, columns = np.triu_indices(len(number), 1)
-        kept = (number[rows] == number[columns]) == same
-        return list(zip(rows[kept].tolist(), columns[kept].tolist(), strict=True))
-
-    def _pair(self, row: int, column: int) -> Pair:
-        one, other = self.found[row], self.found[column]
-        return Pair(
-            one.name, other.name, one.behaviour, float(self.text[row, column]), float(self.behaviour[row, column])
-        )
+from behavesim.studies.known.findings import Found, KnownStudy, Parting, Refused, Tried
+from behavesim.task import InWords, Objective
+from behavesim.trajectory import AlgorithmRun, packed
 
 
 @dataclass(frozen=True)
@@ -202,3 +107,14 @@ def _far(
     pairs = among[np.triu_indices(len(rows), 1)]
     apart = radius * float(np.median(pairs)) if pairs.size else 0.0
     return len(cleared(len(rows), len(rows), apart, among.__getitem__)), apart
+
+
+def parting(one: Sequence[AlgorithmRun], other: Sequence[AlgorithmRun], words: InWords) -> Parting:
+    """Return where two programs part, each given by a trajectory or samples for each instance."""
+    steps = [first_difference(*pair) for pair in zip(one, other, strict=True)]
+    known = [(step, index) for index, step in enumerate(steps) if step is not None]
+    if not known:
+        return Parting(None, None, None, None, len(steps))
+    step, index = min(known)
+    does, other_does = (did(each[index], index, step, words) for each in (one, other))
+    return Parting(step + 1, index + 1, does, other_does, len(steps) - len(known))

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Column, Table
 from behavesim.base.score_source import mark
 from behavesim.base.text import counted, one_line
-
-if TYPE_CHECKING:
-    from behavesim.studies.known.findings import Found, Pair
-    from behavesim.studies.known.study import KnownStudy
+from behavesim.studies.known.findings import Found, KnownStudy, Pair
 
 LONGEST_REASON = 200
 """Most characters of the reason why a program was refused, in a table."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,11 @@ from behavesim.analysis.statistics import SIGNIFICANCE
 from behavesim.analysis.table import POINTS
 from behavesim.reports.drawing import new_figure
 from behavesim.reports.figures import COLOURS, write_figure
+from behavesim.studies.sets.study import Tested
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from behavesim.studies.sets.study import Tested
 
 APART = 0.16
 """Distance of a row's two marks from its middle, in rows: fresh instances above, shifted ones below."""

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.statistics import SIGNIFICANCE, Paired, holm, paired
 from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, Column, Estimate, Table
-from behavesim.studies.sets.drawing import draw
 from behavesim.studies.sets.kept import KeptSets, Scores, SetRun, Tried, read_kept
 
 SIZES = (3, 5, 10)
@@ -73,13 +72,6 @@ class SetStudy:
     def document(self) -> dict[str, Any]:
         """Return the study as JSON: `{tests, seeds, detectable}`."""
         return {"tests": [asdict(each) for each in self.tests], "seeds": self.seeds, "detectable": self.detectable}
-
-    def draw(self, folder: Path) -> list[Path]:
-        """Write the differences for the largest sets as sets.pdf and sets.svg; return the paths.
-
-        Raises UsageError if matplotlib is not installed or the files cannot be written.
-        """
-        return draw(self.tests, folder)
 
     @property
     def detectable(self) -> float | None:
