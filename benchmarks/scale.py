@@ -47,11 +47,10 @@ from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
 from behavesim.engine.settings import settings_from_person
 from behavesim.sandbox import Limits, SandboxJudge
-from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import decode, encode_solutions
 from behavesim.sandbox.judge import verdict_on
 from behavesim.sandbox.messages import Ending
-from behavesim.sandbox.runner import Ran
 from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Reply, RunResumed, RunStarted
 from behavesim.state.protocols import Judge, Solved
 from behavesim.store.folder import RunFolder
@@ -111,7 +110,7 @@ class Player:
         while True:
             job = await jobs.get()
             await asyncio.sleep(self.seconds)
-            ran = Ran(ProcessOutput(Ending(job, 0, "", self.seconds, 1 << 25), next(self.frames)))
+            ran = Ran(Ending(job, 0, "", self.seconds, 1 << 25), next(self.frames))
             message = {"beat": 1, "ran": [as_values(job, ran)]}
             self.sent += len(msgpack.packb(message))
             await line.send(message)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from behavesim.base.errors import SandboxError
 from behavesim.base.text import counted
 from behavesim.cluster.link import Job, Link
-from behavesim.sandbox.runner import Ran
+from behavesim.sandbox.connection import Ran
 
 MOST_LOST = 3
 """Workers that may be lost with one program running; then the run stops, since the program may be the cause."""
@@ -140,8 +140,7 @@ class Dealer:
 
     def _note_time(self, found: Ran) -> None:
         self.done += 1
-        cpu_s = found.output.ending.cpu_s + (found.program.cpu_s if found.program else 0.0)
-        self._mean_s += (cpu_s - self._mean_s) / min(self.done, 20)
+        self._mean_s += (found.cpu_s - self._mean_s) / min(self.done, 20)
 
     def _again(self, job: Job, name: str, is_suspect: bool) -> None:
         """Let a program run on another worker, before those that wait. After MOST_LOST workers it fails instead."""

@@ -14,9 +14,8 @@ from behavesim.cluster.facts import differing
 from behavesim.cluster.messages import ENOUGH, HANDLER, Order, failures_of, results_of
 from behavesim.cluster.parcel import Parcel
 from behavesim.cluster.wire import Garbage, Line, LineLost
-from behavesim.sandbox.connection import GRACE_S, START_S
+from behavesim.sandbox.connection import GRACE_S, START_S, Ran
 from behavesim.sandbox.isolation import LEVELS
-from behavesim.sandbox.runner import Ran
 
 SILENT_S = 10.0
 """Seconds of silence after which a worker counts as hanging: it gives five signs of life in that time."""

@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from behavesim.cluster.wire import Garbage
-from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ending
-from behavesim.sandbox.runner import Ran
 from behavesim.task import Split
 
 HANDLER = "behavesim"
@@ -64,7 +63,7 @@ class Order:
 def as_values(job: int, ran: Ran) -> list[Any]:
     """Return what a program's processes sent, and how they ended, as plain values."""
     program = None if ran.program is None else _ending_values(ran.program)
-    return [job, _ending_values(ran.output.ending), ran.output.frame, program]
+    return [job, _ending_values(ran.ending), ran.frame, program]
 
 
 def _ending_values(ending: Ending) -> list[Any]:
@@ -88,7 +87,7 @@ def _result(values: Any, most: int) -> tuple[int, Ran]:
             if frame is not None and len(frame) > most:
                 raise Garbage(f"a frame of {len(frame)} bytes came; at most {most} were expected")
             apart = None if program is None else _ending(job, program)
-            return job, Ran(ProcessOutput(_ending(job, ending), frame), apart)
+            return job, Ran(_ending(job, ending), frame, apart)
     raise Garbage(f"a result came that is none: {values!r:.100}")
 
 

@@ -18,10 +18,11 @@ from behavesim.cluster.places import scheduler_of
 from behavesim.cluster.proof import proof
 from behavesim.cluster.runner import ClusterRunner
 from behavesim.evaluators.judge import folders_of_runs
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import PREFIX, header_limit
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import Ready
-from behavesim.sandbox.runner import NOT_ENTERED, Ran
+from behavesim.sandbox.runner import NOT_ENTERED
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.sandbox.tree.pool import ResultPool
 from behavesim.task import Split, Task, TaskReference, instances_of

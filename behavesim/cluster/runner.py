@@ -15,9 +15,10 @@ from behavesim.base.text import counted
 from behavesim.cluster.dealer import Dealer
 from behavesim.cluster.link import Link, Refused, Terms, opened
 from behavesim.cluster.wire import Garbage, Line, LineLost
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.messages import Ready
-from behavesim.sandbox.runner import NOT_ENTERED, Ran
+from behavesim.sandbox.runner import NOT_ENTERED
 
 LOOK_S = 2.0
 """Seconds between two questions to the scheduler which workers there are."""

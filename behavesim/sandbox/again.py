@@ -13,7 +13,8 @@ from behavesim.sandbox.messages import Ending
 from behavesim.state.protocols import Postponed
 
 if TYPE_CHECKING:
-    from behavesim.sandbox.runner import Ran, Runner
+    from behavesim.sandbox.connection import Ran
+    from behavesim.sandbox.runner import Runner
 
 PAUSES_S = (0.0, 10.0, 60.0)
 """Seconds before each try alone: others on the machine may need a minute until they give time and memory back."""
@@ -63,7 +64,7 @@ def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[s
     other processes kept the machine busy (`Ending.beside_others`). Time by the clock decides, too, unless the program
     had no core for most of it. A killed process is at fault if it had most of the memory, or may kill itself.
     """
-    for ending in filter(None, (ran.program, ran.output.ending)):
+    for ending in filter(None, (ran.program, ran.ending)):
         allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
         if ending.killed == "waited" or (ending.killed == "wall" and not is_alone):
             return "clock", f"its time by the clock was over, after {spent}"

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from behavesim.base.errors import SandboxError, TaskError
@@ -38,14 +38,27 @@ class ZygoteDied(SandboxError):
 
 
 @dataclass(frozen=True)
-class ProcessOutput:
-    """How a candidate's process ended, and the bytes it sent: `frame` may be incomplete, invalid or empty.
+class Ran:
+    """What came of running a program: nothing of it is decoded or believed yet.
 
-    `frame` is None if more bytes came than a frame may have.
+    `ending` is how the process ended that held the instances or answered calls, and `frame` the bytes that it sent.
+    They may be incomplete, invalid or empty; None if more came than a frame may have. If the program ran apart from the
+    instances, `program` is how its own process ended.
     """
 
     ending: Ending
     frame: bytes | None
+    program: Ending | None = None
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of its processes together (s)."""
+        return self.ending.cpu_s + (self.program.cpu_s if self.program else 0.0)
+
+    def beside_others(self) -> Ran:
+        """Return the same, with the note that other processes kept the machine busy meanwhile."""
+        program = replace(self.program, beside_others=True) if self.program else None
+        return Ran(replace(self.ending, beside_others=True), self.frame, program)
 
 
 class ZygoteConnection:
@@ -99,7 +112,7 @@ class ZygoteConnection:
                 if not connection._ready.done() or connection._ready.cancelled() or connection._ready.exception():
                     await connection.close()
 
-    async def run(self, source: str, questions: bytes = b"", link: socket.socket | None = None) -> ProcessOutput:
+    async def run(self, source: str, questions: bytes = b"", link: socket.socket | None = None) -> Ran:
         """Run one program in a new child of the zygote, and return how it ended and what it sent.
 
         `questions` are encoded calls that the program answers, for a zygote without a task. With a `link`, one end of
@@ -118,7 +131,7 @@ class ZygoteConnection:
                 with contextlib.suppress(TimeoutError):
                     async with self._clock.timeout(REST_S):
                         await asyncio.wait([exchange])
-                return ProcessOutput(ended, exchange.result() if exchange.done() else b"")
+                return Ran(ended, exchange.result() if exchange.done() else b"")
             finally:
                 exchange.cancel()
                 await asyncio.wait([exchange])  # before its socket is closed

@@ -5,43 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol, Self
 
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.connection import ProcessOutput, ZygoteDied, connected
+from behavesim.sandbox.connection import Ran, ZygoteDied, connected
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Assignment, Ending, Ready
+from behavesim.sandbox.messages import Assignment, Ready
 from behavesim.sandbox.others import Others
 from behavesim.sandbox.supervisor import ZygoteSupervisor
 
 NOT_ENTERED = "a Pool must be entered (`async with Pool(…) as pool`) before it is used"
 """The message of the SandboxError for a pool that was not entered."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What came of running a program: nothing of it is decoded, and nothing believed yet.
-
-    `output` is that of the process that held the instances, or answered a call. If the program ran apart from the
-    instances, `program` is how its own process ended.
-    """
-
-    output: ProcessOutput
-    program: Ending | None = None
-
-    @property
-    def cpu_s(self) -> float:
-        """CPU time of its processes (s)."""
-        return self.output.ending.cpu_s + (self.program.cpu_s if self.program else 0.0)
-
-    def beside_others(self) -> Ran:
-        """Return the same, with the note that other processes kept the machine busy meanwhile."""
-        output = replace(self.output, ending=replace(self.output.ending, beside_others=True))
-        return Ran(output, replace(self.program, beside_others=True) if self.program else None)
 
 
 class Runner(Protocol):
@@ -216,11 +194,11 @@ class ZygoteRunner:
 
     async def _run_with_task(self, source: str) -> Ran:
         zygote = await self._with_task.serving(source).connection()
-        return Ran(await zygote.run(source))
+        return await zygote.run(source)
 
     async def _answer(self, source: str, question: bytes) -> Ran:
         zygote = await self._zygote_without_task(source).connection()
-        return Ran(await zygote.run(source, question))
+        return await zygote.run(source, question)
 
     async def _run_apart(self, source: str) -> Ran:
         """Solve the instances in one process that calls another, which has the program and no instance."""
@@ -231,7 +209,7 @@ class ZygoteRunner:
             try:
                 solved = await solving.run(source, link=link)
                 link.close()  # ends the program, which waits for the next call
-                return Ran(solved, await program)
+                return replace(solved, program=await program)
             finally:
                 program.cancel()
                 await asyncio.wait([program])

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from behavesim.base.errors import TaskError
 from behavesim.sandbox.again import settled
-from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import FrameError, decode, whole_answers
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import OUT_OF_MEMORY, Ending
-from behavesim.sandbox.runner import Ran, RunnerPool
+from behavesim.sandbox.runner import RunnerPool
 from behavesim.sandbox.stateless import answers_apart
 from behavesim.sandbox.wire import ADVICE, encode_question
 from behavesim.state.protocols import Postponed, Solved, unnoticed
@@ -39,11 +39,8 @@ class SolutionPool(RunnerPool):
         the program. `postponed` is called each time that it is put off, see `settled`. Raises SandboxError as that
         does, or if the pool was not entered.
         """
-        ready = self._runner.ready
         ran = await settled(self._runner, self._limits, source, postponed, may_signal=self._may_signal)
-        if ran.program is None:
-            return result(ran.output, self._limits, ready.instances)
-        return self._apart(ran, ran.program, ready.instances)
+        return result(ran, self._limits, self._runner.ready.instances)
 
     async def answers(
         self, source: str, calls: Sequence[tuple[Any, ...]], postponed: Postponed = unnoticed, /
@@ -55,65 +52,58 @@ class SolutionPool(RunnerPool):
         sent, SandboxError as `evaluate`.
         """
         questions = b"".join(map(_encoded, calls))
-        output = (await settled(self._runner, self._limits, source, postponed, questions, self._may_signal)).output
+        ran = await settled(self._runner, self._limits, source, postponed, questions, self._may_signal)
         limit = self._limits.output_mb * MEGABYTE
-        found = _decoded(output, self._limits, partial(whole_answers, count=len(calls), limit=limit))
-        return found if isinstance(found, Failure) else _solved(found, output.ending, self._limits)
+        found = _decoded(ran, self._limits, partial(whole_answers, count=len(calls), limit=limit))
+        return found if isinstance(found, Failure) else _solved(ran, self._limits, found)
 
     @property
     def _may_signal(self) -> bool:
         return LEVELS.index(self.isolation) < LEVELS.index("strong")
 
-    def _apart(self, ran: Ran, ending: Ending, instances: int) -> Solved | Failure:
-        """Return the solutions or the failure of a program that ran apart from the instances, and ended like this."""
-        # the program's own end comes first: how the process with the instances ended may only follow from it
-        at = replace(ending, instance=ran.output.ending.instance)  # which the program itself does not know
-        found = _ended_badly(at, self._limits) or result(ran.output, self._limits, instances)
-        cpu_s = ending.cpu_s + ran.output.ending.cpu_s
-        if isinstance(found, Failure):
-            return replace(found, cpu_s=cpu_s)
-        return replace(found, cpu_s=cpu_s, counted_s=self._limits.counted_s(ending.cpu_s, ending.first_s))
 
-
-def result(output: ProcessOutput, limits: Limits, instances: int) -> Solved | Failure:
-    """Return the solutions that a program's process sent, or its failure; either has the process's CPU time.
+def result(ran: Ran, limits: Limits, instances: int) -> Solved | Failure:
+    """Return the solutions that a program sent, or its failure; either has the CPU time of its processes.
 
     `limits` are those the program ran under; `instances` is the number of solutions expected. A frame that cannot be
     read, or holds another number of solutions, is a failure with the reason "output".
     """
-    held = _decoded(output, limits, partial(decode, instances=instances))
-    if isinstance(held, Failure):
-        return held
-    solutions, answers = answers_apart(held)
-    return _solved(solutions, output.ending, limits, answers)
+    held = _decoded(ran, limits, partial(decode, instances=instances))
+    return held if isinstance(held, Failure) else _solved(ran, limits, *answers_apart(held))
 
 
 def _solved(
-    solutions: tuple[Solution, ...], ending: Ending, limits: Limits, answers: tuple[NDArray[Any], ...] = ()
+    ran: Ran, limits: Limits, solutions: tuple[Solution, ...], answers: tuple[NDArray[Any], ...] = ()
 ) -> Solved:
-    """Return the solutions of a process that ended like this, with its CPU time and what of it counts."""
-    return Solved(solutions, ending.cpu_s, answers, limits.counted_s(ending.cpu_s, ending.first_s))
+    """Return the solutions of a program, with its CPU time and what of that counts towards the limit."""
+    ending = ran.program or ran.ending
+    return Solved(solutions, ran.cpu_s, answers, limits.counted_s(ending.cpu_s, ending.first_s))
 
 
-def _decoded(output: ProcessOutput, limits: Limits, decoder: Callable[[bytes], T | Failure]) -> T | Failure:
-    """Return what `decoder` reads from a process's frame, or a failure if there is none; a failure has the CPU time."""
+def _decoded(ran: Ran, limits: Limits, decoder: Callable[[bytes], T | Failure]) -> T | Failure:
+    """Return what `decoder` reads from a program's frame, or a failure if there is none; a failure has the CPU time."""
     held: T | Failure
-    sent = frame_of(output, limits)
+    sent = frame_of(ran, limits)
     try:
         held = sent if isinstance(sent, Failure) else decoder(sent)
     except FrameError as error:
         held = Failure("output", str(error))
-    return replace(held, cpu_s=output.ending.cpu_s) if isinstance(held, Failure) else held
+    return replace(held, cpu_s=ran.cpu_s) if isinstance(held, Failure) else held
 
 
-def frame_of(output: ProcessOutput, limits: Limits) -> bytes | Failure:
+def frame_of(ran: Ran, limits: Limits) -> bytes | Failure:
     """Return the bytes that a process sent; a failure without CPU time if they are too many or none.
 
     A process that was killed, or exited with another status than 0, is a failure too.
     """
-    if output.frame is None:
+    if ran.program is not None:
+        # this one's end comes first: how the process with the instances ended may only follow from it
+        at = replace(ran.program, instance=ran.ending.instance)  # which the program itself does not know
+        if failed := _ended_badly(at, limits):
+            return failed
+    if ran.frame is None:
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
-    return _ended_badly(output.ending, limits) or output.frame or _left(0)
+    return _ended_badly(ran.ending, limits) or ran.frame or _left(0)
 
 
 def _encoded(arguments: tuple[Any, ...]) -> bytes:

@@ -20,10 +20,9 @@ from behavesim.cluster.link import Link
 from behavesim.cluster.messages import Order, as_values, failures_of, results_of
 from behavesim.cluster.parcel import Parcel, Unpacking, parcel_of_evaluator, parcel_of_file
 from behavesim.cluster.wire import Garbage, Line, _unpacked
-from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ending
-from behavesim.sandbox.runner import Ran
 from behavesim.sandbox.solutions import frame_of
 from tests.evaluators.judging import file_of
 
@@ -34,7 +33,7 @@ def worker(dealer: Dealer, name: str, places: int = 1) -> Link:
 
 
 def ran(cpu_s: float) -> Ran:
-    return Ran(ProcessOutput(Ending(0, 0, "", cpu_s, 0), b""))
+    return Ran(Ending(0, 0, "", cpu_s, 0), b"")
 
 
 async def test_programs_go_to_the_worker_with_the_fewest_for_its_places() -> None:
@@ -136,8 +135,8 @@ def test_an_evaluator_takes_its_folder_along_but_for_hidden_files_and_runs() -> 
 def test_results_and_orders_come_as_they_were_sent() -> None:
     ending = Ending(7, 256, "cpu", 0.5, 1 << 20)
     for sent in (
-        Ran(ProcessOutput(ending, b"frame")),
-        Ran(ProcessOutput(ending, None), Ending(7, 9, "", 1.0, 0, 2, 5, 0.5)).beside_others(),
+        Ran(ending, b"frame"),
+        Ran(ending, None, Ending(7, 9, "", 1.0, 0, 2, 5, 0.5)).beside_others(),
     ):
         assert results_of([as_values(7, sent)], 5) == [(7, sent)]
     order = Order("functions", "x:y", "held-out", Limits(1.0, 100, 3), False, "hash", "proof")
@@ -172,8 +171,8 @@ def test_whatever_a_worker_says_of_programs_is_read_or_refused(said: Any) -> Non
             continue
         for _, ran in found:
             if isinstance(ran, Ran):  # then it can be judged
-                frame_of(ran.output, Limits())
-                assert ran.output.frame is None or len(ran.output.frame) <= 5
+                frame_of(ran, Limits())
+                assert ran.frame is None or len(ran.frame) <= 5
 
 
 @given(

@@ -26,7 +26,7 @@ from behavesim.cluster.runner import ClusterRunner, Scheduler
 from behavesim.cluster.wire import NUMBER
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready
-from behavesim.sandbox.runner import Ran
+from behavesim.sandbox.connection import Ran
 from tests.cluster.fakes import Fake, Script, ready, scheduler_of, served
 
 REACHED = [1, 5, 0.001, False]
@@ -121,7 +121,7 @@ async def test_a_worker_that_lies_is_named_and_its_program_runs_elsewhere(lie: S
     told: list[str] = []
     async with scheduler_of(ready(lie), ready(honest)) as scheduler, on(scheduler, told) as running:
         found = await asyncio.gather(*(running.run("a program") for _ in range(3)))
-    assert [each.output.frame for each in found] == [b"honest"] * 3
+    assert [each.frame for each in found] == [b"honest"] * 3
     assert any(text.startswith("worker 0 is left out, nothing of this was accepted: ") for text in told)
 
 
@@ -139,7 +139,7 @@ async def test_no_pickle_of_a_worker_is_opened(tmp_path: Path, wrapped: Any) -> 
     told: list[str] = []
     async with scheduler_of(ready(sends(framed(*frames))), ready(honest)) as scheduler, on(scheduler, told) as running:
         found = await asyncio.gather(running.run("a program"), running.run("another"))
-    assert [each.output.frame for each in found] == [b"honest"] * 2
+    assert [each.frame for each in found] == [b"honest"] * 2
     assert any("worker 0 is left out" in text for text in told)
     assert not (tmp_path / "crater").exists()
     pickle.loads(pickle.dumps(Bomb(tmp_path / "crater")))
@@ -182,7 +182,7 @@ async def test_what_comes_of_programs_that_nobody_waits_for_is_ignored() -> None
         await honest(fake)
 
     async with scheduler_of(ready(eager)) as scheduler, on(scheduler, []) as running:
-        assert (await running.run("a program")).output.frame == b"honest"
+        assert (await running.run("a program")).frame == b"honest"
 
 
 async def test_a_worker_whose_sandbox_fails_with_whatever_it_gets_is_left_out() -> None:
@@ -195,7 +195,7 @@ async def test_a_worker_whose_sandbox_fails_with_whatever_it_gets_is_left_out() 
         found: list[Ran] = []
         while "worker 0 is left out, its sandbox fails: no zygote starts" not in told:
             found += await asyncio.gather(*(running.run("a program") for _ in range(3)))
-    assert {each.output.frame for each in found} == {b"honest"}
+    assert {each.frame for each in found} == {b"honest"}
 
 
 async def test_a_worker_that_ends_with_whatever_it_gets_is_left_out() -> None:
@@ -208,7 +208,7 @@ async def test_a_worker_that_ends_with_whatever_it_gets_is_left_out() -> None:
         found: list[Ran] = []
         while not any("is left out" in text for text in told):
             found += await asyncio.gather(*(running.run("a program") for _ in range(3)))
-    assert {each.output.frame for each in found} == {b"honest"}
+    assert {each.frame for each in found} == {b"honest"}
     assert any(text.startswith("worker 0 is left out, it fails with whatever it gets") for text in told)
 
 
@@ -253,7 +253,7 @@ async def test_a_later_worker_whose_isolation_is_weaker_is_left_out() -> None:
     async with scheduler_of(ready(honest, "strong"), late) as scheduler, on(scheduler, told) as running:
         assert running.ready.isolation == "strong"
         while not any(text.startswith("worker 1 is left out: its isolation is partial, the run's") for text in told):
-            assert (await running.run("a program")).output.frame == b"honest"
+            assert (await running.run("a program")).frame == b"honest"
 
 
 async def test_the_weakest_isolation_of_the_first_workers_is_the_runs() -> None:

@@ -17,7 +17,7 @@ from behavesim.engine.build import evaluated_template, wired
 from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
 from behavesim.sandbox import Limits, SandboxJudge
-from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
 from behavesim.sandbox.messages import Ending
 from behavesim.sandbox.solutions import result
@@ -142,7 +142,7 @@ class Sandbox:
         data = FRAMES[word[1]] if word and word[1] in FRAMES else encode_failure("exception", source[-200:])
         if number:
             data = sent(np.full((2, 2), float(number[1])))
-        return result(ProcessOutput(Ending(0, 0, "", 0.1, 0), data), Limits(), 1)
+        return result(Ran(Ending(0, 0, "", 0.1, 0), data), Limits(), 1)
 
 
 async def poisoned(journal: MemoryJournal, settings: Mapping[str, Any]) -> Search:

@@ -12,11 +12,11 @@ import pytest
 from behavesim.base.errors import SandboxError
 from behavesim.sandbox import again
 from behavesim.sandbox.again import settled
-from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ending, Ready
 from behavesim.sandbox.progress import Progress
-from behavesim.sandbox.runner import Places, Ran
+from behavesim.sandbox.runner import Places
 from behavesim.sandbox.solutions import frame_of
 from behavesim.task.verdict import Failure
 
@@ -46,7 +46,7 @@ class Scripted:
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
         self.alone.append(alone)
-        return Ran(ProcessOutput(self._left.pop(0), b"frame"))
+        return Ran(self._left.pop(0), b"frame")
 
     async def __aenter__(self) -> Scripted:
         return self
@@ -87,7 +87,7 @@ async def test_a_program_is_put_off_until_its_ending_is_its_own(
 ) -> None:
     runner, why = Scripted(*endings), list[str]()
     ran = await settled(runner, LIMITS, "", lambda reason, words: why.append(reason))
-    found = frame_of(ran.output, LIMITS)
+    found = frame_of(ran, LIMITS)
     assert why == reasons
     assert runner.alone == [False] + [True] * len(reasons)
     assert (found.message if isinstance(found, Failure) else "") == said
@@ -101,7 +101,7 @@ async def test_a_machine_that_cannot_say_stops_the_run_and_blames_no_program(end
 
 async def test_a_program_that_may_kill_itself_does_not_stop_the_run() -> None:
     ran = await settled(Scripted(OUT, OUT), LIMITS, "", lambda *_: None, may_signal=True)
-    found = frame_of(ran.output, LIMITS)
+    found = frame_of(ran, LIMITS)
     assert isinstance(found, Failure)
     assert found.message == f"{KILLED}; it held 251 MB"
 
@@ -109,9 +109,9 @@ async def test_a_program_that_may_kill_itself_does_not_stop_the_run() -> None:
 def test_the_first_call_may_be_left_out_of_the_limit_by_a_bounded_time() -> None:
     limits = replace(LIMITS, first_call_s=10.0)
     assert [limits.allowed_s(first_s) for first_s in (0.0, 6.7, 1e9)] == [12.0, 18.7, 22.0]
-    took = Ran(ProcessOutput(replace(NEAR, first_s=6.7, calls=1988), b"frame"))
-    assert isinstance(frame_of(took.output, LIMITS), Failure)
-    assert frame_of(took.output, limits) == b"frame"
+    took = Ran(replace(NEAR, first_s=6.7, calls=1988), b"frame")
+    assert isinstance(frame_of(took, LIMITS), Failure)
+    assert frame_of(took, limits) == b"frame"
     assert limits.wall_s == 46
 
 
@@ -131,7 +131,7 @@ def test_a_reason_says_how_far_a_program_got(ending: Ending, said: str) -> None:
 
 def test_a_reason_says_how_much_of_the_first_call_does_not_count() -> None:
     late = replace(NEAR, cpu_s=23.0, first_s=9.2, calls=1988, instance=6)
-    failure = frame_of(ProcessOutput(late, b"frame"), replace(LIMITS, first_call_s=8.0))
+    failure = frame_of(Ran(late, b"frame"), replace(LIMITS, first_call_s=8.0))
     assert isinstance(failure, Failure)
     assert failure.message == (
         "it took 15 of 12 s of CPU time that count, at call 1988, on instance 6; "

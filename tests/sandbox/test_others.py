@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from behavesim.sandbox import others, runner
-from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.messages import Ending
 from behavesim.sandbox.others import Others
-from behavesim.sandbox.runner import Places, Ran
+from behavesim.sandbox.runner import Places
 
 BEFORE = "cpu  1000 0 500 90000 70 0 30 20 400 0\ncpu0 1 0\ncpu1 1 0\nintr 5 5\n"
 TEN_SECONDS_LATER = "cpu  1900 50 700 91000 99 0 80 100 400 0\ncpu0 2 0\ncpu1 2 0\nintr 5 5\n"
@@ -54,10 +54,10 @@ async def test_how_busy_others_were_is_noted_of_both_processes_of_a_program_alon
     ending, own_s = Ending(0, 0, "", 2.0, 0), list[float]()
 
     async def run() -> Ran:
-        return Ran(ProcessOutput(ending, b""), ending)
+        return Ran(ending, b"", ending)
 
     monkeypatch.setattr(runner.Others, "were_busy", lambda self, seconds: bool(own_s.append(seconds)) or are_busy)
     ran = await Places(1).tried(run, alone)
     assert own_s == [4.0] * alone
     noted = alone and are_busy
-    assert [each and each.beside_others for each in (ran.output.ending, ran.program)] == [noted, noted]
+    assert [each and each.beside_others for each in (ran.ending, ran.program)] == [noted, noted]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.again import settled
-from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.runner import RunnerPool
@@ -33,18 +33,18 @@ class ResultPool(RunnerPool):
         `settled`. Raises SandboxError if it dies again or does not start, or as `settled`, and TaskError if the
         evaluator can no longer be loaded.
         """
-        output = (await settled(self._runner, self._limits, program, postponed, may_signal=True)).output
-        return self._sent(output), output.ending.cpu_s
+        ran = await settled(self._runner, self._limits, program, postponed, may_signal=True)
+        return self._sent(ran), ran.ending.cpu_s
 
-    def _sent(self, output: ProcessOutput) -> bytes | Failure:
-        if output.ending.killed == "memory":
+    def _sent(self, ran: Ran) -> bytes | Failure:
+        if ran.ending.killed == "memory":
             said = f"the evaluation held more than {self._limits.memory_mb} MB of memory in all its processes"
             return Failure("memory", said)
-        if output.ending.killed == "processes":
+        if ran.ending.killed == "processes":
             return Failure("forbidden", f"the evaluation started more than {MOST_PROCESSES} processes and threads")
-        if output.ending.killed == "files":
+        if ran.ending.killed == "files":
             return Failure("forbidden", f"the evaluation had more than {MOST_FILES} files open in all its processes")
-        return frame_of(output, self._limits)
+        return frame_of(ran, self._limits)
 
 
 class TreePool(ResultPool):

@@ -7,8 +7,9 @@ from typing import Self
 
 from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.messages import Ready
-from behavesim.sandbox.runner import NOT_ENTERED, Places, Ran, refuse_weak, refuse_weaker
+from behavesim.sandbox.runner import NOT_ENTERED, Places, refuse_weak, refuse_weaker
 from behavesim.sandbox.supervisor import ZygoteSupervisor
 from behavesim.sandbox.tree.messages import TreeAssignment
 
@@ -54,7 +55,7 @@ class TreeRunner:
         return await self._places.tried(partial(self._run, source), alone)
 
     async def _run(self, source: str) -> Ran:
-        return Ran(await (await self._zygote.connection()).run(source))
+        return await (await self._zygote.connection()).run(source)
 
     def _accept(self, ready: Ready) -> None:
         """Keep a zygote's first message; raises SandboxError if its isolation fell, UsageError if it is too weak."""
