@@ -10,14 +10,12 @@ the worker sends {"beat": 1}, so that its silence means something. The daemon be
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from behavesim.cluster.wire import Garbage
 from behavesim.sandbox.connection import Ran
-from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Ending
+from behavesim.sandbox.messages import Ending, Instructions
 from behavesim.task import Split
 
 HANDLER = "behavesim"
@@ -32,32 +30,21 @@ _LONGEST_S = 1e9
 
 
 @dataclass(frozen=True)
-class Order:
+class Order(Instructions):
     """What a worker needs to know before it runs programs.
 
-    profile: "functions", or "evaluator" for evaluator and program together. task: where the task's code is, as
+    `profile` is "functions", or "evaluator" for evaluator and program together. `task` is where the task's code lies,
     MODULE:NAME or the name of its file among the shipped ones. For an evaluator it is its EvaluatorFile as JSON, with
-    paths relative to the shipped files. parcel: the hash of the shipped files. proof: hashes of the task's file and
-    instances, which the worker must find, too.
+    paths relative to the shipped files. `parcel` is the hash of the shipped files. `proof` has hashes of the task's
+    file and instances, which the worker must find, too; it is empty for an evaluator.
     """
 
     profile: Literal["functions", "evaluator"]
     task: str
     split: Split
-    limits: Limits
     allow_weak_isolation: bool
     parcel: str
     proof: str
-
-    def to_json(self) -> str:
-        """Return the order as JSON."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Order:
-        """Return the order from its JSON."""
-        fields = json.loads(text)
-        return cls(**{**fields, "limits": Limits(**fields["limits"])})
 
 
 def as_values(job: int, ran: Ran) -> list[Any]:

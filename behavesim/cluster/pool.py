@@ -58,7 +58,8 @@ class Cluster:
         place = TaskReference(task).place()
         parcel = parcel_of_file(Path(place)) if place.endswith(".py") else Parcel({})
         name = Path(place).name if parcel.files else place
-        order = Order("functions", name, split, limits, self.allow_weak_isolation, parcel.hash, proof(loaded, split))
+        given = self.allow_weak_isolation, parcel.hash, proof(loaded, split)
+        order = Order("functions", name, split, *given, limits=limits)
         count = len(instances_of(loaded, split))
         most = PREFIX.size + header_limit(count) + limits.output_mb * MEGABYTE
         known = Ready("", (), count, loaded.runs_apart, loaded.entry_point)
@@ -68,7 +69,7 @@ class Cluster:
         """Return the sandbox of an evaluator and its programs, not entered yet; raises TaskError as `functions`."""
         parcel = parcel_of_evaluator(file, folders_of_runs(file))
         there = _relative(file).to_json()
-        order = Order("evaluator", there, "search", limits, self.allow_weak_isolation, parcel.hash, "")
+        order = Order("evaluator", there, "search", self.allow_weak_isolation, parcel.hash, "", limits=limits)
         most = PREFIX.size + header_limit(0) + limits.output_mb * MEGABYTE
         return ResultPool(_Entered(self, self._terms(order, parcel, most), Ready("", (), 0)), limits)
 

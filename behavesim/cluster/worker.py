@@ -23,11 +23,9 @@ from behavesim.cluster.parcel import Unpacking
 from behavesim.evaluators.judge import LOADER, folders_of_runs
 from behavesim.sandbox.environment import bare_environment
 from behavesim.sandbox.layers import LAYERS
-from behavesim.sandbox.messages import Assignment
+from behavesim.sandbox.messages import TaskAssignment, TreeAssignment
 from behavesim.sandbox.pool import FIRST_USE_S, PRELOADED, SCIENTIFIC
-from behavesim.sandbox.runner import Places, Runner, ZygoteRunner
-from behavesim.sandbox.tree.messages import TreeAssignment
-from behavesim.sandbox.tree.runner import TreeRunner
+from behavesim.sandbox.runner import Places, Runner, TaskRunner, ZygoteRunner
 from behavesim.task.evaluated import EvaluatorFile
 
 GATHER_S = 0.004
@@ -98,15 +96,16 @@ class Desk:
         if order.profile == "evaluator":
             file = EvaluatorFile.from_json(order.task).from_folder(folder)
             hidden = tuple(map(str, folders_of_runs(file)))
-            paths = (str(file.folder),), hidden
-            tree = TreeAssignment(LOADER, file.to_json(), order.limits, LAYERS, *paths, workers=self._places)
-            return TreeRunner(tree, order.allow_weak_isolation)
+            given = LOADER, file.to_json(), [str(file.folder)]
+            tree = TreeAssignment(*given, workers=self._places, hidden=hidden, limits=order.limits, layers=LAYERS)
+            return ZygoteRunner(tree, self._places, order.allow_weak_isolation)
         task = str(folder / order.task) if order.task.endswith(".py") else order.task
         if order not in self._proven and await _proof(task, order.split) != order.proof:
             raise TaskError("the task or its instances are not the same there; install the same version, and its data")
         self._proven.add(order)
-        assignment = Assignment(task, order.split, order.limits, LAYERS, PRELOADED, FIRST_USE_S)
-        return ZygoteRunner(assignment, SCIENTIFIC, self._places, order.allow_weak_isolation)
+        parts = task, order.split, PRELOADED, FIRST_USE_S
+        assignment = TaskAssignment(*parts, limits=order.limits, layers=LAYERS)
+        return TaskRunner(assignment, SCIENTIFIC, self._places, order.allow_weak_isolation)
 
 
 class _Session:

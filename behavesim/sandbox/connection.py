@@ -20,7 +20,6 @@ from behavesim.sandbox.environment import bare_environment
 from behavesim.sandbox.frames import PREFIX, header_limit
 from behavesim.sandbox.limits import MEGABYTE
 from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
-from behavesim.sandbox.tree.messages import TreeAssignment
 from behavesim.sandbox.wire import encode_source
 
 START_S = 120.0
@@ -71,7 +70,7 @@ class ZygoteConnection:
         self,
         process: subprocess.Popen[bytes],
         control: socket.socket,
-        assignment: Assignment | TreeAssignment,
+        assignment: Assignment,
         clock: Heartbeat,
     ) -> None:
         self.alive = True
@@ -86,7 +85,7 @@ class ZygoteConnection:
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def open(cls, assignment: Assignment | TreeAssignment, clock: Heartbeat) -> tuple[ZygoteConnection, Ready]:
+    async def open(cls, assignment: Assignment, clock: Heartbeat) -> tuple[ZygoteConnection, Ready]:
         """Start a zygote and return its connection and its first message.
 
         Raises SandboxError, with the zygote's own error if it sent one, if it does not start or takes longer than
@@ -286,7 +285,7 @@ def _enough_files() -> Iterator[None]:
         ) from error
 
 
-def _start(assignment: Assignment | TreeAssignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:
+def _start(assignment: Assignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:
     """Start a zygote in a new interpreter; its environment has no keys (see `bare_environment`)."""
     fd = control.fileno()
     return subprocess.Popen(

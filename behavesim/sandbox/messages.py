@@ -13,7 +13,7 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from behavesim.base.errors import BehavesimError
 from behavesim.sandbox.limits import Limits
@@ -29,40 +29,79 @@ _NOTABLE = 0.2
 """Share of the CPU time from which a message names the first call's."""
 OUT_OF_MEMORY = 77
 """The exit status of a candidate's process that had too little memory left to send its failure."""
+LOAD_S = 60.0
+"""Longest CPU time (s) for loading an evaluator, unless another is given: large libraries take 10 s."""
 
 
-@dataclass(frozen=True)
-class Assignment:
-    """What a zygote needs to start; it is sent as an argument of the command line.
+@dataclass(frozen=True, kw_only=True)
+class Instructions:
+    """What a trusted process needs to start, sent to it as JSON; `limits` are those of each program that it runs."""
 
-    `task` is where its code lies (`TaskReference.place`), and `layers` are names from LAYERS of `layers`. `preloaded`
-    are modules to import. `first_use_s` is the limit on one trial run of the template (s of CPU time). A zygote with an
-    empty `task` has no instances: its programs answer calls (see `apart`). Only such a zygote uses `entry_point`, the
-    name of the program's function, and `hidden`, the files and folders that programs must not read. Each instance is
-    begun at most `starts` times (`instances_begun`).
-    """
-
-    module: ClassVar[str] = "behavesim.sandbox.zygote"
-    """The module that the zygote runs."""
-    task: str
-    split: Split
     limits: Limits
-    layers: Sequence[str]
-    preloaded: Sequence[str]
-    first_use_s: float
-    entry_point: str = ""
-    hidden: Sequence[str] = ()
-    starts: int = 1
 
     def to_json(self) -> str:
-        """Return the assignment as JSON."""
+        """Return the instructions as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Assignment:
-        """Return the assignment from what `to_json` returned."""
+    def from_json(cls, text: str) -> Self:
+        """Return the instructions from what `to_json` returned; sequences become lists."""
         fields = json.loads(text)
         return cls(**{**fields, "limits": Limits(**fields["limits"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assignment(Instructions):
+    """What every zygote needs to start; it is sent as an argument of the command line.
+
+    `layers` are names from LAYERS of `layers`. Programs must not read the files and folders `hidden`.
+    """
+
+    module: ClassVar[str]
+    """The module that the zygote runs."""
+    content: ClassVar[str]
+    """What runs in the zygote, for messages."""
+    layers: Sequence[str]
+    hidden: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class TaskAssignment(Assignment):
+    """What a zygote of programs that are functions needs to start.
+
+    `task` is where its code lies (`TaskReference.place`). `preloaded` are modules to import. `first_use_s` is the limit
+    on one trial run of the template (s of CPU time). Each instance is begun at most `starts` times (`instances_begun`).
+    A zygote with an empty `task` has no instances: its programs answer calls (see `apart`). Only such a zygote uses
+    `entry_point`, the name of the program's function, and `hidden`; the others find theirs in the task.
+    """
+
+    module = "behavesim.sandbox.zygote"
+    content = "programs"
+    task: str
+    split: Split
+    preloaded: Sequence[str]
+    first_use_s: float
+    entry_point: str = ""
+    starts: int = 1
+
+
+@dataclass(frozen=True)
+class TreeAssignment(Assignment):
+    """What a zygote of evaluations, the keeper, needs to start.
+
+    `loader` names a function as "module:name". A confined process calls it with the text `given`. It returns the
+    function that children of that process run: from a program's text to the bytes to send back. Evaluator and programs
+    may read the files and folders `readable`, besides Python and the machine's programs, except `hidden` ones below
+    them. Loading may take `load_s` seconds of CPU time. At most `workers` evaluations run at once.
+    """
+
+    module = "behavesim.sandbox.tree.zygote"
+    content = "the evaluator and its programs"
+    loader: str
+    given: str
+    readable: Sequence[str] = ()
+    load_s: float = LOAD_S
+    workers: int = 1
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Assignment
-from behavesim.sandbox.runner import ZygoteRunner
+from behavesim.sandbox.messages import TaskAssignment
+from behavesim.sandbox.runner import TaskRunner
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.task import Split, TaskReference
 
@@ -52,5 +52,6 @@ class Pool(SolutionPool):
         starts: int = 1,
     ) -> None:
         limits = limits or Limits()
-        assignment = Assignment(task.place(), split, limits, layers, preloaded, FIRST_USE_S, starts=starts)
-        super().__init__(ZygoteRunner(assignment, scientific, workers, allow_weak_isolation, clock), limits)
+        given = (task.place(), split, preloaded, FIRST_USE_S)
+        assignment = TaskAssignment(*given, starts=starts, layers=layers, limits=limits)
+        super().__init__(TaskRunner(assignment, scientific, workers, allow_weak_isolation, clock), limits)

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol, Self
 
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import Ran, ZygoteDied, connected
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Assignment, Ready
+from behavesim.sandbox.messages import Assignment, Ready, TaskAssignment
 from behavesim.sandbox.others import Others
 from behavesim.sandbox.supervisor import ZygoteSupervisor
 
@@ -108,102 +108,128 @@ class RunnerPool:
         return self._runner.ready.notes
 
 
-class _Zygotes(NamedTuple):
-    """Two zygotes that differ in their libraries alone; each starts when it is first needed."""
-
-    plain: ZygoteSupervisor
-    scientific: ZygoteSupervisor
-    """Has scipy imported, too."""
-
-    def serving(self, source: str) -> ZygoteSupervisor:
-        """Return the zygote in which this program runs."""
-        return self.scientific if "scipy" in source else self.plain
-
-
 class ZygoteRunner:
-    """Runs programs on the instances of one split on this machine, at most `workers` at once.
+    """Runs programs in a zygote of this machine, at most `workers` at once; an async context manager.
 
-    Entering starts the first zygote and tests the isolation. It raises UsageError if the level is below `strong`,
-    unless `allow_weak_isolation`, and SandboxError if the zygote does not start. Leaving ends all processes.
-
-    There are two zygotes with the task. One serves programs that mention scipy: it has the modules `scientific`
-    imported besides those of the assignment, and starts with the first such program. The other serves all other
-    programs. Two more zygotes never load the task. They start when a program must run apart from the instances, as all
-    programs of an online or apart task and some calls of a stateless one.
+    Entering starts the zygote that `assignment` describes and tests the isolation. It raises UsageError if the level is
+    below `strong`, unless `allow_weak_isolation`, TaskError if an evaluator cannot be loaded, and SandboxError if the
+    zygote does not start. Leaving ends all processes. Time limits on zygotes go by `clock`, a new one if None.
     """
 
     def __init__(
         self,
         assignment: Assignment,
-        scientific: tuple[str, ...],
         workers: int,
         allow_weak_isolation: bool,
         clock: Heartbeat | None = None,
     ) -> None:
-        self._clock = clock or Heartbeat()
-        self._assignment = assignment
-        self._scientific_modules = scientific
-        self._with_task = self._zygotes(assignment, self._accept)
-        self._without_task: _Zygotes | None = None
+        self._content = assignment.content
         self._allow_weak_isolation = allow_weak_isolation
+        self._clock = clock or Heartbeat()
         self._places = Places(workers)
         self._ready: Ready | None = None
+        self._supervisors: list[ZygoteSupervisor] = []
+        self._zygote = self._supervised(assignment, self._accept)
+
+    def _supervised(self, assignment: Assignment, accept: Callable[[Ready], None]) -> ZygoteSupervisor:
+        """Return the supervisor of a zygote, which starts when it is first needed and ends with this runner."""
+        self._supervisors.append(ZygoteSupervisor(assignment, accept, self._clock))
+        return self._supervisors[-1]
 
     async def __aenter__(self) -> Self:
         try:
-            await self._with_task.plain.connection()
+            await self._zygote.connection()
         except BaseException:
-            await self._close()
+            await self.__aexit__()
             raise
-        ready = self.ready
-        without = replace(self._assignment, task="", entry_point=ready.entry_point, hidden=ready.hidden)
-        self._without_task = self._zygotes(without, self._refuse_weaker)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._close()
-
-    async def _close(self) -> None:
-        await asyncio.gather(*(each.close() for each in (*self._with_task, *(self._without_task or ()))))
-
-    def _zygotes(self, assignment: Assignment, accept: Callable[[Ready], None]) -> _Zygotes:
-        """Return two supervisors whose zygotes are not started yet: one without scipy, one that imports it first."""
-        scientific = replace(assignment, preloaded=(*assignment.preloaded, *self._scientific_modules))
-        return _Zygotes(
-            ZygoteSupervisor(assignment, accept, self._clock),
-            ZygoteSupervisor(scientific, accept, self._clock),
-        )
+        await asyncio.gather(*(each.close() for each in self._supervisors))
 
     @property
     def ready(self) -> Ready:
-        """The first message of the task's zygote that started last; raises SandboxError if there is none yet."""
+        """The first message of the task's or evaluator's zygote that started last.
+
+        Raises SandboxError if there is none yet.
+        """
         if self._ready is None:
             raise SandboxError(NOT_ENTERED)
         return self._ready
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
-        """Run a program on every instance, apart from them if the task says so, or let it answer one encoded call.
+        """Run a program as the zygote's assignment says, or let it answer encoded calls (an evaluator has none).
 
         Waits until a worker is free, or with `alone` until all are. Cancelling kills the program. Raises SandboxError
         if the sandbox itself fails or was not entered.
         """
-        if question:
-            return await self._places.tried(partial(self._answer, source, question), alone)
-        run = self._run_apart if self.ready.apart else self._run_with_task
-        return await self._places.tried(partial(run, source), alone)
+        return await self._places.tried(partial(self._run, source, question), alone)
 
-    async def _run_with_task(self, source: str) -> Ran:
-        zygote = await self._with_task.serving(source).connection()
-        return await zygote.run(source)
+    async def _run(self, source: str, question: bytes) -> Ran:
+        return await (await self._zygote.connection()).run(source, question)
 
-    async def _answer(self, source: str, question: bytes) -> Ran:
-        zygote = await self._zygote_without_task(source).connection()
-        return await zygote.run(source, question)
+    def _accept(self, ready: Ready) -> None:
+        """Keep a zygote's first message; raises UsageError if its isolation is too weak, SandboxError if it fell."""
+        self._refuse_weaker(ready)
+        self._ready = ready
+        if not self._allow_weak_isolation and LEVELS.index(ready.isolation) < LEVELS.index("strong"):
+            raise UsageError(
+                f"{self._content} would run at isolation level {ready.isolation!r}, too weak for code that nobody has "
+                f"read: {'; '.join(ready.notes)}. Mend that, or accept it with --allow-weak-isolation"
+            )
+
+    def _refuse_weaker(self, ready: Ready) -> None:
+        """Raise SandboxError if a zygote's isolation is weaker than that of the one accepted last, if there is one."""
+        before = self._ready
+        if before and LEVELS.index(ready.isolation) < LEVELS.index(before.isolation):
+            raise SandboxError(f"the isolation fell from {before.isolation} to {ready.isolation}; start again")
+
+
+class TaskRunner(ZygoteRunner):
+    """Runs programs on the instances of one split, which the zygote of `assignment` has loaded.
+
+    Three more zygotes start when a program first needs them. One has the modules `scientific` imported besides those of
+    the assignment: it serves programs that mention scipy. Two, with and without these modules, never load the task.
+    They serve programs that must run apart from the instances, as all programs of an online or apart task and some
+    calls of a stateless one.
+    """
+
+    def __init__(
+        self,
+        assignment: TaskAssignment,
+        scientific: tuple[str, ...],
+        workers: int,
+        allow_weak_isolation: bool,
+        clock: Heartbeat | None = None,
+    ) -> None:
+        super().__init__(assignment, workers, allow_weak_isolation, clock)
+        self._assignment = assignment
+        self._scientific = scientific
+        # both by whether a program mentions scipy
+        self._with_task = {False: self._zygote, True: self._with_scipy(assignment, self._accept)}
+        self._without_task: dict[bool, ZygoteSupervisor] = {}  # known on entering
+
+    def _with_scipy(self, assignment: TaskAssignment, accept: Callable[[Ready], None]) -> ZygoteSupervisor:
+        return self._supervised(replace(assignment, preloaded=(*assignment.preloaded, *self._scientific)), accept)
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        ready, refuse = self.ready, self._refuse_weaker
+        without = replace(self._assignment, task="", entry_point=ready.entry_point, hidden=ready.hidden)
+        self._without_task = {False: self._supervised(without, refuse), True: self._with_scipy(without, refuse)}
+        return self
+
+    async def _run(self, source: str, question: bytes) -> Ran:
+        """Run a program on every instance, apart from them if the task says so, or let it answer encoded calls."""
+        if self.ready.apart and not question:
+            return await self._run_apart(source)
+        zygotes = self._without_task if question else self._with_task
+        return await (await zygotes["scipy" in source].connection()).run(source, question)
 
     async def _run_apart(self, source: str) -> Ran:
         """Solve the instances in one process that calls another, which has the program and no instance."""
-        solving = await self._with_task.plain.connection()
-        answering = await self._zygote_without_task(source).connection()
+        solving = await self._zygote.connection()
+        answering = await self._without_task["scipy" in source].connection()
         with connected() as (link, end):
             program = asyncio.create_task(answering.lend(end))
             try:
@@ -213,35 +239,3 @@ class ZygoteRunner:
             finally:
                 program.cancel()
                 await asyncio.wait([program])
-
-    def _zygote_without_task(self, source: str) -> ZygoteSupervisor:
-        """Return the zygote without the task that a program needs; raises SandboxError if the pool was not entered."""
-        if self._without_task is None:
-            raise SandboxError(NOT_ENTERED)
-        return self._without_task.serving(source)
-
-    def _accept(self, ready: Ready) -> None:
-        """Keep a zygote's first message; raises UsageError if its isolation is too weak, SandboxError if it fell."""
-        self._refuse_weaker(ready)
-        self._ready = ready
-        if not self._allow_weak_isolation:
-            refuse_weak(ready, "programs")
-
-    def _refuse_weaker(self, ready: Ready) -> None:
-        """Raise SandboxError if a zygote's isolation is weaker than that of the task's zygote that started last."""
-        refuse_weaker(ready, self._ready)
-
-
-def refuse_weaker(ready: Ready, before: Ready | None) -> None:
-    """Raise SandboxError if a zygote's isolation is weaker than that of the one before, if there was one."""
-    if before and LEVELS.index(ready.isolation) < LEVELS.index(before.isolation):
-        raise SandboxError(f"the isolation fell from {before.isolation} to {ready.isolation}; start again")
-
-
-def refuse_weak(ready: Ready, what: str) -> None:
-    """Raise UsageError if a zygote's isolation is below "strong"; `what` names in the message what would run in it."""
-    if LEVELS.index(ready.isolation) < LEVELS.index("strong"):
-        raise UsageError(
-            f"{what} would run at isolation level {ready.isolation!r}, too weak for code that nobody has read: "
-            f"{'; '.join(ready.notes)}. Mend that, or accept it with --allow-weak-isolation"
-        )

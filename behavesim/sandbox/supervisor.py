@@ -9,7 +9,6 @@ from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import ZygoteConnection
 from behavesim.sandbox.messages import Assignment, Ready
-from behavesim.sandbox.tree.messages import TreeAssignment
 
 STARTS = 5
 """Number of attempts to start a zygote after one has died; the first zygote has one attempt."""
@@ -21,9 +20,7 @@ class ZygoteSupervisor:
     `accept` is called with the first message of each new zygote. If it raises, that zygote is ended and never used.
     """
 
-    def __init__(
-        self, assignment: Assignment | TreeAssignment, accept: Callable[[Ready], None], clock: Heartbeat
-    ) -> None:
+    def __init__(self, assignment: Assignment, accept: Callable[[Ready], None], clock: Heartbeat) -> None:
         self._assignment = assignment
         self._accept = accept
         self._clock = clock

@@ -19,11 +19,11 @@ from behavesim.base.errors import SandboxError
 from behavesim.sandbox import apart, candidate, isolation, layers, processes, remains
 from behavesim.sandbox.forking import Perform, Zygote, settle
 from behavesim.sandbox.limits import MEGABYTE
-from behavesim.sandbox.messages import Assignment, Ready, errors_sent, line
+from behavesim.sandbox.messages import Ready, TaskAssignment, errors_sent, line
 from behavesim.task import instances_begun, task_from
 
 
-def main(assignment: Assignment, control: socket.socket) -> None:
+def main(assignment: TaskAssignment, control: socket.socket) -> None:
     """Load the task, if one is assigned, confine this process, report to the daemon and serve it.
 
     Returns when the daemon closes the socket or this process gets SIGTERM. If loading or confining fails, the error is
@@ -43,13 +43,13 @@ def main(assignment: Assignment, control: socket.socket) -> None:
     Zygote(control, perform, assignment.limits, confinement).serve()
 
 
-def _without_task(assignment: Assignment) -> tuple[Perform, Ready]:
+def _without_task(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     """Return the function for children, which answers calls, and the message for the daemon, without the level yet."""
     answer = partial(apart.answer_questions, assignment.entry_point, assignment.limits.output_mb * MEGABYTE)
     return answer, Ready("", (), 0, entry_point=assignment.entry_point, hidden=assignment.hidden)
 
 
-def _load(assignment: Assignment) -> tuple[Perform, Ready]:
+def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     """Load the task; return the function for children, which runs a program on the instances, and the message.
 
     The message for the daemon has no level yet. Raises SandboxError if loading the task or running its template starts
@@ -70,5 +70,5 @@ def _load(assignment: Assignment) -> tuple[Perform, Ready]:
 
 
 if __name__ == "__main__":
-    main(Assignment.from_json(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))
+    main(TaskAssignment.from_json(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))
     os._exit(0)  # skips Python's cleanup, which has nothing to do

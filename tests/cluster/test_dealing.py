@@ -139,7 +139,7 @@ def test_results_and_orders_come_as_they_were_sent() -> None:
         Ran(ending, None, Ending(7, 9, "", 1.0, 0, 2, 5, 0.5)).beside_others(),
     ):
         assert results_of([as_values(7, sent)], 5) == [(7, sent)]
-    order = Order("functions", "x:y", "held-out", Limits(1.0, 100, 3), False, "hash", "proof")
+    order = Order("functions", "x:y", "held-out", False, "hash", "proof", limits=Limits(1.0, 100, 3))
     assert Order.from_json(order.to_json()) == order
 
 

@@ -24,14 +24,14 @@ from behavesim.cluster.messages import Order
 from behavesim.cluster.parcel import Parcel
 from behavesim.cluster.runner import ClusterRunner, Scheduler
 from behavesim.cluster.wire import NUMBER
+from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready
-from behavesim.sandbox.connection import Ran
 from tests.cluster.fakes import Fake, Script, ready, scheduler_of, served
 
 REACHED = [1, 5, 0.001, False]
 ENDING = [0, "", 0.01, 1000, *REACHED]
-ORDER = Order("functions", "x:y", "search", Limits(timeout_s=0.1), True, Parcel({}).hash, "")
+ORDER = Order("functions", "x:y", "search", True, Parcel({}).hash, "", limits=Limits(timeout_s=0.1))
 TERMS = Terms(ORDER, Parcel({}), facts(), False, 1000)
 
 

@@ -15,7 +15,7 @@ from behavesim.prompts.wording import Wording
 from behavesim.sandbox import Limits
 from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied
 from behavesim.sandbox.layers import LAYERS
-from behavesim.sandbox.messages import Assignment
+from behavesim.sandbox.messages import TaskAssignment
 from behavesim.task import TaskReference
 from tests.crash.model import endpoint, steadfast
 from tests.crash.processes import COMMAND, carried_out
@@ -94,7 +94,8 @@ async def test_a_run_in_a_container_survives_candidates_that_want_all_threads_an
 
 
 async def test_a_zygote_that_may_start_no_process_says_so(cities: TaskReference) -> None:
-    link, _ = await ZygoteConnection.open(Assignment(cities.text, "search", Limits(), LAYERS, (), 1.0), Heartbeat())
+    assignment = TaskAssignment(cities.text, "search", (), 1.0, limits=Limits(), layers=LAYERS)
+    link, _ = await ZygoteConnection.open(assignment, Heartbeat())
     zygote = processes_naming(cities.text)
     try:
         with container(len(zygote), MEMORY_MB) as limits:

@@ -9,7 +9,7 @@ from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import ZygoteConnection
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Assignment, Ready
+from behavesim.sandbox.messages import Ready, TaskAssignment
 from behavesim.sandbox.supervisor import ZygoteSupervisor
 
 
@@ -22,7 +22,7 @@ class _Zygote:
 
 
 def _supervisor(accept: Callable[[Ready], None]) -> ZygoteSupervisor:
-    return ZygoteSupervisor(Assignment("", "search", Limits(), (), (), 1.0), accept, Heartbeat())
+    return ZygoteSupervisor(TaskAssignment("", "search", (), 1.0, limits=Limits(), layers=()), accept, Heartbeat())
 
 
 async def test_a_refused_zygote_serves_no_later_caller(monkeypatch: pytest.MonkeyPatch) -> None:

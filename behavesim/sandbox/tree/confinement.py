@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -112,7 +112,7 @@ _SHARED_BOUNDS = {
 
 
 def prepare(
-    wanted: tuple[str, ...], limits: Limits, readable: tuple[Path, ...], hidden: tuple[Path, ...], workers: int
+    wanted: Collection[str], limits: Limits, readable: tuple[Path, ...], hidden: tuple[Path, ...], workers: int
 ) -> TreeConfinement:
     """Apply the shared layers to this process, the keeper; prepare those of the nursery and of its children.
 

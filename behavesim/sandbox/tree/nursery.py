@@ -18,9 +18,8 @@ from typing import NoReturn
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.sandbox import processes
 from behavesim.sandbox.forking import Zygote, settle
-from behavesim.sandbox.messages import in_words, line
+from behavesim.sandbox.messages import TreeAssignment, in_words, line
 from behavesim.sandbox.tree.confinement import TreeConfinement
-from behavesim.sandbox.tree.messages import TreeAssignment
 from behavesim.sandbox.wire import send
 
 Evaluate = Callable[[str], bytes]

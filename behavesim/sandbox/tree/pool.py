@@ -10,11 +10,10 @@ from behavesim.sandbox.again import settled
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.runner import RunnerPool
+from behavesim.sandbox.messages import LOAD_S, TreeAssignment
+from behavesim.sandbox.runner import RunnerPool, ZygoteRunner
 from behavesim.sandbox.solutions import frame_of
 from behavesim.sandbox.tree.confinement import MOST_FILES, MOST_PROCESSES
-from behavesim.sandbox.tree.messages import LOAD_S, TreeAssignment
-from behavesim.sandbox.tree.runner import TreeRunner
 from behavesim.state.protocols import Postponed, unnoticed
 from behavesim.task.verdict import Failure
 
@@ -71,6 +70,6 @@ class TreePool(ResultPool):
         clock: Heartbeat | None = None,
         load_s: float = LOAD_S,
     ) -> None:
-        paths = tuple(map(str, readable)), tuple(map(str, hidden))
-        assignment = TreeAssignment(loader, given, limits, layers, *paths, load_s, workers)
-        super().__init__(TreeRunner(assignment, allow_weak_isolation, clock), limits)
+        shown, unseen = tuple(map(str, readable)), tuple(map(str, hidden))
+        assignment = TreeAssignment(loader, given, shown, load_s, workers, limits=limits, layers=layers, hidden=unseen)
+        super().__init__(ZygoteRunner(assignment, workers, allow_weak_isolation, clock), limits)

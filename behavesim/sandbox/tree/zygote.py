@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 
 from behavesim.sandbox import isolation, processes
-from behavesim.sandbox.messages import Ready, errors_sent
+from behavesim.sandbox.messages import Ready, TreeAssignment, errors_sent
 from behavesim.sandbox.tree import confinement, nursery, selftest
 from behavesim.sandbox.tree.keeper import Keeper
-from behavesim.sandbox.tree.messages import TreeAssignment
 
 
 def main(assignment: TreeAssignment, control: socket.socket) -> None:
