@@ -6,11 +6,13 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import date
 from urllib.parse import urlsplit
 
 from behavesim.base.errors import BehavesimError, SandboxError, nearest
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.version import __version__
 from behavesim.engine.settings import settings_from_person
 from behavesim.proposers.openai_settings import base_url, has_endpoint
@@ -92,9 +94,10 @@ async def _endpoint(models: Sequence[str]) -> dict[str, str]:
     """
     if not has_endpoint():
         return {"endpoint": NOT_ASKED}
-    from behavesim.proposers.openai_models import listed_models  # openai and aiohttp take half a second to load
+    from behavesim.proposers.openai_endpoint import LISTING_S, Endpoint  # openai and aiohttp take half a second to load
 
-    listed = await listed_models()
+    async with aclosing(Endpoint(LISTING_S, Heartbeat())) as endpoint:
+        listed = await endpoint.models()
     prices, today = PriceList(base_url()), date.today().isoformat()
     known = {f"model {model}": "; ".join(remarks(model, listed, prices, today)) for model in models}
     host = urlsplit(base_url()).hostname  # alone: before it a password may stand

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping
 from typing import Self
@@ -12,7 +11,7 @@ from pydantic import Field
 from behavesim.base.config import Adjustable
 from behavesim.base.errors import UsageError
 from behavesim.base.tokens import Usage
-from behavesim.proposers.patience import Fault, Patience, Perseverance
+from behavesim.proposers.patience import Completion, Fault, Patience, Perseverance
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.proposers.secrets import Secrets
 from behavesim.proposers.shell import Ended, carried_out
@@ -51,11 +50,9 @@ class CommandProposer(Proposer[CommandSettings]):
 
         `command` is a shell's command line; it runs at most `context.connections` times at once.
         """
-        self._command, self._patience, self._seed = command, patience, context.seed
-        self._clock, self._requests = context.clock, context.requests
-        self._places = asyncio.Semaphore(context.connections)
+        self._command, self._seed, self._clock, self._limit_s = command, context.seed, context.clock, patience.request_s
         self._secrets = Secrets.of(os.environ)
-        self._persevering = Perseverance(patience, context.tell, context.clock, self._secrets.scrubbed)
+        self._persevering = Perseverance(patience, context, self._secrets)
 
     @classmethod
     def of(cls, settings: CommandSettings, context: ProposerContext) -> Self:
@@ -77,47 +74,29 @@ class CommandProposer(Proposer[CommandSettings]):
         times; then the reply is empty. Raises ProposerError if the command cannot be run, or if no prompt has had a
         reply for too long.
         """
-        tries = self._persevering.begin(number)
-        with self._requests.accounted(lambda: tries.spent):
-            while True:
-                result = await self._ask(prompt.text, number)
-                if isinstance(result, Fault):
-                    pause = self._persevering.after_fault(tries, result)
-                    reply = tries.reply("", MODEL, "given_up", result.message)
-                else:
-                    tries.calls.append(Usage().with_estimates(prompt.text, result))
-                    pause = None if result.strip() else self._persevering.after_empty(tries)
-                    reply = tries.reply(result, MODEL)
-                if pause is None:
-                    return reply
-                await asyncio.sleep(pause)
+        tries = self._persevering.begin(number, MODEL, prompt.text)
+        return await self._persevering.reply(tries, lambda: self._ask(prompt.text, number))
 
-    async def _ask(self, text: str, number: int) -> str | Fault:
-        """Run the command once, when fewer than `connections` are running; return what it wrote, or its fault.
-
-        Raises ProposerError if another prompt's fault stopped the run.
-        """
-        async with self._places, self._requests.one(self._patience.request_s):
-            self._persevering.refuse_if_stopped()  # another prompt may have stopped the run while this one waited
-            try:
-                async with self._clock.timeout(self._patience.request_s):
-                    ended = await carried_out(self._command, text, self._environment(number))
-            except TimeoutError:
-                return self._fault(f"gave no reply within {self._patience.request_s:g} s")
-            except OSError as error:
-                return self._fault(f"cannot be started: {error.strerror}", is_run=False)
-            if ended.code:
-                return self._fault(_words(ended), is_run=ended.code not in NOT_RUN)
-            self._persevering.replied()
-            return self._secrets.clean(ended.out)
+    async def _ask(self, text: str, number: int) -> Completion | Fault:
+        """Run the command once with `text` on its standard input; return what it wrote, or its fault."""
+        try:
+            async with self._clock.timeout(self._limit_s):
+                ended = await carried_out(self._command, text, self._environment(number))
+        except TimeoutError:
+            return _fault(f"gave no reply within {self._limit_s:g} s")
+        except OSError as error:
+            return _fault(f"cannot be started: {error.strerror}", is_run=False)
+        if ended.code:
+            return _fault(_words(ended), is_run=ended.code not in NOT_RUN)
+        return Completion(self._secrets.clean(ended.out), None, Usage())
 
     def _environment(self, number: int) -> Mapping[str, str]:
         return {**os.environ, "BEHAVESIM_NUMBER": str(number), "BEHAVESIM_SEED": str(self._seed)}
 
-    def _fault(self, what: str, *, is_run: bool = True) -> Fault:
-        """Return a fault with these words: "passing" if the command was run, else "setup", as it is probably wrong."""
-        message = self._secrets.scrubbed(f"the command {what}")
-        return Fault("passing" if is_run else "setup", message, usage=None, may_be_billed=is_run)
+
+def _fault(what: str, *, is_run: bool = True) -> Fault:
+    """Return a fault with these words: "passing" if the command was run, else "setup", as it is probably wrong."""
+    return Fault("passing" if is_run else "setup", f"the command {what}", usage=None, may_be_billed=is_run)
 
 
 def _words(ended: Ended) -> str:

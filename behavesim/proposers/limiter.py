@@ -73,14 +73,14 @@ class Limiter:
                 self._in_flight -= 1
                 self._changed.set()
 
-    def succeeded(self, headers: Mapping[str, str]) -> None:
-        """Record an answered request: raise the limit by RECOVERY, and pause if its rate-limit headers say 0 are left.
+    def succeeded(self, wait_s: float = 0.0) -> None:
+        """Record an answered request: raise the limit by RECOVERY, and start no request for the next `wait_s` seconds.
 
         The pause is a minute at most: an endpoint that wants more time refuses the next request and says so.
         """
         self._refusals_in_a_row = 0
         self._allowance = min(self._connections, self._allowance + RECOVERY)
-        self._pause(min(LONGEST_BACKOFF_S, exhausted_for_s(headers)))
+        self._pause(min(LONGEST_BACKOFF_S, wait_s))
         self._changed.set()
 
     def refused(self, cuts: int, wait_s: float | None) -> float:

@@ -1,17 +1,14 @@
-"""Replies from any endpoint with OpenAI's chat completions; decides after each answer whether to ask again."""
+"""Replies from any endpoint with OpenAI's chat completions."""
 
 from __future__ import annotations
 
-import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from behavesim.proposers.limiter import Limiter
 from behavesim.proposers.open_files import allow
-from behavesim.proposers.openai_answers import Completion
 from behavesim.proposers.openai_dialect import Dialect
-from behavesim.proposers.openai_form import form_fields
 from behavesim.proposers.openai_settings import OpenAISettings, base_url, has_endpoint
-from behavesim.proposers.patience import Fault, Patience, Perseverance, PromptTries
+from behavesim.proposers.patience import Completion, Fault, Patience, Perseverance
 from behavesim.proposers.proposer import Proposer, ProposerContext
 from behavesim.state.events import Prompt, Reply
 
@@ -35,23 +32,17 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         """
         from behavesim.proposers.openai_endpoint import Endpoint  # openai and aiohttp take half a second to load
 
-        self._settings, self._seed, self._requests = settings, context.seed, context.requests
-        self._patience = patience or settings.patience()
-        self._endpoint = Endpoint(self._patience.request_s, context.clock)
-        self._limiter = Limiter(context.connections, self._patience.backoff_s, clock=context.clock.world)
-        # OpenAI's reasoning models know no `max_tokens`; most other endpoints know nothing else.
-        form = form_fields(settings.response_format, context.task)
-        self._dialect = Dialect(settings, self._endpoint.host.endswith("openai.com"), form)
-        scrub = self._endpoint.secrets.scrubbed
-        self._persevering = Perseverance(self._patience, context.tell, context.clock, scrub)
+        patience = patience or settings.patience()
+        self._settings, self._seed = settings, context.seed
+        self._endpoint = Endpoint(patience.request_s, context.clock)
+        self._dialect = Dialect(settings, context.task, self._endpoint.host)
+        self._persevering = Perseverance(patience, context, self._endpoint.secrets)
         self._sender: BatchSender | None = None
         if settings.batch:
-            from behavesim.proposers.openai_batch_calls import BatchCalls
             from behavesim.proposers.openai_batches import BatchSender
 
-            calls = BatchCalls(self._endpoint, self._limiter, self._persevering, self._patience.backoff_s)
-            clean = self._endpoint.secrets.clean
-            self._sender = BatchSender(calls, self._persevering, self._dialect, context.requests.batches, clean)
+            batches, poll_s = context.requests.batches, patience.backoff_s
+            self._sender = BatchSender(self._endpoint, self._persevering, self._dialect, batches, poll_s)
 
     @classmethod
     def of(cls, settings: OpenAISettings, context: ProposerContext) -> Self:
@@ -85,64 +76,31 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         If the prompt was given up, the text is empty and `fault` says why. Raises ProposerError if asking again would
         not help any prompt, if no prompt has had a reply for too long, or if the endpoint asks for too long a pause.
         """
-        tries, model = self._persevering.begin(number), prompt.model or self._settings.model_of(self._seed, number)
+        model = prompt.model or self._settings.model_of(self._seed, number)
+        # tokens are estimated here, since only here the system prompt is known
+        tries = self._persevering.begin(number, model, self._dialect.sent(prompt.text))
         if self._sender is not None:
-            return await self._sender.reply(tries, model, prompt.text)
-        with self._requests.accounted(lambda: tries.spent):
-            while True:
-                result = await self._ask(model, prompt.text, number)
-                if result.usage is not None:  # estimated here, since only here the system prompt is known
-                    tries.calls.append(result.usage.with_estimates(self._dialect.sent(prompt.text), ""))
-                if isinstance(result, Completion):
-                    pause = self._after_reply(result, tries)
-                    reply = tries.reply(result.text, model, result.finish_reason)
-                else:
-                    pause = self._after_fault(result, tries, model)
-                    reply = tries.reply("", model, "given_up", self._endpoint.secrets.scrubbed(result.message))
-                if pause is None:
-                    return reply
-                await asyncio.sleep(pause)
+            return await self._sender.reply(tries, prompt.text)
+        return await self._persevering.reply(tries, lambda: self._ask(model, prompt.text, number))
 
     async def _ask(self, model: str, prompt: str, number: int) -> Completion | Fault:
-        """Send one request when the limiter allows it, and return the reply or the fault; it is not sent again here.
-
-        The limiter's limit rises with a reply and falls if the endpoint asks to slow down. Raises ProposerError if
-        another prompt's fault stopped the run.
-        """
-        async with self._limiter.slot() as cuts, self._requests.one(self._patience.request_s):
-            self._persevering.refuse_if_stopped()  # another prompt may have stopped the run while this one waited
-            path, body = self._endpoint.path, self._dialect.body(model, prompt, number)
-            result, headers = await self._endpoint.exchange(path, body, self._dialect.optional(body))
-            if isinstance(result, Completion):
-                self._persevering.replied()
-                self._limiter.succeeded(headers)
-            elif result.meaning == "limited":
-                pause = self._limiter.refused(cuts, result.wait_s)
-                self._persevering.sparing("pause", f"{result.message}; waiting {pause:.0f} s", pause)
-            elif result.meaning == "path" and path != self._endpoint.path:
-                return Fault("parameter", result.message)  # another request has added /v1 meanwhile: ask again
-            return result
-
-    def _after_reply(self, reply: Completion, tries: PromptTries) -> float | None:
-        """Return the seconds to wait before asking again for a reply without content; None if this reply is kept.
+        """Send one request; return the reply or the fault, and learn from it for later requests.
 
         Gives a notice if the endpoint answered in another service tier than asked for.
         """
-        tier, asked = reply.usage.tier, self._settings.service_tier
-        if tier and asked not in (None, "auto", tier) and (asked, tier) != ("fast", "priority"):
-            message = f"asked for service tier {asked}, and answered in {tier}, which is what is billed"
-            self._persevering.sparing("tier", message)
-        return None if reply.is_final else self._persevering.after_empty(tries)
-
-    def _after_fault(self, fault: Fault, tries: PromptTries, model: str) -> float | None:
-        """Leave a refused parameter out of later requests, or add /v1 to their path, if the fault means that.
-
-        Returns the seconds to wait, or None, and raises, as `Perseverance.after_fault`.
-        """
-        if fault.meaning == "parameter" and fault.parameter and self._dialect.refuse(model, fault.parameter):
-            self._persevering.note(f"{model} is asked without {fault.parameter!r} from now on: {fault.message}")
-        if fault.meaning == "path" and self._endpoint.add_version():
-            host = self._endpoint.host
-            self._persevering.note(f"{host} is asked under /v1, since the URL alone answers no chat completions")
-            return 0.0
-        return self._persevering.after_fault(tries, fault)
+        url, body = self._endpoint.url, self._dialect.body(model, prompt, number)
+        result = await self._endpoint.completion(body, self._dialect.optional(body))
+        if isinstance(result, Completion):
+            tier, asked = result.usage.tier, self._settings.service_tier
+            if tier and asked not in (None, "auto", tier) and (asked, tier) != ("fast", "priority"):
+                message = f"asked for service tier {asked}, and answered in {tier}, which is what is billed"
+                self._persevering.sparing("tier", message)
+        elif result.meaning == "parameter" and self._dialect.refuse(model, result.parameter):
+            self._persevering.note(f"{model} is asked without {result.parameter!r} from now on: {result.message}")
+        elif result.meaning == "path":
+            if self._endpoint.add_version():
+                host = self._endpoint.host
+                self._persevering.note(f"{host} is asked under /v1, since the URL alone answers no chat completions")
+            if self._endpoint.url != url:  # perhaps another request has added /v1 meanwhile
+                return replace(result, meaning="again")
+        return result

@@ -1,71 +1,34 @@
-"""Turns the answer of an OpenAI-compatible endpoint into a completion, or a fault that says what the run has to do."""
+"""Reads the answer of an OpenAI-compatible endpoint: a completion, or the fault that it means."""
 
 from __future__ import annotations
 
 import html
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from behavesim.base.text import one_line
 from behavesim.base.tokens import Usage, estimated_tokens
-from behavesim.programs.answer import interruption
-from behavesim.proposers.limiter import retry_after_s
-from behavesim.proposers.openai_message import Message, usage
-from behavesim.proposers.patience import REFUSED, Fault
+from behavesim.programs.answer import interruption, written_out
+from behavesim.proposers.limiter import exhausted_for_s
+from behavesim.proposers.openai_faults import EndpointError, fault_of
+from behavesim.proposers.patience import REFUSED, Completion, Fault
 
-# By the words of the error: most endpoints other than OpenAI's give the same code for all of these.
-_NO_SUCH_MODEL = re.compile(
-    r"model_not_found|\bmodel\b.*(?:not found|not a valid|does ?n[o']t exist|not exist|unknown)"
-    r"|(?:not a valid|no such|unknown|invalid) model\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_TOO_LONG = re.compile(
-    r"context[_ ](?:length|window|size)|prompt is too long|too many (?:input )?tokens", re.IGNORECASE
-)
-_SYSTEM_ROLE = re.compile(r"system\W+(?:role|message|prompt)|role\W+system|messages\[0\]\.role", re.IGNORECASE)
-_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
 _FLAGGED = re.compile(r"\b(?:flagged|moderation)\b", re.IGNORECASE)
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
-_SERVICE_TIER = re.compile(r"service[_ ]tier", re.IGNORECASE)
 _INVISIBLE = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 
 ERROR_LIMIT = 5_000
 """Most characters of an error's text, code or parameter that are kept: the beginning says what is wrong."""
-
 REASON_LIMIT = 50
 """Most characters of a finish reason or a service tier that are kept: the protocol's own have at most fourteen."""
-
-
-@dataclass(frozen=True)
-class Completion:
-    """A reply of the endpoint."""
-
-    text: str
-    """The reply, or the model's words for refusing one, without secrets; "" if there is neither."""
-    finish_reason: str | None
-    """Why the reply ended, in the endpoint's words; None if it did not say."""
-    usage: Usage
-    """The tokens of the request, and the service tier of the answer."""
-
-    @property
-    def is_final(self) -> bool:
-        """Whether to keep the reply: it has content, or it was refused or cut off; others are asked for again."""
-        return bool(self.text.strip()) or interruption(self.finish_reason) is not None
-
-
-@dataclass(frozen=True)
-class _Error:
-    """An endpoint's error, without secrets; a field is "" if the endpoint did not give it."""
-
-    text: str
-    """What is wrong, at most ERROR_LIMIT characters."""
-    code: str = ""
-    """The endpoint's name or number for this kind of error."""
-    parameter: str = ""
-    """The name of the request's parameter that is wrong."""
+MOST_TOKENS = 10**9
+"""Token counts of this or more are treated as unknown: no request has so large a one."""
+REASONING = ("reasoning_content", "reasoning")
+"""Names of a message's field for the model's reasoning: DeepSeek and vLLM use the first, OpenRouter and Ollama the
+second."""
 
 
 def answer(
@@ -81,92 +44,29 @@ def answer(
         document = _document(body)
         error = _error(document, clean)
         if status < 400 and error is None:
-            found = document if isinstance(document, Mapping) else None
-            return _no_document(headers, clean(_words(body))) if found is None else _completion(found, clean)
+            if not isinstance(document, Mapping):
+                return _no_document(headers, clean(_words(body)))
+            return _completion(document, exhausted_for_s(headers), clean)
     except RecursionError:  # from reading, or from writing a part of it as text
         return Fault("passing", "the endpoint answered with JSON that is nested too deeply to read", Usage())
-    error = error or _Error(clean(_words(body))[:ERROR_LIMIT])
+    error = error or EndpointError(clean(_words(body))[:ERROR_LIMIT])
     if status < 400:  # some gateways put the error behind them into a response of status 200
         status = int(error.code) if re.fullmatch(r"[45]\d\d", error.code) else 502
     if error.code in _FILTERED or (status == 403 and _FLAGGED.search(error.text)):
-        return Completion("", "content_filter", REFUSED)
-    return _fault(status, headers, error, optional)
+        return Completion("", "content_filter", REFUSED, exhausted_for_s(headers))
+    return fault_of(status, headers, error, optional)
 
 
-def _fault(status: int, headers: Mapping[str, str], error: _Error, optional: Collection[str]) -> Fault:
-    """Return the fault that an error means, by its HTTP status: OpenAI's list, and what other endpoints add."""
-    words = one_line(error.text, 300)
-    said = f"({status}): {words}" if words else f"({status})"
-    if status == 401:  # the endpoint's own words may hold a part of the key
-        return Fault("fatal", "the endpoint refuses the key (401); check OPENAI_API_KEY")
-    if status == 402 or error.code in _NO_CREDIT:
-        return Fault("fatal", f"the account has no credit left {said}; top it up")
-    if status == 403:
-        return Fault("fatal", f"the endpoint forbids this request {said}; check what the key may use")
-    if status == 407:
-        return Fault(
-            "setup", f"the proxy wants a login {said}; name it in HTTP_PROXY, as http://user:password@host:port"
-        )
-    if status == 429 or (status in (503, 529) and "retry-after" in headers):
-        return Fault("limited", f"the endpoint asks for a pause {said}", wait_s=retry_after_s(headers))
-    if status >= 500 or status in (408, 409, 425):
-        return Fault("passing", f"the endpoint failed {said}", wait_s=retry_after_s(headers))
-    if status in (400, 404, 405, 413, 422):
-        return _refusal(status, said, error, optional)
-    return Fault("request", f"the endpoint refuses the request {said}")
+def _document(body: bytes) -> object:
+    """Return the JSON value in a body; None if it is not valid JSON."""
 
+    def whole(digits: str) -> int | float:  # Python refuses very long integers, and the whole reply would be lost
+        return int(digits) if len(digits) < 20 else float(digits)
 
-def _refusal(status: int, said: str, error: _Error, optional: Collection[str]) -> Fault:
-    """Return the fault in a request, for status 400, 404, 405, 413 or 422."""
-    if error.code == "context_length_exceeded" or status == 413:
-        return Fault("prompt", f"the prompt is longer than the model takes {said}")
-    if status in (400, 422) and (parameter := _refused_parameter(error, optional)):
-        return Fault("parameter", f"the model refuses {parameter!r} {said}", parameter=parameter)
-    if status in (400, 422) and _SERVICE_TIER.search(f"{error.parameter} {error.text}"):
-        return Fault("fatal", f"the model refuses the service tier {said}; choose another with --set service_tier=NAME")
-    if status in (400, 422) and _TOO_LONG.search(error.text):
-        return Fault("prompt", f"the prompt is longer than the model takes {said}")
-    if _NO_SUCH_MODEL.search(f"{error.code} {error.text}"):
-        advice = "choose another with --model, or with --fork for a run under way; `behavesim doctor --model NAME` asks"
-        return Fault("fatal", f"the endpoint has no such model {said}; {advice}")
-    if status in (404, 405):
-        return Fault("path", f"nothing answers chat completions there {said}; check OPENAI_BASE_URL")
-    return Fault("request", f"the endpoint refuses the request {said}")
-
-
-def _refused_parameter(error: _Error, optional: Collection[str]) -> str:
-    """Return the optional parameter that an error names, else the first in its text; "" if it names none."""
-    if error.parameter in optional:
-        return error.parameter
-    if "system" in optional and _SYSTEM_ROLE.search(f"{error.parameter} {error.text}"):
-        return "system"
-    names = "|".join(re.escape(name) for name in sorted(optional) if name != "system")
-    named = re.search(rf"\b(?:{names})\b", error.text)
-    return named[0] if named else ""
-
-
-def _completion(document: Mapping[str, Any], clean: Callable[[str], str]) -> Completion | Fault:
-    """Return the completion in the first choice, without content if there is none; a fault if the model broke off."""
-    used = replace(usage(document.get("usage")), tier=_word(document.get("service_tier"), clean))
-    choices = document.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, Mapping):
-        return Completion("", None, used)
-    message, reason = Message.of(choice), choice.get("finish_reason")
-    if used.completion is None:
-        used = replace(used, estimated_completion=estimated_tokens(message.written))
-    if reason == "error":  # some gateways say so if the server behind them broke off
-        return Fault("passing", "the model broke off", used)
-    reason = reason if isinstance(reason, str) else None
-    text = message.reply(is_whole=interruption(reason) is None)
-    if not text and message.refusal:
-        return Completion(clean(message.refusal), "content_filter", used)
-    return Completion(clean(text), _word(reason, clean), used)
-
-
-def _word(text: object, clean: Callable[[str], str]) -> str | None:
-    """Return a finish reason or service tier, cleaned and cut to REASON_LIMIT characters; None if it is no text."""
-    return one_line(clean(text), REASON_LIMIT) if isinstance(text, str) else None
+    try:
+        return json.loads(body.decode("utf-8-sig", "replace"), parse_int=whole)
+    except ValueError:
+        return None
 
 
 def _no_document(headers: Mapping[str, str], words: str) -> Fault:
@@ -188,19 +88,7 @@ def _words(body: bytes) -> str:
     return " ".join(text.split())
 
 
-def _document(body: bytes) -> object:
-    """Return the JSON value in a body; None if it is not valid JSON."""
-
-    def whole(digits: str) -> int | float:  # Python refuses very long integers, and the whole reply would be lost
-        return int(digits) if len(digits) < 20 else float(digits)
-
-    try:
-        return json.loads(body.decode("utf-8-sig", "replace"), parse_int=whole)
-    except ValueError:
-        return None
-
-
-def _error(document: object, clean: Callable[[str], str]) -> _Error | None:
+def _error(document: object, clean: Callable[[str], str]) -> EndpointError | None:
     """Return the error in a document, in any form that endpoints use; None if there is none."""
     if not isinstance(document, Mapping) or document.get("choices"):
         return None
@@ -212,4 +100,81 @@ def _error(document: object, clean: Callable[[str], str]) -> _Error | None:
     if not isinstance(error, Mapping):
         error = {"message": error}
     given = (error.get("message") or error.get("detail"), error.get("code") or error.get("type"), error.get("param"))
-    return _Error(*(clean(str(part or ""))[:ERROR_LIMIT] for part in given))
+    return EndpointError(*(clean(str(part or ""))[:ERROR_LIMIT] for part in given))
+
+
+def _completion(document: Mapping[str, Any], wait_s: float, clean: Callable[[str], str]) -> Completion | Fault:
+    """Return the completion in the first choice, without content if there is none; a fault if the model broke off."""
+    usage = replace(_usage(document.get("usage")), tier=_word(document.get("service_tier"), clean))
+    choices = document.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, Mapping):
+        return Completion("", None, usage, wait_s)
+    message, reason = _mapping(choice.get("message")), choice.get("finish_reason")
+    # some servers move code into a call, though no tool was offered
+    replies = [_text(message.get("content")), _text(choice.get("text")), *_called(message)]
+    thoughts = [_text(message.get(name)) for name in REASONING]
+    if usage.completion is None:
+        usage = replace(usage, estimated_completion=estimated_tokens("".join([*replies, *thoughts])))
+    if reason == "error":  # some gateways say so if the server behind them broke off
+        return Fault("passing", "the model broke off", usage)
+    reason = _word(reason, clean)
+    text = "\n\n".join(part for part in replies if part.strip())
+    # some servers move the whole reply into the reasoning; reasoning that was cut off holds only drafts
+    if not text and interruption(reason) is None:
+        text = next((part for part in thoughts if part.strip()), "")
+    if not text and (refusal := _text(message.get("refusal"))):
+        return Completion(clean(refusal), "content_filter", usage, wait_s)
+    return Completion(clean(text), reason, usage, wait_s)
+
+
+def _word(text: object, clean: Callable[[str], str]) -> str | None:
+    """Return a finish reason or service tier, cleaned and cut to REASON_LIMIT characters; None if it is no text."""
+    return one_line(clean(text), REASON_LIMIT) if isinstance(text, str) else None
+
+
+def _mapping(found: object) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def _text(content: object) -> str:
+    """Return the text of a message's content, a string or a list of parts, which are joined; "" for anything else."""
+    if isinstance(content, list):
+        texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def _called(message: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the arguments of a message's calls, in the field `tool_calls` or the older `function_call`."""
+    calls = message.get("tool_calls")
+    functions = [_mapping(call).get("function") for call in calls] if isinstance(calls, list) else []
+    for function in (*functions, message.get("function_call")):
+        if isinstance(function, Mapping):
+            yield written_out(function.get("arguments"))
+
+
+def _usage(counts: object) -> Usage:
+    """Return a request's tokens from the field `usage` of a completion; missing or impossible counts are None.
+
+    Tokens read from a cache are also found by DeepSeek's name, those written to one by LiteLLM's.
+    """
+    return Usage(
+        prompt=_count(counts, "prompt_tokens"),
+        cached=_count(counts, "prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens"),
+        completion=_count(counts, "completion_tokens"),
+        reasoning=_count(counts, "completion_tokens_details.reasoning_tokens"),
+        cache_write=_count(counts, "prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens"),
+    )
+
+
+def _count(counts: object, *paths: str) -> int | None:
+    """Return the first whole number from 0 to below MOST_TOKENS at a path (names joined by dots); None if none is."""
+    for path in paths:
+        found: Any = counts
+        for name in path.split("."):
+            found = _mapping(found).get(name)
+        is_number = isinstance(found, int | float) and not isinstance(found, bool)
+        if is_number and 0 <= found < MOST_TOKENS and found == int(found):
+            return int(found)
+    return None

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any, TypeVar
 
-from behavesim.base.text import counted
-from behavesim.proposers.openai_answers import Completion
-from behavesim.proposers.openai_batch_calls import BatchCalls
-from behavesim.proposers.openai_batch_file import failure, results, written
+from behavesim.base.text import counted, one_line
+from behavesim.proposers.limiter import backoff_s
+from behavesim.proposers.openai_answers import answer
 from behavesim.proposers.openai_dialect import Dialect
-from behavesim.proposers.patience import Fault, Perseverance, PromptTries
+from behavesim.proposers.openai_endpoint import URL_IN_BATCH, Endpoint
+from behavesim.proposers.patience import Completion, Fault, Perseverance, Tries
+from behavesim.proposers.price_list import BATCH
 from behavesim.state.batches import Batches
 from behavesim.state.events import BatchSent, Reply
 
 FULL_S = 60.0
 """Seconds until prompts are sent again that the endpoint refused because it holds too many."""
-
 MOST_BATCHES = 3
 """A prompt is given up after so many batches that ended without a reply to it."""
+ENDED = ("completed", "failed", "expired", "cancelled")
+"""The endpoint's words for a batch that does nothing more."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class _Question:
     """A prompt whose reply somebody waits for."""
 
-    tries: PromptTries
-    model: str
+    tries: Tries
+    number: int
+    """The number of the candidate, or that of a note as `note_number` gives it."""
     prompt: str
     reply: asyncio.Future[Reply]
-
-    @property
-    def number(self) -> int:
-        """The number of the candidate, or that of a note as `note_number` gives it."""
-        return self.tries.number
 
 
 class BatchSender:
@@ -48,16 +50,11 @@ class BatchSender:
     """
 
     def __init__(
-        self,
-        calls: BatchCalls,
-        persevering: Perseverance,
-        dialect: Dialect,
-        batches: Batches,
-        clean: Callable[[str], str],
+        self, endpoint: Endpoint, persevering: Perseverance, dialect: Dialect, batches: Batches, poll_s: float
     ) -> None:
-        """`clean` removes secrets from what the endpoint writes."""
-        self._calls, self._persevering, self._dialect = calls, persevering, dialect
-        self._batches, self._clean = batches, clean
+        """`poll_s` is the first pause in seconds between two looks at a batch; it doubles, up to a minute."""
+        self._endpoint, self._persevering, self._dialect = endpoint, persevering, dialect
+        self._batches, self._poll_s = batches, poll_s
         self._open: set[_Question] = set()  # those whose reply is not there yet
         self._gathered: list[_Question] = []  # those of them that no batch holds
         self._sending: set[asyncio.Task[None]] = set()
@@ -70,9 +67,10 @@ class BatchSender:
             task.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)
 
-    async def reply(self, tries: PromptTries, model: str, prompt: str) -> Reply:
+    async def reply(self, tries: Tries, prompt: str) -> Reply:
         """Return the reply to a prompt from the batch that it is asked in; raises ProposerError as `propose` does."""
-        question = _Question(tries, model, prompt, asyncio.get_running_loop().create_future())
+        assert tries.number is not None
+        question = _Question(tries, tries.number, prompt, asyncio.get_running_loop().create_future())
         self._open.add(question)
         self._gather(question)
         try:
@@ -88,18 +86,17 @@ class BatchSender:
         """Send what was gathered, once all prompts are open whose replies the search waits for."""
         if self._gathered and len(self._open) == self._batches.expected:
             gathered, self._gathered = self._gathered, []
-            for batch, questions in groupby(sorted(gathered, key=self._place), key=self._place):
-                self._start(batch, list(questions))
+            for _, questions in groupby(sorted(gathered, key=self._place), key=self._place):
+                self._start(list(questions))
 
     def _place(self, question: _Question) -> tuple[str, str]:
         """Return the name of the earlier batch that holds a prompt, "" if none does, and the model."""
         earlier = self._batches.earlier.get(question.number)
-        return earlier.name if earlier else "", question.model  # a batch takes one model
+        return earlier.name if earlier else "", question.tries.model  # a batch takes one model
 
-    def _start(self, place: tuple[str, str], questions: list[_Question]) -> None:
-        earlier = self._batches.earlier[questions[0].number] if place[0] else None
-        for question in questions:
-            self._batches.earlier.pop(question.number, None)
+    def _start(self, questions: list[_Question]) -> None:
+        """Send questions of one model as a batch, or wait for the earlier batch that holds all of them."""
+        earlier, *_ = [self._batches.earlier.pop(question.number, None) for question in questions]
         task = asyncio.create_task(self._carry_out(earlier, questions))
         self._sending.add(task)
         task.add_done_callback(lambda ended: self._ended(ended, questions))
@@ -117,7 +114,8 @@ class BatchSender:
         """Send a new batch, or take up one of an earlier session, and settle each question by what it brings."""
         is_earlier = batch is not None
         if batch is not None and not batch.id:
-            batch = replace(batch, id=await self._calls.found(batch.name))
+            name = batch.name
+            batch = replace(batch, id=await self._answered(lambda: self._endpoint.batch_found(name)))
             if batch.id:
                 await self._batches.commit(batch)
         if batch is None or not batch.id:
@@ -136,9 +134,13 @@ class BatchSender:
         """Send a batch, whose name is committed before and whose id is committed after; return it."""
         batch = BatchSent(secrets.token_hex(8), tuple(question.number for question in questions))
         await self._batches.commit(batch)
-        bodies = {each.number: self._dialect.body(each.model, each.prompt, each.number) for each in questions}
-        file = await self._calls.uploaded(batch.name, written(bodies))
-        batch = replace(batch, id=await self._calls.created(file, batch.name))
+        lines = [
+            {"custom_id": str(each.number), "method": "POST", "url": URL_IN_BATCH, "body": self._body(each)}
+            for each in questions
+        ]
+        content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+        file = await self._answered(lambda: self._endpoint.uploaded(batch.name, content))
+        batch = replace(batch, id=await self._made(batch.name, file))
         await self._batches.commit(batch)
         self._persevering.note(
             f"batch {batch.id} holds {counted(len(questions), 'prompt')}; the endpoint may take up to 24 hours, "
@@ -146,25 +148,56 @@ class BatchSender:
         )
         return batch
 
+    def _body(self, question: _Question) -> Mapping[str, Any]:
+        return self._dialect.body(question.tries.model, question.prompt, question.number)
+
+    async def _made(self, name: str, file: str) -> str:
+        """Make a batch of an uploaded file; return its id. After a fault it is looked for by its name first."""
+        tries = self._persevering.begin()
+        while isinstance(made := await self._persevering.once(lambda: self._endpoint.batch_made(name, file)), Fault):
+            await self._endure(tries, made)
+            if made := await self._answered(lambda: self._endpoint.batch_found(name)):
+                break
+        return made
+
+    async def _answered(self, send: Callable[[], Awaitable[T | Fault]]) -> T:
+        """Return the answer to a request of the files or batches, which is sent again until it has one.
+
+        Raises ProposerError if asking again would not help, or if nothing was answered for too long.
+        """
+        tries = self._persevering.begin()
+        while isinstance(found := await self._persevering.once(send), Fault):
+            await self._endure(tries, found)
+        return found
+
+    async def _endure(self, tries: Tries, fault: Fault) -> None:
+        """Wait until a request of the files or batches is sent again; raises ProposerError as `_answered`."""
+        if fault.meaning == "path" and self._endpoint.add_version():
+            return
+        if fault.meaning in ("path", "request", "prompt", "parameter"):
+            advice = "if the endpoint has no batches, or this one is gone, go on with --set batch=false"
+            fault = replace(fault, meaning="fatal", message=f"{fault.message}; {advice}")
+        await asyncio.sleep(self._persevering.after_fault(tries, fault) or 0.0)
+
     async def _results(self, batch: str, questions: Mapping[int, _Question]) -> dict[int, Completion | Fault]:
         """Wait for the end of a batch; return what it brought to each question, by number."""
-        ended, clean = await self._calls.ended(batch), self._clean
+        clean, looks = self._endpoint.secrets.clean, 0
+        while (ended := await self._answered(lambda: self._endpoint.batch(batch))).get("status") not in ENDED:
+            looks += 1
+            await asyncio.sleep(backoff_s(looks, self._poll_s, jitter=1.0))
         if ended["status"] == "failed":
-            return dict.fromkeys(questions, failure(ended, clean))
+            return dict.fromkeys(questions, _failure(ended, clean))
 
         def optional(number: int) -> Collection[str]:
-            question = questions.get(number)
-            return self._optional(question) if question else ()
+            return self._dialect.optional(self._body(questions[number])) if number in questions else ()
 
         missing = Fault("passing", f"batch {batch} ended ({ended['status']}) without an answer to this prompt")
         found: dict[int, Completion | Fault] = dict.fromkeys(questions, missing)
         for kind in ("error_file_id", "output_file_id"):
             if isinstance(file := ended.get(kind), str) and file:
-                found |= results(await self._calls.content(file), optional, clean)
+                content = await self._answered(lambda file=file: self._endpoint.content(file))  # type: ignore[misc]
+                found |= _results(content, optional, clean)
         return found
-
-    def _optional(self, question: _Question) -> Collection[str]:
-        return self._dialect.optional(self._dialect.body(question.model, question.prompt, question.number))
 
     def _settle(self, question: _Question, result: Completion | Fault, is_earlier: bool) -> float:
         """Take a prompt's result: its reply is there, or given up, or else asked again after the seconds returned.
@@ -173,28 +206,70 @@ class BatchSender:
         may be mended by now.
         """
         tries = question.tries
-        if result.usage is not None:
-            tries.calls.append(result.usage.with_estimates(self._dialect.sent(question.prompt), ""))
+        tries.bill(result)
         if isinstance(result, Completion):
             self._has_replied = True
-            self._answer(question, tries.reply(result.text, question.model, result.finish_reason))
+            self._answer(question, result)
             return 0.0
         if is_earlier:
             return 0.0
         if result.meaning == "request" and not self._has_replied:
             result = replace(result, meaning="fatal")
-        if result.meaning == "parameter" and self._dialect.refuse(question.model, result.parameter):
-            self._persevering.note(f"{question.model} is asked without {result.parameter!r} from now on")
+        if result.meaning == "parameter" and self._dialect.refuse(tries.model, result.parameter):
+            self._persevering.note(f"{tries.model} is asked without {result.parameter!r} from now on")
         pause = self._persevering.after_fault(tries, result)
         if result.meaning == "limited":
             return FULL_S
         tries.batches += 1
         if pause is None or tries.batches >= MOST_BATCHES:
-            message = self._clean(result.message)
-            self._answer(question, tries.reply("", question.model, "given_up", message))
+            self._answer(question, result)
         return pause or 0.0
 
-    def _answer(self, question: _Question, reply: Reply) -> None:
+    def _answer(self, question: _Question, result: Completion | Fault) -> None:
         self._open.discard(question)
         if not question.reply.done():
-            question.reply.set_result(reply)
+            question.reply.set_result(question.tries.reply(result))
+
+
+def _results(
+    content: bytes, optional: Callable[[int], Collection[str]], clean: Callable[[str], str]
+) -> Iterator[tuple[int, Completion | Fault]]:
+    """Yield each result in a file of an ended batch, with the prompt's number; lines without a number are left out.
+
+    `optional` returns the parameters that a prompt's request could leave out, and `clean` removes secrets.
+    """
+    for text in content.splitlines():
+        try:
+            line = json.loads(text.decode("utf-8", "replace"))
+            number, response = int(line["custom_id"]), line.get("response")
+            if response:
+                status, body = int(response["status_code"]), json.dumps(response.get("body")).encode()
+            else:
+                why = line["error"]["message"]
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # JSON of any other form
+            continue
+        if response:
+            yield number, _priced(answer(status, {}, body, optional(number), clean))
+        else:
+            yield number, Fault("passing", f"the batch left a prompt undone: {one_line(clean(str(why)), 300)}")
+
+
+def _failure(batch: Mapping[str, Any], clean: Callable[[str], str]) -> Fault:
+    """Return the fault of a batch that the endpoint refused as a whole, from the first of the errors it lists."""
+    errors = batch.get("errors")
+    listed = errors.get("data") if isinstance(errors, Mapping) else None
+    error = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], Mapping) else {}
+    if error.get("code") == "token_limit_exceeded":
+        said = one_line(clean(str(error.get("message") or "")), 300)
+        return Fault("limited", f"the endpoint takes no further batch until others have ended: {said}")
+    meant = answer(400, {}, json.dumps({"error": dict(error) or "no reason given"}).encode(), (), clean)
+    message = meant.message if isinstance(meant, Fault) else "its filter refuses it"
+    return Fault("fatal", f"the endpoint refuses the batch: {message}")
+
+
+def _priced(found: Completion | Fault) -> Completion | Fault:
+    """Return a result whose tokens have the price of batches; what would be asked again at once goes into the next."""
+    if isinstance(found, Completion):
+        return replace(found, usage=replace(found.usage, tier=BATCH))
+    meaning = "passing" if found.meaning in ("limited", "path", "setup") else found.meaning
+    return replace(found, meaning=meaning, usage=found.usage and replace(found.usage, tier=BATCH))

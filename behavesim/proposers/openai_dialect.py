@@ -1,30 +1,43 @@
-"""Writes the requests to each model, and leaves out parameters that the model has refused before."""
+"""Writes the requests to each model, without the parameters that the model has refused before."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from types import MappingProxyType
 from typing import Any
 
-from behavesim.proposers.openai_settings import OpenAISettings
+from behavesim.base.errors import UsageError
+from behavesim.proposers.openai_settings import OpenAISettings, ResponseFormat
+from behavesim.proposers.reply_grammar import program_grammar
+from behavesim.task import Task
+from behavesim.task.evaluated import EvaluatorTask
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Names of the parameter that limits tokens: most endpoints know the first, OpenAI's reasoning models the second."""
 
 
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "idea": {"type": "string", "description": "the idea of the program in a sentence"},
+        "program": {"type": "string", "description": "the complete Python program, imports included"},
+    },
+    "required": ["idea", "program"],
+    "additionalProperties": False,
+}
+
+
 class Dialect:
     """Builds the body of each request, without the parameters that `refuse` recorded for the model."""
 
-    def __init__(
-        self, settings: OpenAISettings, prefer_completion_tokens: bool, form: Mapping[str, Any] = MappingProxyType({})
-    ) -> None:
-        """`prefer_completion_tokens`: limit tokens by `max_completion_tokens` first, else by `max_tokens` first.
+    def __init__(self, settings: OpenAISettings, task: Task, host: str) -> None:
+        """`host` is the endpoint's host name.
 
-        `form` has the fields of requests for programs that hold their replies to a form.
+        Raises UsageError if the settings hold replies to a form that the task does not allow.
         """
-        self._settings, self._form = settings, form
-        self._limits = TOKEN_LIMITS[::-1] if prefer_completion_tokens else TOKEN_LIMITS
+        self._settings, self._form = settings, _form(settings.response_format, task)
+        # OpenAI's reasoning models know no `max_tokens`; most other endpoints know nothing else.
+        self._limits = TOKEN_LIMITS[::-1] if host.endswith("openai.com") else TOKEN_LIMITS
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     def body(self, model: str, prompt: str, number: int) -> dict[str, Any]:
@@ -69,3 +82,20 @@ class Dialect:
         news = parameter not in self._refused[model]
         self._refused[model].add(parameter)
         return news
+
+
+def _form(wanted: ResponseFormat, task: Task) -> Mapping[str, Any]:
+    """Return the fields of a request for a program that hold its reply to the form wanted; empty for `text`.
+
+    Raises UsageError if the task asks for anything else than a function: then no form is known.
+    """
+    if wanted == "text":
+        return {}
+    if isinstance(task, EvaluatorTask) and not task.calls_a_function:
+        raise UsageError(f"response_format={wanted} needs a task that asks for a Python function; use text")
+    if wanted == "grammar":
+        return {"grammar": program_grammar(task.template, task.entry_point)}
+    if wanted == "json_object":
+        return {"response_format": {"type": "json_object", "schema": _SCHEMA}}
+    named = {"name": "program", "strict": True, "schema": _SCHEMA}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}

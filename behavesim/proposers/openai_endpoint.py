@@ -8,52 +8,55 @@ import ssl
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import aiohttp
 import httpx2
 import openai
 
+from behavesim.base.errors import ProposerError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import one_line
 from behavesim.base.tokens import Usage
-from behavesim.proposers.openai_answers import Completion, answer
-from behavesim.proposers.openai_diagnosis import Route, diagnosed, listens
-from behavesim.proposers.openai_environment import has_credentials, is_usable, proxy_for, refuse_unusable
+from behavesim.proposers.openai_answers import answer
+from behavesim.proposers.openai_environment import Route, has_credentials, is_usable
+from behavesim.proposers.openai_faults import diagnosed, listens
 from behavesim.proposers.openai_settings import base_url
-from behavesim.proposers.patience import Fault
+from behavesim.proposers.patience import Completion, Fault
 from behavesim.proposers.secrets import Secrets
 
 PATH = "/chat/completions"
 """Path of chat completions below the endpoint's URL."""
-
 ANSWER_BYTES = 4 * 2**20
 """Most bytes of a decompressed answer that are read: the longest replies of models, escaped, take a quarter of it."""
-
 FILE_BYTES = 256 * 2**20
 """Most bytes of a decompressed file that are read: the replies of a batch."""
-
 CONNECT_S = 10.0
 """Time limit for making a connection, in seconds."""
+LISTING_S = 15.0
+"""Time limit of the request for the list of models, in seconds."""
 MOST_REDIRECTS = 5
 """Most redirects followed for one request."""
-
+URL_IN_BATCH: Final = "/v1/chat/completions"
+"""What a batch's requests ask, in the vendor's own terms, whatever the path of the endpoint is."""
+NAME = "behavesim"
+"""The field of a batch's metadata that holds its name."""
+LISTED = 100
+"""Batches on a page of the endpoint's list: the most that OpenAI allows."""
 _KEEPALIVE_S = 15.0
 """Seconds that an idle connection stays open."""
 _AS_MANY_AS_ASKED = 0
 """aiohttp's value for no limit on connections: the limiter decides how many there are."""
 
-
-Send = Callable[[openai.AsyncOpenAI, Mapping[str, Any]], Awaitable[httpx2.Response]]
-"""Sends one request with the package's client and these headers, and returns the answer; it raises what that raises."""
+T = TypeVar("T")
 
 
 class Endpoint:
     """The endpoint OPENAI_BASE_URL, OpenAI's own if unset, reached through the environment's proxy if there is one.
 
     The package openai itself reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and the like. `secrets` are what no text may hold:
-    the key, secret headers, and passwords in URLs. `host` is the URL's host name. `version` is what was put before the
-    path: "" or /v1.
+    the key, secret headers, and passwords in URLs. `host` is the URL's host name. Methods return a fault if there was
+    no answer in time, or an error.
     """
 
     def __init__(self, timeout_s: float, clock: Heartbeat) -> None:
@@ -61,96 +64,142 @@ class Endpoint:
 
         Raises UsageError if the environment names no usable endpoint or proxy.
         """
-        refuse_unusable()
         self._timeout_s, self._clock = timeout_s, clock
-        url = httpx2.URL(base_url())
-        self._route = Route(url, proxy_for(url))
+        self._route = Route.of_environment()
         self.secrets = Secrets.of_endpoint(os.environ, base_url(), self._route.proxy or "")
         self._client = _client(self._route)
-        # An endpoint of one's own may do without a key; the package would send the placeholder "none".
-        self._headers = {} if has_credentials() else {"Authorization": openai.Omit()}
         self._has_answered = False
-        self.host = url.host
-        self.version = ""
+        self.host = self._route.url.host
 
     @property
-    def path(self) -> str:
-        """Return the path of chat completions below the endpoint's URL, with /v1 once it was added."""
-        return f"{self.version}{PATH}"
+    def url(self) -> str:
+        """The URL to which paths are added now; `add_version` changes it."""
+        return str(self._client.base_url)
 
     async def aclose(self) -> None:
         """Close all connections; the endpoint cannot be used afterwards."""
         await self._client.close()
 
     def add_version(self) -> bool:
-        """Put /v1 before the path from now on, and return True; if it is there already, only return False."""
-        if self.version or self._route.url.path.rstrip("/").endswith("/v1"):
+        """Put /v1 before all paths from now on, and return True; if it is there already, only return False."""
+        if self.url.rstrip("/").endswith("/v1"):
             return False
-        self.version = "/v1"
+        self._client.base_url = f"{self.url.rstrip('/')}/v1"
         return True
 
-    async def exchange(
-        self, path: str, body: Mapping[str, Any], optional: Collection[str]
-    ) -> tuple[Completion | Fault, Mapping[str, str]]:
-        """Send one request; return what the answer means, and its headers (empty if there was no answer).
+    async def completion(self, body: Mapping[str, Any], optional: Collection[str]) -> Completion | Fault:
+        """Send `body` as JSON to the chat completions; `optional` names the parameters in it that could be left out."""
+        # Written as ASCII here: the package writes UTF-8, which cannot encode a lone surrogate.
+        content = json.dumps(body).encode()
+        found = await self._answered(lambda client: client.post(PATH, cast_to=httpx2.Response, content=content))
+        return found if isinstance(found, Fault) else self._read(found, optional)
 
-        `path` is below the endpoint's URL, and `body` is sent as JSON. `optional` names the parameters in it that could
-        be left out.
+    async def uploaded(self, name: str, content: bytes) -> str | Fault:
+        """Upload the prompts of a batch as a file that is called after the batch; return the file's id."""
+        file = (f"{name}.jsonl", content)
+        return await self._called(lambda client: self._id(client.files.create(file=file, purpose="batch")))
+
+    async def batch_made(self, name: str, file: str) -> str | Fault:
+        """Make a batch of an uploaded file, with its name in the metadata; return the batch's id."""
+        return await self._called(
+            lambda client: self._id(
+                client.batches.create(
+                    completion_window="24h", endpoint=URL_IN_BATCH, input_file_id=file, metadata={NAME: name}
+                )
+            )
+        )
+
+    async def batch_found(self, name: str) -> str | Fault:
+        """Return the id of the batch of this name in the endpoint's list; "" if it has none."""
+
+        async def find(client: openai.AsyncOpenAI) -> str:
+            async for batch in client.batches.list(limit=LISTED):
+                if isinstance(batch.metadata, Mapping) and batch.metadata.get(NAME) == name:
+                    return self.secrets.clean(batch.id)
+            return ""
+
+        return await self._called(find)
+
+    async def batch(self, batch: str) -> Mapping[str, Any] | Fault:
+        """Return the JSON object in which the endpoint says how the batch with this id stands."""
+        return await self._called(lambda client: _object(client.batches.retrieve(batch)))
+
+    async def content(self, file: str) -> bytes | Fault:
+        """Return the content of the file with this id; a fault, too, if it is longer than FILE_BYTES."""
+        found = await self._called(lambda client: client.files.content(file))
+        if isinstance(found, Fault):
+            return found
+        if len(found.content) > FILE_BYTES:
+            return Fault("fatal", f"the replies of a batch are longer than {FILE_BYTES >> 20} MB")
+        return found.content
+
+    async def models(self) -> dict[str, str | None]:
+        """Return the shutdown day of each model that the endpoint lists, by the model's name.
+
+        Models without a name are left out. The day is the endpoint's text, such as 2026-12-11; None if it gives none.
+        Raises ProposerError, without the key in its message, if the endpoint gives no list.
         """
-        response = await self.response(path, body)
-        if isinstance(response, Fault):
-            return response, {}
-        content, headers = response.content, response.headers
-        if len(content) > ANSWER_BYTES and response.is_success:
-            message = f"the endpoint's answer is longer than {ANSWER_BYTES >> 20} MB"
-            return Fault("request", message, Usage()), headers
-        if response.has_redirect_location:
-            return self._redirected(response), headers
-        return answer(response.status_code, headers, content, optional, self.secrets.clean), headers
+        clean = self.secrets.clean
 
-    async def response(self, path: str, body: Mapping[str, Any] | None = None) -> httpx2.Response | Fault:
-        """Send a request, a POST of `body` as JSON or a GET if `body` is None; return the answer whatever its status.
+        async def send(client: openai.AsyncOpenAI) -> dict[str, str | None]:
+            days = {each.id: each.shutdown_date async for each in client.models.list() if isinstance(each.id, str)}
+            return {clean(name): clean(day) if isinstance(day, str) else None for name, day in days.items()}
 
-        Return a fault if there was no answer, or none within the time limit.
-        """
-        return await self._answered(lambda: self._sent(path, body))
+        found = await self._answered(send)
+        if isinstance(found, httpx2.Response) and found.status_code == 404 and self.add_version():
+            found = await self._answered(send)
+        match found:
+            case dict():
+                return found
+            case Fault(usage=None):
+                why = f"cannot be reached ({found.message})"
+            case Fault():
+                why = "answers with no list of models; check OPENAI_BASE_URL"
+            case httpx2.Response(status_code=status):  # without its words, which may hold a part of the key
+                known = {401: "refuses the key (401); check OPENAI_API_KEY", 404: "has no list of models"}
+                why = known.get(status, f"gives no list of models ({status})")
+        raise ProposerError(self.secrets.scrubbed(f"{self.host} {why}"))
 
-    async def fetched(self, send: Send) -> httpx2.Response | Fault:
-        """Send a request with a method of the package's client; return the answer, or the fault if it is an error."""
-        client = self._client
-        if self.version:
-            client = client.with_options(base_url=f"{str(client.base_url).rstrip('/')}{self.version}")
-        response = await self._answered(lambda: send(client, self._headers))
-        if isinstance(response, Fault) or response.is_success:
-            return response
-        if response.has_redirect_location:
-            return self._redirected(response)
-        meant = answer(response.status_code, response.headers, response.content, (), self.secrets.clean)
+    async def _called(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | Fault:
+        """Return what `send` makes of the answer to its request, or the fault that an error means."""
+        found = await self._answered(send)
+        if not isinstance(found, httpx2.Response):
+            return found
+        meant = self._read(found, ())
         return meant if isinstance(meant, Fault) else Fault("request", "the endpoint's filter refuses the request")
 
-    async def _answered(self, send: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response | Fault:
-        """Send a request; return its answer, or a fault if there was none or none in time."""
+    async def _answered(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | httpx2.Response | Fault:
+        """Return what `send` makes of the answer to its request, or the answer if it is an error.
+
+        Return a fault if there was no answer in time, or if it has another form than `send` expects.
+        """
         try:
             async with self._clock.timeout(self._timeout_s):
-                found = await send()
+                found: T | httpx2.Response = await send(self._client)
         except openai.APIStatusError as error:
             found = error.response
         except (openai.APIConnectionError, aiohttp.ClientError, OSError, UnicodeError) as error:
             if await self._is_at_ipv6():
                 return await self._answered(send)
             return await diagnosed(error, self._route, self._timeout_s, is_new=not self._has_answered)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # JSON of any other form
+            return Fault("passing", "the endpoint answered in another form than that of its protocol", Usage())
         self._has_answered = True
         return found
 
-    async def _sent(self, path: str, body: Mapping[str, Any] | None) -> httpx2.Response:
-        """Send a request, return its answer; raises the package's and aiohttp's exceptions, also for error statuses."""
-        if body is None:
-            return await self._client.get(path, cast_to=httpx2.Response, options={"headers": self._headers})
-        # Written as ASCII here: the package writes UTF-8, which cannot encode a lone surrogate.
-        content = json.dumps(body).encode()
-        return await self._client.post(
-            path, cast_to=httpx2.Response, content=content, options={"headers": self._headers}
-        )
+    def _read(self, response: httpx2.Response, optional: Collection[str]) -> Completion | Fault:
+        """Return what an answer of any status means; `optional` is as in `completion`."""
+        if len(response.content) > ANSWER_BYTES and response.is_success:
+            return Fault("request", f"the endpoint's answer is longer than {ANSWER_BYTES >> 20} MB", Usage())
+        if response.has_redirect_location:
+            return self._redirected(response)
+        return answer(response.status_code, response.headers, response.content, optional, self.secrets.clean)
+
+    async def _id(self, made: Awaitable[openai.BaseModel]) -> str:
+        """Return the id of a file or batch, without secrets; raises ValueError if the endpoint gave it none."""
+        if not (given := (await _object(made)).get("id")):
+            raise ValueError("the endpoint gave no id")
+        return self.secrets.clean(given)
 
     async def _is_at_ipv6(self) -> bool:
         """Whether `localhost` takes connections at ::1 alone; if so, later requests go there.
@@ -177,14 +226,24 @@ class Endpoint:
         return Fault("setup", f"the endpoint has moved to {moved}; put that into OPENAI_BASE_URL", Usage())
 
 
+async def _object(asked: Awaitable[openai.BaseModel]) -> dict[str, Any]:
+    """Return the JSON object in an answer that the package has read without checking it."""
+    return (await asked).to_dict(warnings=False)
+
+
 class _Client(openai.DefaultAioHttpClient):
     """The package's client on aiohttp; it reads every answer, errors included, only until it exceeds ANSWER_BYTES."""
+
+    sends_key: bool
+    """Whether the package's header `Authorization` is sent: without a key it is a placeholder."""
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         """Send a request and read its answer.
 
         At most MOST_REDIRECTS redirects are followed, on the same host only: no other may get the prompt and the key.
         """
+        if not self.sends_key:
+            request.headers.pop("Authorization", None)
         how |= {"stream": True, "follow_redirects": False}
         response = await super().send(request, **how)
         for _ in range(MOST_REDIRECTS):
@@ -198,11 +257,9 @@ class _Client(openai.DefaultAioHttpClient):
 def _is_onward(response: httpx2.Response) -> bool:
     """Whether an answer redirects the request, with its method unchanged, to the same host and port."""
     here, there = response.request, response.next_request
-    return there is not None and _asked(there) == _asked(here)
-
-
-def _asked(request: httpx2.Request) -> tuple[str, str, int | None]:
-    return request.method, request.url.host, request.url.port  # None for the usual port, of https as of http
+    # the port is None for the usual one, of https as of http
+    place, onward = [each and (each.method, each.url.host, each.url.port) for each in (here, there)]
+    return place == onward
 
 
 async def _read(response: httpx2.Response) -> httpx2.Response:
@@ -237,6 +294,7 @@ def _client(route: Route) -> openai.AsyncOpenAI:
         proxy=route.proxy,
         limits=httpx2.Limits(max_connections=_AS_MANY_AS_ASKED, keepalive_expiry=_KEEPALIVE_S),
     )
+    client.sends_key = has_credentials()
     return openai.AsyncOpenAI(
         api_key=os.environ.get("OPENAI_API_KEY") or "none",
         # Login and query are given separately: the package appends its paths to this URL.

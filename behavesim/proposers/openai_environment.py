@@ -1,20 +1,64 @@
-"""Reads and checks the environment's settings of an endpoint: its URL, key, headers and proxy."""
+"""Where requests go by the environment: the endpoint's URL, key, headers and proxy, read and checked."""
 
 from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
+from typing import Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
 from behavesim.base.errors import UsageError
+from behavesim.proposers.openai_settings import base_url
 
 _HEADER = re.compile(r"\s*[\w!#$%&'*+.^`|~-]+\s*:[\t -~]*\r?", re.ASCII)
 
 
-def proxy_for(url: httpx2.URL) -> str | None:
+@dataclass(frozen=True)
+class Route:
+    """Where requests go."""
+
+    url: httpx2.URL
+    """The endpoint's URL; its scheme is `http` or `https`."""
+    proxy: str | None
+    """URL of the proxy that requests go through; None if there is none."""
+
+    @classmethod
+    def of_environment(cls) -> Self:
+        """Return the route that the environment names; raises UsageError if an OPENAI_ variable or a proxy is unusable.
+
+        It is unusable, too, if it has neither key nor URL.
+        """
+        _refuse_unusable()
+        url = httpx2.URL(base_url())
+        return cls(url, _proxy_for(url))
+
+    @property
+    def port(self) -> int:
+        """The endpoint's port: its scheme's own unless the URL names one."""
+        return self.url.port or (443 if self.url.scheme == "https" else 80)
+
+    @property
+    def where(self) -> str:
+        """The endpoint's `host:port`, for messages."""
+        return f"{self.url.host}:{self.port}"
+
+    @property
+    def variable(self) -> str:
+        """The name of the environment's variable for the proxy: HTTP_PROXY or HTTPS_PROXY, by the URL's scheme."""
+        return f"{self.url.scheme.upper()}_PROXY"
+
+    @property
+    def by(self) -> str:
+        """The proxy's host, port and variable, for messages, without its URL's password; use it if there is a proxy."""
+        parts = urlsplit(self.proxy or "")
+        return f"the proxy {parts.hostname}:{parts.port} ({self.variable})"
+
+
+def _proxy_for(url: httpx2.URL) -> str | None:
     """Return the URL of the proxy that the environment names for a URL; None if it names none or NO_PROXY excludes it.
 
     A proxy without scheme gets http://. Raises UsageError if the proxy is not an http or https URL.
@@ -33,7 +77,7 @@ def proxy_for(url: httpx2.URL) -> str | None:
     return proxy or None
 
 
-def refuse_unusable() -> None:
+def _refuse_unusable() -> None:
     """Raise UsageError if the environment has neither key nor URL, or an OPENAI_ variable of a wrong form.
 
     Checked are the forms of the URL, the custom headers, the key, and the ids of organization and project.

@@ -13,7 +13,6 @@ from pydantic import Field, field_validator, model_validator
 from behavesim.base.config import Adjustable
 from behavesim.proposers.bandit import best_for_its_price
 from behavesim.proposers.draw import pick
-from behavesim.proposers.openai_form import ResponseFormat
 from behavesim.proposers.patience import Patience
 from behavesim.proposers.proposer import Chooser, ProposerSettings
 from behavesim.state.state import RunState
@@ -26,6 +25,9 @@ MODEL = "gpt-6-luna"
 
 MODEL_PURPOSE = 101
 """Third part of the random seed for choosing a model; a number that no other choice about a candidate uses."""
+
+ResponseFormat = Literal["text", "json_schema", "json_object", "grammar"]
+"""What a reply is held to: nothing, a JSON schema in OpenAI's or in llama.cpp's form, or a grammar (llama.cpp)."""
 
 
 def base_url() -> str:

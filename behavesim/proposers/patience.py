@@ -1,19 +1,24 @@
-"""Decides what follows when a request fails: it is repeated after a pause, its prompt is given up, or the run stops."""
+"""Sends prompts until they have a reply: a failed request is repeated, its prompt is given up, or the run stops."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, NoReturn, TypeVar
 
 from behavesim.base.errors import ProposerError
-from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import Sparing
 from behavesim.base.tokens import Usage
-from behavesim.proposers.limiter import backoff_s
+from behavesim.programs.answer import interruption
+from behavesim.proposers.limiter import Limiter, backoff_s
+from behavesim.proposers.proposer import ProposerContext
+from behavesim.proposers.secrets import Secrets
 from behavesim.state.events import Reply
+
+T = TypeVar("T")
 
 FEWEST = 3
 """Smallest number of failed requests of one prompt before silence stops a run: one late fault proves little."""
@@ -21,11 +26,34 @@ FEWEST = 3
 REFUSED = Usage(prompt=0, cached=0, completion=0, reasoning=0)
 """Usage of a request that the endpoint refused: no tokens, since no endpoint bills for an error status."""
 
-Meaning = Literal["fatal", "limited", "passing", "setup", "parameter", "prompt", "path", "request"]
-"""What the proposer does after a fault. "fatal": stop the run. "limited": slow down. "passing": ask again. "setup": the
-URL or command seems wrong; ask again, but stop soon unless there were replies before. "parameter": leave the parameter
-out. "prompt": give up the prompt. "path": ask under /v1. "request": give up the prompt; stop if there was no reply
-before."""
+Meaning = Literal["fatal", "limited", "passing", "setup", "parameter", "prompt", "path", "request", "again"]
+"""What the proposer does after a fault:
+
+- "fatal": stop the run. "limited": slow down. "passing": ask again after a pause. "again": ask again at once, since
+  what was wrong with the request has been mended.
+- "setup": the URL or command seems wrong; ask again, but stop soon unless there were replies before.
+- "parameter": leave the parameter out, and ask again. "path": ask under /v1.
+- "prompt": give up the prompt. "request": the same, but stop the run if there was no reply before.
+"""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A reply to one request."""
+
+    text: str
+    """The reply, or the model's words for refusing one, without secrets; "" if there is neither."""
+    finish_reason: str | None
+    """Why the reply ended, in the endpoint's words; None if it did not say."""
+    usage: Usage
+    """The tokens of the request, and the service tier of the answer."""
+    wait_s: float = 0.0
+    """Seconds until the endpoint takes further requests; 0 if it takes them now, or does not say."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether to keep the reply: it has content, or it was refused or cut off; others are asked for again."""
+        return bool(self.text.strip()) or interruption(self.finish_reason) is not None
 
 
 @dataclass(frozen=True)
@@ -70,13 +98,17 @@ class Patience:
 
 
 @dataclass
-class PromptTries:
-    """Counts of what has happened to the requests of one prompt so far."""
+class Tries:
+    """Counts of what has happened so far to the requests of one prompt, or of another thing that is asked for."""
 
-    number: int
-    """Number of the candidate; -2 and below for a note, as `note_number` gives it."""
     since: float
-    """When the prompt was first asked, in seconds by the run's clock."""
+    """When it was first asked for, in seconds by the run's clock."""
+    number: int | None = None
+    """Number of the candidate, or of a note as `note_number` gives it; None if no prompt is sent."""
+    model: str = ""
+    """The model that is asked; "" if no prompt is sent."""
+    sent: str = ""
+    """All text of a request, by which tokens are estimated that the endpoint does not count."""
     calls: list[Usage] = field(default_factory=list)
     """Tokens of each request that was answered."""
     unanswered: int = 0
@@ -95,68 +127,106 @@ class PromptTries:
         """The number of requests so far that were billed or may have been: all but those that took no tokens."""
         return self.unanswered + sum(call.prompt != 0 or call.completion != 0 for call in self.calls)
 
-    def reply(self, text: str, model: str, finish_reason: str | None = None, fault: str = "") -> Reply:
-        """Return a reply with the tokens of all requests of the prompt.
+    def bill(self, result: Completion | Fault) -> None:
+        """Count the tokens of a request, or that it may be billed without an answer."""
+        text = result.text if isinstance(result, Completion) else ""
+        if result.usage is not None:
+            self.calls.append(result.usage.with_estimates(self.sent, text))
+        self.unanswered += isinstance(result, Fault) and result.may_be_billed
 
-        `finish_reason` is the endpoint's, None if it gave none. `fault` says why the prompt was given up; "" if it was
-        not.
-        """
-        return Reply(text, model, tuple(self.calls), finish_reason, self.unanswered, fault)
+    def reply(self, result: Completion | Fault) -> Reply:
+        """Return the prompt's reply with the tokens of all its requests; a fault means that the prompt is given up."""
+        if isinstance(result, Completion):
+            return Reply(result.text, self.model, tuple(self.calls), result.finish_reason, self.unanswered)
+        return Reply("", self.model, tuple(self.calls), "given_up", self.unanswered, result.message)
 
 
 class Perseverance:
-    """Decides for all prompts of a proposer what follows from a fault: a pause, giving up one prompt, or a stop."""
+    """Sends requests and decides for all prompts of a proposer what follows from a fault.
 
-    def __init__(
-        self, patience: Patience, tell: Callable[[str], None], clock: Heartbeat, scrub: Callable[[str], str]
-    ) -> None:
-        """`tell` gets each notice, one line at a time. `scrub` removes secrets from all notices and errors.
+    That is a pause, giving up one prompt, or a stop of the run. `sparing(kind, line, lasts_s)` gives a notice at most
+    once a minute for each `kind`, but that of a much longer pause at once. `secrets` are removed from all notices.
+    """
 
-        `sparing(kind, line, lasts_s)` gives a notice at most once a minute for each `kind`, but that of a much longer
-        pause at once.
-        """
-        self._patience, self._tell, self._clock, self._scrub = patience, tell, clock, scrub
-        self.sparing = Sparing(self.note, clock)
+    def __init__(self, patience: Patience, context: ProposerContext, secrets: Secrets) -> None:
+        self.secrets = secrets
+        self.sparing = Sparing(self.note, context.clock)
+        self._patience, self._tell, self._clock, self._requests = (
+            patience,
+            context.tell,
+            context.clock,
+            context.requests,
+        )
+        self._limiter = Limiter(context.connections, patience.backoff_s, clock=context.clock.world)
         self._replied_at = -math.inf
         self._fatal: str | None = None
 
     @property
     def has_replied(self) -> bool:
-        """Whether any prompt has had a reply in this session."""
+        """Whether any request has been answered in this session."""
         return self._replied_at > -math.inf
-
-    def begin(self, number: int) -> PromptTries:
-        """Return empty counts for a prompt that is first asked now; `number` is that of its candidate or note."""
-        return PromptTries(number, self._clock())
-
-    def replied(self) -> None:
-        """Record that a prompt has had a reply now; silence is measured from here."""
-        self._replied_at = self._clock()
 
     def note(self, line: str) -> None:
         """Give a notice without its secrets, at once and every time."""
-        self._tell(self._scrub(line))
+        self._tell(self.secrets.scrubbed(line))
 
-    def refuse_if_stopped(self) -> None:
-        """Raise ProposerError if a fault has stopped the run; call this before each request, so that none follows."""
-        if self._fatal is not None:
-            raise ProposerError(self._fatal)
+    def begin(self, number: int | None = None, model: str = "", sent: str = "") -> Tries:
+        """Return empty counts for what is first asked for now; the arguments are fields of `Tries`."""
+        return Tries(self._clock(), number, model, sent)
 
-    def after_empty(self, tries: PromptTries) -> float | None:
-        """Count a reply without content; return the seconds to wait before the prompt is sent again.
+    async def reply(self, tries: Tries, ask: Callable[[], Awaitable[Completion | Fault]]) -> Reply:
+        """Return the reply to a prompt, for which `ask` sends one request each time it is called.
 
-        Return None after more than `Patience.empty` such replies: the last one is kept.
+        A reply without content is asked for again at most `Patience.empty` times. If the prompt is given up, the text
+        is "" and `fault` says why. Raises ProposerError as `after_fault`.
         """
+
+        async def counted() -> Completion | Fault:
+            async with self._requests.one(self._patience.request_s):
+                return await ask()
+
+        with self._requests.accounted(lambda: tries.spent):
+            while True:
+                result = await self.once(counted)
+                tries.bill(result)
+                if isinstance(result, Fault):
+                    pause = self.after_fault(tries, result)
+                else:
+                    pause = None if result.is_final else self._after_empty(tries)
+                if pause is None:
+                    return tries.reply(result)
+                await asyncio.sleep(pause)
+
+    async def once(self, send: Callable[[], Awaitable[T | Fault]]) -> T | Fault:
+        """Send a request as soon as the limiter allows it; return what it brought or its fault.
+
+        Fewer requests are sent at once after a demand to slow down, of which a notice is given, and more after each
+        other answer. Raises ProposerError if a fault has stopped the run.
+        """
+        async with self._limiter.slot() as cuts:
+            if self._fatal is not None:  # another request may have stopped the run while this one waited
+                raise ProposerError(self._fatal)
+            found = await send()
+            if not isinstance(found, Fault):
+                self._replied_at = self._clock()
+                self._limiter.succeeded(found.wait_s if isinstance(found, Completion) else 0.0)
+                return found
+            if found.meaning == "limited":
+                pause = self._limiter.refused(cuts, found.wait_s)
+                self.sparing("pause", f"{found.message}; waiting {pause:.0f} s", pause)
+            return replace(found, message=self.secrets.scrubbed(found.message))
+
+    def _after_empty(self, tries: Tries) -> float | None:
+        """Count a reply without content; return the seconds to wait before asking again, None if the reply is kept."""
         tries.empty += 1
         return None if tries.empty > self._patience.empty else self._backoff_s(tries.empty)
 
-    def after_fault(self, tries: PromptTries, fault: Fault) -> float | None:
+    def after_fault(self, tries: Tries, fault: Fault) -> float | None:
         """Count a failed request; return the seconds to wait before the prompt is sent again, None if it is given up.
 
-        For "parameter" and "limited" that is 0: the first is left out, and the limiter waits for the second. Raises
+        For "parameter", "again" and "limited" that is 0: the limiter waits for the last. Raises
         ProposerError if the run has to stop, by the fault's meaning ("path" stops it, too) or the limits of `Patience`.
         """
-        tries.unanswered += fault.may_be_billed
         wait_s, message = fault.wait_s, fault.message
         if wait_s is not None and wait_s > self._patience.pause_s:
             self._stop(f"{message}; resume the run in {wait_s / 3600:,.1f} hours, when it has passed")
@@ -173,18 +243,19 @@ class Perseverance:
                 if not wait_s:  # an endpoint that names a time is not silent
                     self._borne_s(tries, message)
                 return 0.0  # the limiter holds back the next request
-            case "parameter":
+            case "parameter" | "again":
                 return 0.0
         return self._after_failure(tries, fault)
 
-    def _after_failure(self, tries: PromptTries, fault: Fault) -> float | None:
+    def _after_failure(self, tries: Tries, fault: Fault) -> float | None:
         """Count a fault that may pass, "passing" or "setup"; return and raise as `after_fault` does."""
         tries.faults += 1
         is_setup = fault.meaning == "setup"
         if is_setup and not self.has_replied and tries.faults >= self._patience.setup:
             self._stop(fault.message)
         left_s = self._borne_s(tries, fault.message)
-        if self._replied_at > tries.since and tries.faults >= self._patience.attempts:
+        is_prompt = tries.number is not None
+        if is_prompt and self._replied_at > tries.since and tries.faults >= self._patience.attempts:
             self._give_up(tries, fault.message)
             return None
         until = "" if is_setup else f" until nobody has had a reply for {self._silence_s:g} s"
@@ -194,15 +265,15 @@ class Perseverance:
         return max(pause, fault.wait_s or 0.0)
 
     def _stop(self, message: str) -> NoReturn:
-        """Raise ProposerError with the message, without its secrets, now and in each later `refuse_if_stopped`."""
-        self._fatal = self._scrub(message)
+        """Raise ProposerError with the message, without its secrets, now and in each later `once`."""
+        self._fatal = self.secrets.scrubbed(message)
         raise ProposerError(self._fatal)
 
-    def _give_up(self, tries: PromptTries, message: str) -> None:
+    def _give_up(self, tries: Tries, message: str) -> None:
         """Give a notice, at most once a minute, that the prompt will not be sent again; `message` says why."""
         self.sparing("given up", f"the prompt of candidate {tries.number} is given up: {message}")
 
-    def _borne_s(self, tries: PromptTries, message: str) -> float:
+    def _borne_s(self, tries: Tries, message: str) -> float:
         """Return the seconds of silence that are left until the run stops; 0 if none are.
 
         Raises ProposerError if none are left and the prompt has failed FEWEST times.

@@ -18,7 +18,7 @@ CHANGING = {
         "Tried",
     ),  # the state's, changed by the events that it folds
     *("Salvage", "Verification"),  # filled by who makes them
-    *("PromptTries", "_Child", "_Evaluation"),  # a request or a process under way
+    *("Tries", "_Child", "_Evaluation"),  # a request or a process under way
     *("Job", "Link"),  # a program and a worker of a cluster
     "_Validation",  # filled as the runs of a program are validated
     "EvaluationResult",  # which other people's evaluators change

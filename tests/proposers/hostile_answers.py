@@ -7,9 +7,9 @@ import os
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Usage
 from behavesim.proposers.limiter import exhausted_for_s
-from behavesim.proposers.openai_answers import REASON_LIMIT, Completion, Fault, answer
+from behavesim.proposers.openai_answers import MOST_TOKENS, REASON_LIMIT, answer
 from behavesim.proposers.openai_endpoint import Endpoint
-from behavesim.proposers.openai_message import MOST_TOKENS
+from behavesim.proposers.patience import Completion, Fault
 from behavesim.state.events import Reply, Responded
 from behavesim.store.codec import decode, encode
 

@@ -13,10 +13,9 @@ import pytest
 
 from behavesim.programs.extract import extract
 from behavesim.programs.reading import Program
-from behavesim.proposers.grammar import program_grammar
 from behavesim.proposers.openai_dialect import Dialect
-from behavesim.proposers.openai_form import form_fields
 from behavesim.proposers.openai_settings import OpenAISettings
+from behavesim.proposers.reply_grammar import program_grammar
 from behavesim.task import TaskReference
 from tests.engine.toys import Toy
 from tests.proposers.gbnf import drawn, rules_of
@@ -43,7 +42,7 @@ def test_a_reply_held_to_the_schema_is_read_with_its_program() -> None:
     [("json_schema", "response_format"), ("json_object", "response_format"), ("grammar", "grammar")],
 )
 def test_candidates_are_held_to_the_form_and_notes_are_not_until_the_model_refuses_it(wanted, field):
-    dialect = Dialect(OpenAISettings(response_format=wanted), False, form_fields(wanted, Toy()))
+    dialect = Dialect(OpenAISettings(response_format=wanted), Toy(), "127.0.0.1")
     body = dialect.body("m", "prompt", 0)
     assert field in body and field in dialect.optional(body)
     assert field not in dialect.body("m", "prompt", -2)

@@ -45,7 +45,7 @@ async def test_the_allowance_stays_between_one_and_the_connections() -> None:
         limit.refused(cuts, None)
     assert limit.allowance == 1
     for _ in range(100):
-        limit.succeeded({})
+        limit.succeeded()
     assert limit.allowance == 4
 
 
@@ -76,7 +76,7 @@ async def test_all_wait_as_long_as_the_endpoint_says() -> None:
 async def test_pauses_without_a_word_from_the_endpoint_double_until_a_success() -> None:
     limit = limiter(8, Time())
     assert [limit.refused(cuts, None) for cuts in range(4)] == [1.0, 2.0, 4.0, 8.0]
-    limit.succeeded({})
+    limit.succeeded()
     time = Time()
     fresh = limiter(8, time)
     assert fresh.refused(0, None) == 1.0
@@ -88,7 +88,7 @@ async def test_a_success_that_says_nothing_is_left_makes_the_next_wait_a_minute_
 ) -> None:
     time = Time()
     limit = limiter(8, time)
-    limit.succeeded({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reset})
+    limit.succeeded(exhausted_for_s({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reset}))
     async with limit.slot():
         assert time.now == until
 

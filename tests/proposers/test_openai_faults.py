@@ -12,7 +12,7 @@ import pytest
 from behavesim.base.errors import ProposerError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Usage
-from behavesim.proposers import openai
+from behavesim.proposers import patience
 from behavesim.proposers.patience import Patience
 from behavesim.state.events import Reply
 from tests.proposers import chat_server as chat
@@ -188,7 +188,7 @@ async def test_silence_is_borne_no_longer_than_patience_lasts(
             clock()
 
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setattr(openai, "asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(patience, "asyncio", SimpleNamespace(sleep=sleep))
     async with openai_proposer(clock=clock) as proposer:
         with pytest.raises(ProposerError, match="no reply for 6"):
             await proposer.propose(prompt(), 0)

@@ -1,21 +1,35 @@
-"""Finds out why a request got no answer: the cause, whether it may pass, and what a person can do about it."""
+"""What it means that a request brought no reply: by the endpoint's error, or by the exception of the connection."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import re
 import socket
 import ssl
 import zlib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import aiohttp
-import httpx2
 
 from behavesim.base.text import one_line
+from behavesim.proposers.limiter import retry_after_s
+from behavesim.proposers.openai_environment import Route
 from behavesim.proposers.patience import Fault, Meaning
 
+# By the words of the error: most endpoints other than OpenAI's give the same code for all of these.
+_NO_SUCH_MODEL = re.compile(
+    r"model_not_found|\bmodel\b.*(?:not found|not a valid|does ?n[o']t exist|not exist|unknown)"
+    r"|(?:not a valid|no such|unknown|invalid) model\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_TOO_LONG = re.compile(
+    r"context[_ ](?:length|window|size)|prompt is too long|too many (?:input )?tokens", re.IGNORECASE
+)
+_SYSTEM_ROLE = re.compile(r"system\W+(?:role|message|prompt)|role\W+system|messages\[0\]\.role", re.IGNORECASE)
+_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
+_SERVICE_TIER = re.compile(r"service[_ ]tier", re.IGNORECASE)
 PROBE_S = 3.0
 """Seconds to wait for a server when testing whether it takes connections."""
 NEVER_PASSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
@@ -23,34 +37,67 @@ NEVER_PASSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socke
 
 
 @dataclass(frozen=True)
-class Route:
-    """Where requests go."""
+class EndpointError:
+    """An endpoint's error, without secrets; a field is "" if the endpoint did not give it."""
 
-    url: httpx2.URL
-    """The endpoint's URL; its scheme is `http` or `https`."""
-    proxy: str | None
-    """URL of the proxy that requests go through; None if there is none."""
+    text: str
+    """What is wrong, shortened."""
+    code: str = ""
+    """The endpoint's name or number for this kind of error."""
+    parameter: str = ""
+    """The name of the request's parameter that is wrong."""
 
-    @property
-    def port(self) -> int:
-        """The endpoint's port: its scheme's own unless the URL names one."""
-        return self.url.port or (443 if self.url.scheme == "https" else 80)
 
-    @property
-    def where(self) -> str:
-        """The endpoint's `host:port`, for messages."""
-        return f"{self.url.host}:{self.port}"
+def fault_of(status: int, headers: Mapping[str, str], error: EndpointError, optional: Collection[str]) -> Fault:
+    """Return the fault that an error means, by its HTTP status: OpenAI's list, and what other endpoints add."""
+    words = one_line(error.text, 300)
+    said = f"({status}): {words}" if words else f"({status})"
+    if status == 401:  # the endpoint's own words may hold a part of the key
+        return Fault("fatal", "the endpoint refuses the key (401); check OPENAI_API_KEY")
+    if status == 402 or error.code in _NO_CREDIT:
+        return Fault("fatal", f"the account has no credit left {said}; top it up")
+    if status == 403:
+        return Fault("fatal", f"the endpoint forbids this request {said}; check what the key may use")
+    if status == 407:
+        return Fault(
+            "setup", f"the proxy wants a login {said}; name it in HTTP_PROXY, as http://user:password@host:port"
+        )
+    if status == 429 or (status in (503, 529) and "retry-after" in headers):
+        return Fault("limited", f"the endpoint asks for a pause {said}", wait_s=retry_after_s(headers))
+    if status >= 500 or status in (408, 409, 425):
+        return Fault("passing", f"the endpoint failed {said}", wait_s=retry_after_s(headers))
+    if status in (400, 404, 405, 413, 422):
+        return _refusal(status, said, error, optional)
+    return Fault("request", f"the endpoint refuses the request {said}")
 
-    @property
-    def variable(self) -> str:
-        """The name of the environment's variable for the proxy: HTTP_PROXY or HTTPS_PROXY, by the URL's scheme."""
-        return f"{self.url.scheme.upper()}_PROXY"
 
-    @property
-    def by(self) -> str:
-        """The proxy's host, port and variable, for messages, without its URL's password; use it if there is a proxy."""
-        parts = urlsplit(self.proxy or "")
-        return f"the proxy {parts.hostname}:{parts.port} ({self.variable})"
+def _refusal(status: int, said: str, error: EndpointError, optional: Collection[str]) -> Fault:
+    """Return the fault in a request, for status 400, 404, 405, 413 or 422."""
+    if error.code == "context_length_exceeded" or status == 413:
+        return Fault("prompt", f"the prompt is longer than the model takes {said}")
+    if status in (400, 422) and (parameter := _refused_parameter(error, optional)):
+        return Fault("parameter", f"the model refuses {parameter!r} {said}", parameter=parameter)
+    if status in (400, 422) and _SERVICE_TIER.search(f"{error.parameter} {error.text}"):
+        return Fault("fatal", f"the model refuses the service tier {said}; choose another with --set service_tier=NAME")
+    if status in (400, 422) and _TOO_LONG.search(error.text):
+        return Fault("prompt", f"the prompt is longer than the model takes {said}")
+    if _NO_SUCH_MODEL.search(f"{error.code} {error.text}"):
+        advice = "choose another with --model, or with --fork for a run under way; `behavesim doctor --model NAME` asks"
+        return Fault("fatal", f"the endpoint has no such model {said}; {advice}")
+    if status in (404, 405):
+        return Fault("path", f"nothing answers chat completions there {said}; check OPENAI_BASE_URL")
+    return Fault("request", f"the endpoint refuses the request {said}")
+
+
+def _refused_parameter(error: EndpointError, optional: Collection[str]) -> str:
+    """Return the optional parameter that an error names, else the first in its text; "" if it names none."""
+    if error.parameter in optional:
+        return error.parameter
+    if "system" in optional and _SYSTEM_ROLE.search(f"{error.parameter} {error.text}"):
+        return "system"
+    names = "|".join(re.escape(name) for name in sorted(optional) if name != "system")
+    named = re.search(rf"\b(?:{names})\b", error.text)
+    return named[0] if named else ""
 
 
 async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new: bool) -> Fault:
