@@ -9,7 +9,6 @@ import typer
 
 from behavesim.application.demonstration import played, unpacked
 from behavesim.application.held_out import reports_of
-from behavesim.base.errors import INTERRUPTED
 from behavesim.reports import run_screen
 from behavesim.reports.page import write_page
 from behavesim.reports.sections import show_sections
@@ -33,10 +32,7 @@ def demo(seconds: Seconds = 20, runs_dir: RunsDir = RUNS) -> None:
     """
     folder = unpacked(runs_dir)
     tell(ABOUT)
-    try:
-        run = asyncio.run(played(folder, seconds))
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
+    run = asyncio.run(played(folder, seconds))
     (report,) = asyncio.run(reports_of([run], tell, ()))
     show_sections(run_screen.first_screen(report, {}))
     page = folder.path / "page.html"

@@ -13,14 +13,14 @@ import typer
 
 from behavesim.analysis.own_metrics import known_metrics
 from behavesim.analysis.verdicts import verdicts
+from behavesim.application.event_loop import run_until_asked_to_end
 from behavesim.application.experiment.estimate import estimate
 from behavesim.application.experiment.execution import Execution, unfinished
 from behavesim.application.experiment.plan import Experiment, Planned, plan, read_experiment
 from behavesim.application.experiment.power import too_few_seeds
 from behavesim.application.experiment.report import PAGE, compared
 from behavesim.application.machine import cores
-from behavesim.application.signals import run_until_asked_to_end
-from behavesim.base.errors import INTERRUPTED, UsageError
+from behavesim.base.errors import UsageError
 from behavesim.base.text import counted
 from behavesim.proposers.installed import proposer_type
 from behavesim.proposers.openai_settings import has_endpoint
@@ -115,9 +115,8 @@ def _confirm() -> None:
 def _carried_out(left: Sequence[Planned], here: Path, jobs: int, workers: int | str, again: str) -> list[str]:
     """Make the runs that are left in the folder `here`, `jobs` at once; return the names of the failed ones.
 
-    Each evaluates `workers` programs at once, or on the cluster of that name.
-
-    If interrupted, says on stderr with which command (`again`) to go on, and raises typer.Exit with code 130.
+    Each evaluates `workers` programs at once, or on the cluster of that name. If interrupted, says on stderr with which
+    command (`again`) to go on, and raises KeyboardInterrupt.
     """
     if left:
         first = RunFolder(here / left[0].name).argument
@@ -125,6 +124,6 @@ def _carried_out(left: Sequence[Planned], here: Path, jobs: int, workers: int | 
     execution = Execution(left, here, jobs, workers, lambda line: typer.echo(line, err=True))
     try:
         return run_until_asked_to_end(execution.run(), execution.end)
-    except asyncio.CancelledError:
+    except KeyboardInterrupt:
         tell(f"interrupted; go on with: {again}")
-        raise typer.Exit(INTERRUPTED) from None
+        raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 from datetime import datetime
 from pathlib import Path
@@ -13,8 +12,6 @@ import typer
 from behavesim.application import session
 from behavesim.application.console import shown_search
 from behavesim.application.launch import new_launch, next_launch
-from behavesim.application.pauses import shorten_pauses
-from behavesim.application.signals import run_until_asked_to_end
 from behavesim.base.config import OWN
 from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError
 from behavesim.engine.build import Launch
@@ -189,10 +186,9 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
     is raised again if resuming would not help: a usage or journal error, or any before the run began.
     """
     run, has_begun = launch.folder.argument, launch.folder.has_begun
-    shorten_pauses()
     try:
-        ended = run_until_asked_to_end(work, launch.requests.abandon)
-    except asyncio.CancelledError:
+        ended = session.carried_out(launch, work)
+    except KeyboardInterrupt:
         if not has_begun():
             tell("interrupted before the run began; nothing is left behind")
             raise typer.Exit(INTERRUPTED) from None

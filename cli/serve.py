@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from behavesim.application.signals import run_until_asked_to_end
-from behavesim.base.errors import INTERRUPTED, UsageError
+from behavesim.application.event_loop import run_until_asked_to_end
+from behavesim.base.errors import UsageError
 
 from .options import RUNS, Budget, RunName
 from .output import tell
@@ -56,7 +55,4 @@ def serve(
         tell("Ctrl-C ends it, and no run")
 
     os.nice(NICE)
-    try:
-        run_until_asked_to_end(served(runs_dir, host, port, say))
-    except asyncio.CancelledError:
-        raise typer.Exit(INTERRUPTED) from None
+    run_until_asked_to_end(served(runs_dir, host, port, say))

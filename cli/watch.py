@@ -10,7 +10,6 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.standing import in_force, state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
-from behavesim.base.errors import INTERRUPTED
 from behavesim.reports.ending import ending
 from behavesim.reports.panels import line as plain
 
@@ -24,10 +23,7 @@ def watch(
 ) -> None:
     """Follow a run from another terminal until no process carries it out any more; nothing is changed."""
     followed = Run.load(run_folder(runs_dir, run).path)
-    try:
-        asyncio.run(watched(followed))
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
+    asyncio.run(watched(followed))
     typer.echo(plain(moment_of(followed)), err=True)  # what the live view showed may have been older
     typer.echo(f"run {followed.folder.run}: {state_of(followed)}")
     for line in ending(followed, in_force(followed), followed.state.stopped):

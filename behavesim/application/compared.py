@@ -14,8 +14,8 @@ from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.analysis.verdicts import Verdict, verdicts
+from behavesim.application.event_loop import in_a_loop_of_its_own
 from behavesim.application.held_out import reports_of
-from behavesim.application.own_loop import in_a_loop_of_its_own
 from behavesim.base.errors import UsageError
 
 if TYPE_CHECKING:

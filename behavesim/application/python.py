@@ -14,9 +14,9 @@ from typing import Any
 from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.console import moment_of_search
+from behavesim.application.event_loop import in_a_loop_of_its_own
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.application.loaded import LoadedRun
-from behavesim.application.own_loop import in_a_loop_of_its_own
 from behavesim.base.errors import UsageError
 from behavesim.base.plugins import Kind
 from behavesim.engine.build import Launch

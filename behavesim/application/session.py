@@ -10,12 +10,15 @@ raises CancelledError at once. The run can be resumed in both cases.
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from behavesim.application.event_loop import run_until_asked_to_end
 from behavesim.base.text import one_line
 from behavesim.engine.admission import refuse_changes
 from behavesim.engine.build import Launch, forked_search, new_search, resumed_search
@@ -52,6 +55,12 @@ SAID_S = 5.0
 """Seconds between two lines about a search that does not begin yet, or whose best programs are being validated."""
 LOOK_S = 0.5
 """Seconds between two looks into the inbox: a person hardly waits, and a look costs one listing of a folder."""
+SWITCH_S = 0.001
+"""Seconds after which a computing thread lets another run, in place of Python's 0.005: the event loop needs about
+twelve turns for a reply."""
+FULL_COLLECTION_AFTER = 1000
+"""Number of garbage collections of the middle generation before a full one, which stops all threads for 0.1 s and frees
+almost nothing."""
 
 
 async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
@@ -85,9 +94,29 @@ async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
     return Ended("finished", run)
 
 
+def carried_out(launch: Launch, session: Coroutine[Any, Any, Ended]) -> Ended:
+    """Run a session of the launch in a process that has no other work, and return its end; raises what it raises.
+
+    The first SIGINT, SIGTERM or SIGHUP cancels the session, which then raises KeyboardInterrupt. The second gives up
+    the replies under way, and the third ends the process at once.
+    """
+    shorten_pauses()
+    return run_until_asked_to_end(session, launch.requests.abandon)
+
+
 def interrupted(launch: Launch) -> Ended:
     """Return the end of a session that was cancelled: the reason "interrupted", and the run as it was left."""
     return Ended("interrupted", _read(launch))
+
+
+def shorten_pauses() -> None:
+    """Shorten the interpreter's own pauses for the rest of the process's life: replies are committed sooner.
+
+    Threads get short turns, and full garbage collections become rare.
+    """
+    sys.setswitchinterval(SWITCH_S)
+    youngest, middle, _ = gc.get_threshold()
+    gc.set_threshold(youngest, middle, FULL_COLLECTION_AFTER)
 
 
 async def _session(

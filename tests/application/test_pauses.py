@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.application.pauses import shorten_pauses
+from behavesim.application.session import shorten_pauses
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ Standard input is a JSON object: `parent` (the id of the experiment's process), 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
@@ -17,8 +16,6 @@ from pathlib import Path
 
 from behavesim.application import session
 from behavesim.application.console import shown_search
-from behavesim.application.pauses import shorten_pauses
-from behavesim.application.signals import run_until_asked_to_end
 from behavesim.base.errors import INTERRUPTED, BehavesimError
 from behavesim.base.text import printable
 from behavesim.engine.build import Launch
@@ -37,7 +34,6 @@ def main() -> None:
     given = json.load(sys.stdin)
     if os.getppid() != given["parent"]:
         return  # the parent died before the kernel was asked to signal its death
-    shorten_pauses()
     try:
         settings = settings_from_journal(given["settings"])
         launch = Launch(settings, TaskReference(settings.task).load(), RunFolder(Path(given["folder"])))
@@ -47,8 +43,8 @@ def main() -> None:
             if launch.folder.path.is_dir():  # a process was killed before the run's journal existed
                 shutil.rmtree(launch.folder.path)
             work = session.begin(launch, shown_search, _note)
-        run_until_asked_to_end(work, launch.requests.abandon)
-    except asyncio.CancelledError:
+        session.carried_out(launch, work)
+    except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BehavesimError as error:
         _note(str(error))

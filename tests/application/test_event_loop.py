@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from behavesim.application.signals import run_until_asked_to_end
+from behavesim.application.event_loop import run_until_asked_to_end
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -29,14 +29,14 @@ def test_work_is_cancelled_once_however_often_its_process_is_asked(number: signa
             cancelled.append("and it ended in order")
             raise
 
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(KeyboardInterrupt):
         run_until_asked_to_end(work())
     assert cancelled == ["first", "and it ended in order"]
 
 
 HELD_UP = """
 import asyncio, time
-from behavesim.application.signals import run_until_asked_to_end
+from behavesim.application.event_loop import run_until_asked_to_end
 
 async def work():
     try:
