@@ -34,32 +34,34 @@ def drawable(folder: Path | None) -> Path | None:
     return folder
 
 
-def complete_tasks(incomplete: str) -> list[str]:
-    """Return the installed tasks whose names begin with a text, for the shell's completion, which adds paths itself."""
+# Functions for a shell's completion return all that may stand in a place: Typer keeps what begins with the typed text.
+
+
+def complete_tasks() -> list[str]:
+    """Return the installed tasks, for shell completion; the shell adds paths itself."""
     from behavesim.task import installed_tasks  # imported late: most commands do not need it
 
-    return [name for name in installed_tasks() if name.startswith(incomplete)]
+    return installed_tasks()
 
 
-def complete_methods(incomplete: str) -> list[str]:
-    """Return the installed methods whose names begin with a text, for shell completion."""
+def complete_methods() -> list[str]:
+    """Return the installed methods, for shell completion."""
     from behavesim.state.settings import METHODS  # imported late: most commands do not need it
 
-    return [name for name in METHODS.installed() if name.startswith(incomplete)]
+    return METHODS.installed()
 
 
-def complete_proposers(incomplete: str) -> list[str]:
-    """Return "auto" and the installed proposers whose names begin with a text; a colon ends those that take a value."""
+def complete_proposers() -> list[str]:
+    """Return "auto" and the installed proposers, for shell completion; a colon ends those that take a value."""
     from behavesim.state.settings import PROPOSERS  # imported late: most commands do not need it
 
-    known = ["auto", *(f"{name}:" if name in TAKING_ARGUMENTS else name for name in PROPOSERS.installed())]
-    return [name for name in known if name.startswith(incomplete)]
+    return ["auto", *(f"{name}:" if name in TAKING_ARGUMENTS else name for name in PROPOSERS.installed())]
 
 
-def complete_settings(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return "NAME=" for settings whose names begin with a text: those of every run, and of its method and proposer.
+def complete_settings(ctx: typer.Context) -> list[str]:
+    """Return "NAME=" for the settings of every run, and of its method and proposer, for shell completion.
 
-    They are of all methods and proposers if the command names none before.
+    They are those of all methods and proposers if the command names none before.
     """
     from behavesim.state.settings import owners  # imported late: most commands do not need it
 
@@ -68,14 +70,12 @@ def complete_settings(ctx: typer.Context, incomplete: str) -> list[str]:
         found = owners(method, None if proposer == "auto" else proposer)
     except UsageError:  # a shell has no place for a message
         return []
-    names = dict.fromkeys(name for owner in found for name in sorted(owner.settings))
-    return [f"{name}=" for name in names if name.startswith(incomplete)]
+    return list(dict.fromkeys(f"{name}=" for owner in found for name in sorted(owner.settings)))
 
 
-def complete_runs(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the runs in the folder of --runs-dir whose ids begin with a text, newest first, for shell completion."""
-    known = RunFolder.all(Path(ctx.params.get("runs_dir") or RUNS))
-    return [folder.run for folder in reversed(known) if folder.run.startswith(incomplete)]
+def complete_runs(ctx: typer.Context) -> list[str]:
+    """Return the ids of the runs in the folder of --runs-dir, newest first, for shell completion."""
+    return [folder.run for folder in reversed(RunFolder.all(Path(ctx.params.get("runs_dir") or RUNS)))]
 
 
 TaskName = Annotated[
