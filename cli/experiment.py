@@ -19,7 +19,7 @@ from behavesim.application.experiment.execution import Execution, unfinished
 from behavesim.application.experiment.plan import Experiment, Planned, plan, read_experiment
 from behavesim.application.experiment.power import too_few_seeds
 from behavesim.application.experiment.report import PAGE, compared
-from behavesim.application.machine import cores
+from behavesim.base.config import cores
 from behavesim.base.errors import UsageError
 from behavesim.base.text import counted
 from behavesim.proposers.installed import proposer_type

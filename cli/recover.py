@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from behavesim.application.machine import cores
 from behavesim.audit.recover import recover as recovered
+from behavesim.base.config import cores
 from behavesim.base.text import counted
 from behavesim.store.folder import RunFolder
 

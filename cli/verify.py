@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from behavesim.application.machine import cores
 from behavesim.application.verification import verified
 from behavesim.audit.verify import Verification
+from behavesim.base.config import cores
 from behavesim.base.text import printable
 from behavesim.reports.terminal import screen
 

@@ -12,7 +12,7 @@ from behavesim.analysis.held_out import HeldOut, held_out, known_held_out, score
 from behavesim.analysis.held_out_scores import Unseen
 from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Run
-from behavesim.application.machine import cores
+from behavesim.base.config import cores
 from behavesim.base.errors import UsageError
 from behavesim.base.text import counted
 from behavesim.reports.words import short_name

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.application.injection import first_events
-from behavesim.application.machine import cores
-from behavesim.base.config import Settings
+from behavesim.base.config import Settings, cores
 from behavesim.base.errors import UsageError
 from behavesim.engine.build import Launch
 from behavesim.engine.settings import changed_settings, settings_from_person

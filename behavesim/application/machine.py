@@ -14,29 +14,23 @@ from urllib.parse import urlsplit
 from behavesim.base.errors import BehavesimError, SandboxError, nearest
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.version import __version__
+from behavesim.engine.judging import sandbox
 from behavesim.engine.settings import settings_from_person
 from behavesim.proposers.openai_settings import base_url, has_endpoint
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import as_setting
+from behavesim.sandbox import Limits
+from behavesim.sandbox.tree.pool import TreePool
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Failure
 
 OFFLINE = "not set: the offline proposer is used unless OPENAI_API_KEY or OPENAI_BASE_URL is set"
 """What `findings` says of the key if the environment has neither a key nor an endpoint."""
 KEYLESS = "not set: the endpoint of OPENAI_BASE_URL is asked without one"
 """What `findings` says of the key if the environment has an endpoint and no key."""
 
-
-def _is_unserved(name: str, what: str | int) -> bool:
-    return name.startswith("model ") and str(what).startswith(("not served", "ended"))
-
-
 NOT_ASKED = "not asked"
 """What `findings` says of the endpoint if the environment names none."""
-
-
-def cores() -> int:
-    """Return the number of CPU cores that this process may use, or of all cores if the system does not tell."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -61,6 +55,10 @@ class Findings:
         asked = "endpoint" in self.found and self.found["endpoint"] != NOT_ASKED
         ready = "ready for runs with a model" if asked else "ready for offline runs; to ask a model, set OPENAI_API_KEY"
         return f"{ready}{weak}"
+
+
+def _is_unserved(name: str, what: str | int) -> bool:
+    return name.startswith("model ") and str(what).startswith(("not served", "ended"))
 
 
 async def findings(models: Sequence[str]) -> Findings:
@@ -130,10 +128,6 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
 
 async def _evaluators() -> dict[str, str]:
     """Return the isolation of the sandbox for evaluators, and notes on it, or that it needs Linux."""
-    from behavesim.sandbox import Limits  # slow imports, which users of `cores` do not need
-    from behavesim.sandbox.tree.pool import TreePool
-    from behavesim.task.verdict import Failure
-
     if sys.platform != "linux":
         return {"evaluators": "they need Linux: their processes cannot be confined here"}
     limits = Limits(timeout_s=10.0, memory_mb=256, output_mb=1)
@@ -145,8 +139,6 @@ async def _evaluators() -> dict[str, str]:
 
 
 async def _sandbox() -> dict[str, str]:
-    from behavesim.engine.judging import sandbox  # a slow import, which users of `cores` do not need
-
     task = TaskReference("tsp").load()
     async with sandbox(settings_from_person({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
         return {"sandbox": "; ".join((pool.isolation, *pool.notes))}

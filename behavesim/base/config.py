@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,11 @@ ADJUSTABLE = "adjustable"
 """Stands in the metadata of a field of settings that is `Adjustable`."""
 Adjustable = Annotated[Value, ADJUSTABLE]
 """The type of a setting that `resume` may change: it affects speed, caps or prices, not what a run finds."""
+
+
+def cores() -> int:
+    """Return the number of CPU cores that this process may use, or of all cores if the system does not tell."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 CLUSTER = r"^(dask(:[1-9]\d*)?|(dask|tls)://[^/\s]+:\d+)$"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import ssl
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
@@ -14,6 +13,7 @@ from contextlib import asynccontextmanager
 import dask.config
 from distributed.security import Security
 
+from behavesim.base.config import cores
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.cluster.runner import Scheduler
 from behavesim.sandbox.environment import bare_environment
@@ -54,14 +54,10 @@ async def shared_local_cluster(workers: str) -> AsyncIterator[Mapping[str, str]]
         yield {}
         return
     _, _, places = workers.partition(":")
-    async with _local_cluster(int(places or _cores())) as found:
+    async with _local_cluster(int(places or cores())) as found:
         with dask.config.set(found):
             variable = {key: key.upper().replace(".", "__").replace("-", "_") for key in found}
             yield {f"DASK_{variable[key]}": value for key, value in found.items()}
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _configured_context() -> ssl.SSLContext:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import behavesim as bs
-from behavesim.application.machine import cores
+from behavesim.base.config import cores
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from tests.cli.command import Command
