@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, cast, get_args
@@ -10,7 +9,7 @@ from typing import Annotated, Literal, cast, get_args
 import typer
 
 from behavesim.analysis.similarities import ProgramSimilarities, similarities, similarities_of_source
-from behavesim.application.evaluation import Evaluation, evaluate, read_program
+from behavesim.application.evaluation import Evaluation, read_program
 from behavesim.application.held_out import absence
 from behavesim.application.launch import task_settings
 from behavesim.base.errors import DistanceError, UsageError
@@ -24,7 +23,8 @@ from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import AlgorithmRun
 
 from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, Programs, Shifted, TaskName, split_of
-from .output import REJECTED, Counting, busy, print_json, tell
+from .output import print_json, tell
+from .trial import REJECTED, tried
 
 ALIGNMENTS = "dtw, erp, mean or cosine"
 """The names in `Measure`, as text for messages."""
@@ -69,9 +69,7 @@ def compare(
     split = split_of(held_out, shifted)
     if said := absence(loaded, split, settings.task):
         raise UsageError(said)
-    busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances")
-    results = asyncio.run(evaluate(settings, loaded, programs, split, Counting(len(programs)).ended))
-    behaviours = _behaviours(results)
+    behaviours = _behaviours(tried(settings, loaded, programs, split))
     try:
         found = similarities([file for file, _ in programs], behaviours, measure)
     except DistanceError as error:  # the task's constant holds for its own solutions, and may not for these

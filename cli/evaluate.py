@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 import typer
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, SECONDS, Column, Table
-from behavesim.application import evaluation
+from behavesim.application.evaluation import Evaluation, read_program
 from behavesim.application.held_out import absence
 from behavesim.application.launch import task_settings
 from behavesim.base.text import one_line
@@ -18,7 +17,8 @@ from behavesim.task import Split, Task
 from behavesim.task.verdict import Failure
 
 from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, Programs, Shifted, TaskName, Workers, split_of
-from .output import REJECTED, Counting, busy, print_json, tell
+from .output import print_json, tell
+from .trial import REJECTED, tried
 
 
 def evaluate(
@@ -41,7 +41,7 @@ def evaluate(
     """Score programs in the sandbox; exit code 3 if one is rejected."""
     given = {"allow_weak_isolation": allow_weak_isolation, "workers": workers}
     settings, loaded = task_settings(task, given, assignments)
-    programs = [(str(file), evaluation.read_program(file, loaded)) for file in files]
+    programs = [(str(file), read_program(file, loaded)) for file in files]
     split = split_of(held_out, shifted)
     if said := absence(loaded, split, settings.task):
         tell(said)
@@ -49,9 +49,7 @@ def evaluate(
             print_json([])
         return
     limits = Limits.of(settings).on(loaded, split)  # other splits may have more instances, and so more time
-    busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances, each {limits.in_words}")
-    ended = Counting(len(programs)).ended
-    verdicts = asyncio.run(evaluation.evaluate(settings, loaded, programs, split, ended))
+    verdicts = tried(settings, loaded, programs, split, f", each {limits.in_words}")
     results = [_document(verdict, loaded, split) for verdict in verdicts]
     if as_json:
         hidden = "trajectories" if trajectories is False else None
@@ -62,7 +60,7 @@ def evaluate(
         raise typer.Exit(REJECTED)
 
 
-def _document(result: evaluation.Evaluation, task: Task, split: Split) -> dict[str, Any]:
+def _document(result: Evaluation, task: Task, split: Split) -> dict[str, Any]:
     verdict = result.verdict
     known: dict[str, Any] = {
         "file": result.file,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from behavesim.application.evaluation import evaluate
+from behavesim.application.evaluation import Evaluation
 from behavesim.application.held_out import absence
 from behavesim.application.launch import task_settings
-from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import NAMES
 from behavesim.reports.csv_files import write_tables
@@ -23,7 +21,7 @@ from behavesim.studies.known.findings import KnownStudy, Refused, Tried
 from behavesim.studies.known.gathering import NamedProgram, programs_in, programs_of, template_of
 from behavesim.studies.known.study import Rules, study
 from behavesim.studies.known.tables import tables
-from behavesim.task import InWords, Split, Task
+from behavesim.task import InWords
 from behavesim.task.verdict import Failure, Verdict
 
 from .options import (
@@ -41,7 +39,8 @@ from .options import (
     read_run,
     split_of,
 )
-from .output import REJECTED, Counting, busy, print_json, tell
+from .output import print_json, tell
+from .trial import REJECTED, tried
 
 
 def study_known(
@@ -82,32 +81,29 @@ def study_known(
     known = programs_in(folder, loaded)
     ours = [each for run in runs or () for each in programs_of(read_run(runs_dir, run), loaded, best)]
     programs = [*known, *ours, template_of(loaded)]
-    tried, refused = _evaluated(settings, loaded, split, programs)
+    accepted, refused = _parted(
+        programs, tried(settings, loaded, [(each.name, each.source) for each in programs], split)
+    )
     # the task's constant holds for the sizes of its search instances alone
     normaliser = loaded.normaliser if split == "search" else "pair"
     measure = BehaveSim(**settings.measuring(normaliser), strict=False)
-    found = study(tried, refused, Rules(measure, settings.shortlist_radius, metric, InWords(loaded, split)))
+    found = study(accepted, refused, Rules(measure, settings.shortlist_radius, metric, InWords(loaded, split)))
     _report(found, csv, figures, as_json)
-    if not {each.name for each in known} & {each.name for each in tried}:
+    if not {each.name for each in known} & {each.name for each in accepted}:
         tell(f"no program in {folder} could be run on task {loaded.name}")
         raise typer.Exit(REJECTED)
 
 
-def _evaluated(
-    settings: Settings, task: Task, split: Split, programs: Sequence[NamedProgram]
-) -> tuple[list[Tried], list[Refused]]:
-    """Evaluate programs on a split; return those that have a verdict, and those that were rejected."""
-    busy(f"trying {len(programs)} programs on {split} instances")
-    pairs = [(each.name, each.source) for each in programs]
-    results = asyncio.run(evaluate(settings, task, pairs, split, Counting(len(programs)).ended))
-    tried, refused = list[Tried](), list[Refused]()
+def _parted(programs: Sequence[NamedProgram], results: Sequence[Evaluation]) -> tuple[list[Tried], list[Refused]]:
+    """Return the programs that have a verdict, and those that were rejected, given the result of each."""
+    accepted, refused = list[Tried](), list[Refused]()
     for program, result in zip(programs, results, strict=True):
         match result.verdict:
             case Verdict() as verdict:
-                tried.append(Tried(program.name, program.whose, program.source, verdict))
+                accepted.append(Tried(program.name, program.whose, program.source, verdict))
             case Failure(reason=reason, message=message):
                 refused.append(Refused(program.name, program.whose, result.stage, reason, message))
-    return tried, refused
+    return accepted, refused
 
 
 def _report(found: KnownStudy, csv: Path | None, figures: Path | None, as_json: bool) -> None:

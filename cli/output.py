@@ -7,20 +7,13 @@ import shutil
 import sys
 from collections.abc import Callable
 from textwrap import TextWrapper
-from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import typer
 
 from behavesim.base.text import printable, wrapped
 
-if TYPE_CHECKING:
-    from behavesim.application.evaluation import Evaluation  # most commands print and evaluate nothing
-
 Result = TypeVar("Result")
-
-REJECTED = 3
-"""The exit code if a program that a person gave is rejected."""
 
 
 def tell(text: str) -> None:
@@ -43,21 +36,6 @@ def busy(text: str) -> None:
     """Print a text on what takes a while, followed by " …", on stderr if that is a terminal; else print nothing."""
     if sys.stderr.isatty():
         tell(f"{text} …")
-
-
-class Counting:
-    """Says how many of several programs were tried, and which was the last: at most once in ten seconds."""
-
-    def __init__(self, total: int) -> None:
-        """Begin before the first of `total` programs."""
-        self._total, self._tried, self._said_at = total, 0, monotonic()
-
-    def ended(self, result: Evaluation) -> None:
-        """Count a result; print a line on stderr if the last one is ten seconds old."""
-        self._tried += 1
-        if monotonic() - self._said_at >= 10:
-            self._said_at = monotonic()
-            tell(f"{self._tried} of {self._total} tried, last {result.file}")
 
 
 def hanging(margin: str, text: str) -> str:

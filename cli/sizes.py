@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from behavesim.analysis.table import FRACTION, SCORE, SECONDS, Column, Table
-from behavesim.application.evaluation import evaluate
 from behavesim.application.launch import task_settings
 from behavesim.base.errors import TaskError
 from behavesim.reports.terminal import show
 from behavesim.task.verdict import Verdict
 
-from .output import busy, print_result, tell
+from .output import print_result, tell
+from .trial import tried
 
 
 def show_sizes(names: Sequence[str], as_json: bool) -> None:
@@ -26,9 +25,8 @@ def _timed(name: str) -> dict[str, Any]:
     """Return what a task's template scores on the search's instances, and its CPU seconds; None if it cannot run."""
     settings, task = task_settings(name, {"allow_weak_isolation": True})
     known = {"task": name, "size": task.search_size, "best_known": task.objective.best_known}
-    busy(f"trying the template of {name}")
     try:
-        (found,) = asyncio.run(evaluate(settings, task, [("template", task.template)]))
+        (found,) = tried(settings, task, [(f"the template of {name}", task.template)], "search")
     except TaskError as error:  # a task may need a package that is not installed
         tell(str(error))
         return {**known, "score": None, "gap": None, "seconds": None}

@@ -1,0 +1,47 @@
+"""Evaluates programs for a command, and says on stderr how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from time import monotonic
+
+from behavesim.application.evaluation import Evaluation, evaluate
+from behavesim.base.config import Settings
+from behavesim.task import Split, Task
+
+from .output import busy, tell
+
+REJECTED = 3
+"""The exit code if a program that a person gave is rejected."""
+EVERY_S = 10
+"""Least seconds between two lines on how many programs were tried."""
+NAMED = 9
+"""Largest number of programs of which each is named before they are tried."""
+
+
+def tried(
+    settings: Settings, task: Task, programs: Sequence[tuple[str, str]], split: Split, limits: str = ""
+) -> list[Evaluation]:
+    """Evaluate programs on a split's instances, as `evaluate` does, and say on stderr what is tried and how far it is.
+
+    `limits` is added to the line on what is tried; it says how long each program may take.
+    """
+    named = f"{len(programs)} programs" if len(programs) > NAMED else ", ".join(name for name, _ in programs)
+    busy(f"trying {named} on {split} instances{limits}")
+    return asyncio.run(evaluate(settings, task, programs, split, Counting(len(programs)).ended))
+
+
+class Counting:
+    """Says how many of several programs were tried, and which was the last: at most once in EVERY_S."""
+
+    def __init__(self, total: int) -> None:
+        """Begin before the first of `total` programs."""
+        self._total, self._tried, self._said_at = total, 0, monotonic()
+
+    def ended(self, result: Evaluation) -> None:
+        """Count a result; print a line on stderr if the last one is EVERY_S old."""
+        self._tried += 1
+        if monotonic() - self._said_at >= EVERY_S:
+            self._said_at = monotonic()
+            tell(f"{self._tried} of {self._total} tried, last {result.file}")
