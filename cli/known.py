@@ -35,11 +35,12 @@ from .options import (
     TaskName,
     Workers,
     complete_runs,
-    drawable,
+    figures_option,
+    metric_of_text,
     read_run,
     split_of,
 )
-from .output import print_json, tell
+from .output import print_json, tell, tell_written
 from .trial import REJECTED, tried
 
 
@@ -54,25 +55,20 @@ def study_known(
         typer.Option("--run", metavar="RUN", help="A run to compare with; repeatable.", autocompletion=complete_runs),
     ] = None,
     best: Annotated[int, typer.Option(min=1, help="Number of best distinct programs taken of each run.")] = 10,
-    metric: Annotated[str, typer.Option("--metric", help=f"The metric of text: {', '.join(NAMES)}.")] = "rouge",
+    metric: Annotated[
+        str, typer.Option("--metric", callback=metric_of_text, help=f"The metric of text: {', '.join(NAMES)}.")
+    ] = "rouge",
     held_out: HeldOut = False,
     shifted: Shifted = False,
     workers: Workers = None,
     allow_weak_isolation: AllowWeakIsolation = None,
     assignments: Assignments = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables as CSV files.")] = None,
-    figures: Annotated[
-        Path | None,
-        typer.Option(
-            "--figures", metavar="DIR", callback=drawable, help="Write the map of behaviours, as PDF and SVG."
-        ),
-    ] = None,
+    figures: Annotated[Path | None, figures_option("Write the map of behaviours, as PDF and SVG.")] = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """Which programs of others and of runs behave the same, whose copy each is, and where the others part."""
-    if metric not in NAMES:
-        raise UsageError(f"--metric takes one of {', '.join(NAMES)}, not {metric!r}")
     given = {"allow_weak_isolation": allow_weak_isolation, "workers": workers}
     settings, loaded = task_settings(task, given, assignments)
     split = split_of(held_out, shifted)
@@ -81,9 +77,8 @@ def study_known(
     known = programs_in(folder, loaded)
     ours = [each for run in runs or () for each in programs_of(read_run(runs_dir, run), loaded, best)]
     programs = [*known, *ours, template_of(loaded)]
-    accepted, refused = _parted(
-        programs, tried(settings, loaded, [(each.name, each.source) for each in programs], split)
-    )
+    results = tried(settings, loaded, [(each.name, each.source) for each in programs], split)
+    accepted, refused = _parted(programs, results)
     # the task's constant holds for the sizes of its search instances alone
     normaliser = loaded.normaliser if split == "search" else "pair"
     measure = BehaveSim(**settings.measuring(normaliser), strict=False)
@@ -112,7 +107,5 @@ def _report(found: KnownStudy, csv: Path | None, figures: Path | None, as_json: 
         print_json(found.document())
     else:
         show(tables(found))
-    written = [str(csv / name) for name in write_tables(tables(found), csv)] if csv else []
-    drawn = [str(file) for file in draw(found, figures)] if figures else []
-    for file in (*written, *drawn):
-        tell(f"wrote {file}")
+    tell_written([csv / name for name in write_tables(tables(found), csv)] if csv else [])
+    tell_written(draw(found, figures) if figures else [])

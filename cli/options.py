@@ -25,13 +25,26 @@ TAKING_ARGUMENTS = frozenset({"command", "folder", "http", "replay"})
 """Proposers of ours whose names are followed by a colon and a command, a folder or a run."""
 
 
-def drawable(folder: Path | None) -> Path | None:
-    """Return the folder for figures, if any; raises UsageError if there is one and figures cannot be drawn."""
-    from behavesim.reports.drawing import check_matplotlib  # imported late: most commands do not need it
+def figures_option(help_text: str) -> Any:
+    """Return the option --figures DIR, which raises UsageError if it is given and figures cannot be drawn."""
 
-    if folder is not None:
-        check_matplotlib()
-    return folder
+    def drawable(folder: Path | None) -> Path | None:
+        from behavesim.reports.drawing import check_matplotlib  # imported late: most commands do not need it
+
+        if folder is not None:
+            check_matplotlib()
+        return folder
+
+    return typer.Option("--figures", metavar="DIR", callback=drawable, help=help_text)
+
+
+def metric_of_text(name: str) -> str:
+    """Return the name of a metric of programs' text; raises UsageError if there is none of that name."""
+    from behavesim.code_similarity.named import NAMES  # imported late: most commands do not need it
+
+    if name not in NAMES:
+        raise UsageError(f"--metric takes one of {', '.join(NAMES)}, not {name!r}")
+    return name
 
 
 # Functions for a shell's completion return all that may stand in a place: Typer keeps what begins with the typed text.

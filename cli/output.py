@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from textwrap import TextWrapper
 from typing import TypeVar
 
@@ -30,6 +31,12 @@ def say(text: str) -> None:
     """
     said = printable(text)
     typer.echo(wrapped(said, shutil.get_terminal_size().columns) if sys.stdout.isatty() else said)
+
+
+def tell_written(files: Iterable[Path]) -> None:
+    """Print on stderr that these files were written, one a line."""
+    for file in files:
+        tell(f"wrote {file}")
 
 
 def busy(text: str) -> None:

@@ -30,7 +30,7 @@ from behavesim.reports.run_screen import RUN_SECTIONS
 from behavesim.reports.sections import Section, named_sections, show_sections
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AsJson, Runs, RunsDir, Shifted, Workers, drawable, folders_of
+from .options import RUNS, AsJson, Runs, RunsDir, Shifted, Workers, figures_option, folders_of
 from .output import busy, print_json, tell
 
 MARKUP = {"latex": latex, "markdown": markdown}
@@ -44,15 +44,7 @@ Html = Annotated[
         "--html", metavar="FILE", help="Only write the page of the run, or of the comparison, there: one file."
     ),
 ]
-Figures = Annotated[
-    Path | None,
-    typer.Option(
-        "--figures",
-        metavar="DIR",
-        callback=drawable,
-        help="Only write figures for a paper there, as PDF and SVG.",
-    ),
-]
+Figures = Annotated[Path | None, figures_option("Only write figures for a paper there, as PDF and SVG.")]
 Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", metavar="NAME|PATH.py", help="A metric to show, by name or file; repeatable."),

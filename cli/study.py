@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -11,7 +10,6 @@ import typer
 
 from behavesim.analysis.table import Table
 from behavesim.application.held_out import generalisation_of, held_out_scores
-from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import NAMES
 from behavesim.reports.terminal import counted, show
 from behavesim.studies import clustering, diversity, measures, prediction, sampling, similarity, stochastic, visualise
@@ -23,15 +21,12 @@ from behavesim.studies.sets.drawing import draw as draw_sets
 
 from .commands import PLAIN
 from .known import study_known
-from .options import RUNS, AsJson, NamedRun, RunsDir, drawable, read_run
-from .output import busy, print_result, tell
+from .options import RUNS, AsJson, NamedRun, RunsDir, figures_option, metric_of_text, read_run
+from .output import busy, print_result, tell_written
 
 study = typer.Typer(no_args_is_help=True, help="The paper's tables and figures: its numbers beside ours.", **PLAIN)
 
-Figures = Annotated[
-    Path | None,
-    typer.Option("--figures", metavar="DIR", callback=drawable, help="Write figures, as PDF and SVG."),
-]
+Figures = Annotated[Path | None, figures_option("Write figures, as PDF and SVG.")]
 
 KEPT_PREDICTION = Path("experiments/prediction.json")
 """What `study prediction --json` printed of the runs in docs/explanation/study.md."""
@@ -87,15 +82,14 @@ def study_diversity(runs: Runs, runs_dir: RunsDir = RUNS, figures: Figures = Non
 def study_clustering(
     run: NamedRun,
     metric: Annotated[
-        str, typer.Option("--metric", help=f"The metric to compare BehaveSim with: {', '.join(NAMES)}.")
+        str,
+        typer.Option(callback=metric_of_text, help=f"The metric to compare BehaveSim with: {', '.join(NAMES)}."),
     ] = "codebleu",
     runs_dir: RunsDir = RUNS,
     figures: Figures = None,
     as_json: AsJson = False,
 ) -> None:
     """Thirty programs of a run by behaviour and by text: where the two disagree most; --figures draws dendrograms."""
-    if metric not in NAMES:
-        raise UsageError(f"--metric takes one of {', '.join(NAMES)}, not {metric!r}")
     _show_and_draw(clustering.study(read_run(runs_dir, run), metric), as_json, figures)
 
 
@@ -150,7 +144,7 @@ def study_sets(
     busy("comparing kept sets")
     found = sets.study(folder)
     _show(found, as_json)
-    _tell_written(draw_sets(found.tests, figures) if figures else [])
+    tell_written(draw_sets(found.tests, figures) if figures else [])
 
 
 study.command("known")(study_known)
@@ -196,9 +190,4 @@ def _show(found: Study, as_json: bool) -> None:
 
 def _show_and_draw(found: DrawnStudy, as_json: bool, folder: Path | None) -> None:
     _show(found, as_json)
-    _tell_written(found.draw(folder) if folder else [])
-
-
-def _tell_written(files: Sequence[Path]) -> None:
-    for file in files:
-        tell(f"wrote {file}")
+    tell_written(found.draw(folder) if folder else [])
