@@ -19,22 +19,8 @@ _CLEAN = str.maketrans({"\ufeff": None, "\u200b": None, "\f": None, "\u00a0": " 
 _THINKING = re.compile(r"<((?:seed:)?(?:think|thinking|thought|reasoning))>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 # a prompt can end in the opening tag, so that the reply has the closing one alone
 _THOUGHT_BEFORE = re.compile(r"\A.*</(?:seed:)?(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE)
-_DIALECTS = ("<|", "</s>", "◁", "THINK]")
-"""Each special token contains one of these. Most replies contain none, and are not searched for the tokens."""
-_THOUGHT_BEGINS = re.compile(
-    r"<\|channel\|>analysis\b[^<]*<\|message\|>|<\|START_THINKING\|>|<\|begin_of_thought\|>|◁think▷|\[THINK\]"
-)
-_THOUGHT_ENDS = re.compile(
-    r"<\|channel\|>[^<]*(?:<\|constrain\|>\w*)?<\|message\|>|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷|\[/THINK\]"
-)
-"""Ends of thoughts, also of those without a begin.
-
-They are replaced after the begins: the first alternative also matches the header of gpt-oss's channel `analysis`, the
-only one that holds thoughts.
-"""
-_BARE_CHANNEL = re.compile(r"analysis(?=[A-Z])")
-"""How a reply of gpt-oss begins if a server has removed its special tokens."""
-_SPECIAL_TOKEN = re.compile(r"<\|start\|>\w+|<\|[\w ]{1,40}\|>|</s>")
+_SPECIAL_TOKEN = re.compile(r"<\|[\w ]{1,40}\|>|</s>")
+"""Tokens of a model's own format, such as `<|im_end|>`: some servers leave them in replies."""
 _DOCUMENT_BEGINS = re.compile(r"^(?:[ \t]*+(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n)?[ \t]*+(?=[{\[])", re.MULTILINE)
 # a document in a fenced block is replaced with its fences
 _FENCE_ENDS = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
@@ -58,13 +44,13 @@ def interruption(finish_reason: str | None) -> Interruption | None:
 
 
 def answer(text: str, is_whole: bool = True) -> str:
-    """Return a reply, cleaned (see `clean`), without what the model thought aloud and without special tokens.
+    """Return a reply, cleaned (see `clean`), without thoughts in tags such as `<think>`, and without special tokens.
 
     JSON documents that begin a line and hold a function are replaced by their strings, the functions in fenced blocks.
     If nothing but thoughts is there, a reply that `is_whole` (not cut off) is returned with them, any other gives blank
     text.
     """
-    text = _in_one_dialect(clean(text))
+    text = _SPECIAL_TOKEN.sub("\n", clean(text))
     said = _THOUGHT_BEFORE.sub("", _THINKING.sub("", text))
     return _unwrapped(text if is_whole and not said.strip() else said)
 
@@ -86,19 +72,6 @@ def written_out(document: object) -> str:
     """
     strings = _strings(document)
     return "\n\n".join(fenced(text) if _FUNCTION.search(text) and "```" not in text else text for text in strings)
-
-
-def _in_one_dialect(text: str) -> str:
-    """Return the text with `<think>` and `</think>` for special tokens around thoughts, line breaks for other tokens.
-
-    A reply of gpt-oss that has lost its tokens gets both tags. Tags such as `<reasoning>` stay as they are.
-    """
-    if _BARE_CHANNEL.match(text):
-        text = f"<think>{text.replace('assistantfinal', '</think>')}"
-    if any(mark in text for mark in _DIALECTS):
-        text = _THOUGHT_ENDS.sub("</think>", _THOUGHT_BEGINS.sub("<think>", text))
-        text = _SPECIAL_TOKEN.sub("\n", text)
-    return text
 
 
 def _unwrapped(text: str) -> str:

@@ -90,7 +90,6 @@ TAKEN = {
     "channels whose tokens are lost": Case(f"analysisPerhaps\n{fenced(OLD)}\nassistantfinal{fenced(BODY)}"),
     "thoughts in brackets": Case(f"[THINK]Perhaps\n{fenced(OLD)}\n[/THINK]{fenced(BODY)}"),
     "thoughts between tokens": Case(f"<|START_THINKING|>{fenced(OLD)}<|END_THINKING|>{fenced(BODY)}"),
-    "thoughts in another script": Case(f"◁think▷{fenced(OLD)}◁/think▷{fenced(BODY)}"),
     "thoughts that are the whole reply": Case(f"<think>Perhaps\n{fenced(OLD)}\nor rather\n{fenced(BODY)}"),
     "a token behind the block": Case(f"{fenced(BODY)}<|im_end|>"),
     "a token before the code": Case(f"<|python_tag|>{BODY}<|eom_id|>"),
@@ -132,8 +131,5 @@ REFUSED = {
         f"{fenced(OLD)}\n```python\ndef pick(a, b, c):\n    return max(b, key=lambda", "syntax", finish_reason=None
     ),
     "JSON cut off": Case(CALL[:-20], "truncated", finish_reason="length"),
-    "a channel cut off": Case(
-        harmony(("analysis", fenced(OLD))).removesuffix("<|end|>"), "truncated", finish_reason="length"
-    ),
     "a thought cut off behind a draft": Case(f"<think>{fenced(OLD)}", "truncated", finish_reason="length"),
 }

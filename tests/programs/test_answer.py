@@ -20,16 +20,6 @@ def test_a_text_is_cleaned_of_what_python_refuses_and_nobody_sees() -> None:
         ("a</THINK>b", "b"),
         ("a<think>b", "a"),
         ("<seed:think>a</seed:think>b", "b"),
-        ("[THINK]a[/THINK]b", "b"),
-        ("x[think] = 1", "x[think] = 1"),
-        ("◁think▷a◁/think▷b", "b"),
-        ("<|START_THINKING|>a<|END_THINKING|>b", "b"),
-        ("<|begin_of_thought|>a<|end_of_thought|>b", "b"),
-        ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b<|return|>", "b"),
-        ("a<|end|><|start|>assistant<|channel|>final<|message|>b", "b"),
-        ("<|channel|>commentary to=f <|constrain|>json<|message|>a<|call|>", "a"),
-        ("analysisWe think.assistantfinalb", "b"),
-        ("analysis of a", "analysis of a"),
         ("a<|im_end|>", "a"),
         ("a</s>", "a"),
         ("if a <b and c|d> 0", "if a <b and c|d> 0"),
@@ -42,7 +32,6 @@ def test_thoughts_are_set_aside_and_special_tokens_are_gone(text: str, said: str
 def test_a_model_that_only_thinks_says_that_unless_it_was_cut_off() -> None:
     assert answer("<think>a</think>").strip() == "<think>a</think>"
     assert answer("<think>a", is_whole=False) == ""
-    assert answer("analysisWe think.", is_whole=False) == ""
 
 
 F = "def f(a):\n    return a"
