@@ -17,8 +17,8 @@ from behavesim.checkup.told import prompt_finding
 from behavesim.checkup.trials import small_changes, tried
 from behavesim.engine.judging import judging, sandbox
 from behavesim.evaluators.calling import UNREAD
-from behavesim.programs.definitions import missing_names
 from behavesim.programs.fences import fenced_blocks
+from behavesim.programs.imports import missing_names
 from behavesim.sandbox import Limits, Pool
 from behavesim.state.events import Prompt
 from behavesim.state.provenance import instances_hash

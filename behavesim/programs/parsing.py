@@ -7,11 +7,9 @@ import re
 import textwrap
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from behavesim.base.syntax import parsed
 from behavesim.programs.complexity import compiled_size, is_plain, may_multiply
-from behavesim.programs.definitions import Definitions
 from behavesim.programs.scopes import children
 
 LONGEST_PROGRAM = 30_000
@@ -51,11 +49,6 @@ class Parsed:
     names: frozenset[str]
     rest: SyntaxError | None = None
 
-    @cached_property
-    def definitions(self) -> Definitions:
-        """The definitions at its top level."""
-        return Definitions.of(self.tree)
-
 
 class Parser:
     """Parses the texts of one reply, until PARSED_AT_MOST characters have been parsed.
@@ -70,12 +63,6 @@ class Parser:
         """
         self._has_limits, self._longest = has_limits, longest
         self._left = PARSED_AT_MOST + 2 * (longest - LONGEST_PROGRAM)
-
-    def spend(self, characters: int) -> None:
-        """Count characters that are about to be parsed; raises TooComplex if their sum exceeds this parser's limit."""
-        self._left -= characters
-        if self._left < 0:
-            raise TooComplex(f"to read the reply takes parsing more than {PARSED_AT_MOST} characters")
 
     def parse_beginning(self, code: str, tries: int) -> Parsed:
         """Return the program at the beginning of a text, without indentation and the prose that may follow it.
@@ -110,7 +97,9 @@ class Parser:
             raise TooLong(f"the program has {len(code)} characters; at most {self._longest} are taken")
         if not (self._has_limits or is_plain(code)):
             raise NeedsLimits
-        self.spend(len(code))
+        self._left -= len(code)
+        if self._left < 0:
+            raise TooComplex(f"to read the reply takes parsing more than {PARSED_AT_MOST} characters")
         # Python's parser takes 200 MB for a name of 14 000 parts
         if code.count(".") >= DEEPEST and _DOTTED.search(code):
             raise SyntaxError(f"a name has more than {DEEPEST} parts")

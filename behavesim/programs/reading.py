@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 
 from behavesim.base.errors import TaskError
-from behavesim.base.syntax import parsed
 from behavesim.programs.answer import Interruption, answer, interruption
-from behavesim.programs.definitions import Definitions
 from behavesim.programs.fences import Block, blocks, outside
+from behavesim.programs.functions import EntryPoint, callables, functions_in
 from behavesim.programs.hashing import program_hash
+from behavesim.programs.imports import below_imports, imports_in, missing_names, usual_imports
 from behavesim.programs.parsing import Parsed, Parser, TooComplex, TooLong
-from behavesim.programs.signatures import EntryPoint, callables
-from behavesim.programs.supplies import completed, offered
 from behavesim.programs.thought import prose_around, thought_in
 from behavesim.task.verdict import Failure
 
@@ -79,10 +75,10 @@ class Request:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The entry point that the task needs, the definitions of its template, and the parser of the reply."""
+    """The entry point that the task needs, imports that a program gets, by name, and the parser of the reply."""
 
     entry: EntryPoint
-    template: Definitions
+    imports: Mapping[str, str]
     parser: Parser
 
 
@@ -94,7 +90,7 @@ def read(request: Request, parser: Parser) -> Program | Failure:
        `refusal`.
     3. Each fenced block is read. If no block has a function, the text outside is read from its first line of code.
     4. The program is the last block that defines the entry point with the right arguments.
-    5. Names that it uses and does not define come from the other blocks, the template and the usual imports.
+    5. Imports for names that it uses and does not define come from the template, else from OFFERED.
 
     Only the last 100 blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`. Raises NeedsLimits
     if the parser has no limits and a block is costly to parse, TaskError if the template does not define the entry
@@ -110,7 +106,8 @@ def read(request: Request, parser: Parser) -> Program | Failure:
         return cut_off(cut)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # else a candidate's "\d" would print a warning on the console
-        found = _found(said, parts, _Wanted(*_template(request.template, request.entry_point), parser))
+        entry = _entry_point(request.template, request.entry_point)
+        found = _found(said, parts, _Wanted(entry, usual_imports(request.template), parser))
     if isinstance(found, Failure):
         return _weightiest([found, cut_off(cut)]) if cut else found
     key = program_hash(found.source, found.tree)  # this changes the tree, which is not used afterwards
@@ -122,19 +119,17 @@ def read(request: Request, parser: Parser) -> Program | Failure:
 
 def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failure:
     readings = _read_blocks(parts[-_BLOCKS_READ:], wanted)
-    if not any(isinstance(reading, Parsed) and callables(reading.tree.body) for reading in readings):
+    if not any(isinstance(reading, Parsed) and callables(reading.tree) for reading in readings):
         readings += _read_prose(outside(said, parts), wanted)
     return _chosen(readings, wanted) if readings else _nothing(said)
 
 
-@cache
-def _template(source: str, entry_point: str) -> tuple[EntryPoint, Definitions]:
-    """Return the template's entry point and all its definitions; raises TaskError if it lacks the entry point."""
-    tree = parsed(source)
-    arguments = callables(tree.body).get(entry_point)
-    if not isinstance(arguments, ast.arguments):
-        raise TaskError(f"the template does not define the entry point {entry_point!r} as a plain function")
-    return EntryPoint(entry_point, arguments), Definitions.of(tree)
+def _entry_point(template: str, name: str) -> EntryPoint:
+    """Return the entry point as the template defines it; raises TaskError if it does not."""
+    function = functions_in(template).get(name)
+    if function is None:
+        raise TaskError(f"the template does not define the entry point {name!r} as a plain function")
+    return EntryPoint(name, function.args)
 
 
 def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failure]:
@@ -169,10 +164,10 @@ def _read_prose(text: str, wanted: _Wanted) -> list[Parsed | Failure]:
     readings: list[Parsed | Failure] = []
     for match in islice(_CODE_BEGINS.finditer(text), _STARTS_TRIED):
         reading = _read(Block(text[match.start() :], closed=False), wanted.parser)
-        if isinstance(reading, Parsed) and wanted.entry.name in callables(reading.tree.body):
+        if isinstance(reading, Parsed) and wanted.entry.name in callables(reading.tree):
             return [reading]
         readings.append(reading)
-    with_function = [each for each in readings if isinstance(each, Parsed) and callables(each.tree.body)]
+    with_function = [each for each in readings if isinstance(each, Parsed) and callables(each.tree)]
     return [*(with_function or readings)[:1]]
 
 
@@ -184,21 +179,22 @@ def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | F
         try:
             failure = wanted.entry.failure(program.tree)
             if failure is None:
-                return _supplied(program, programs, wanted)
+                return _with_imports(program, wanted)
         except SyntaxError as error:
             failure = syntax_failure(error)
         failures.append(failure)
     return _weightiest([*failures, *unread])
 
 
-def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> Parsed:
-    """Return the program with the names it lacks (rule 5 of `read`); `programs` are of all blocks, the last first."""
-    donors = [*(other.definitions for other in programs), wanted.template, offered()]
-    lacking = program.names - program.definitions.places.keys()  # some may be local names: `completed` tells
-    if all(lacking.isdisjoint(donor.places) for donor in donors):
+def _with_imports(program: Parsed, wanted: _Wanted) -> Parsed:
+    """Return the program with the imports that it lacks (rule 5 of `read`)."""
+    usual = wanted.imports
+    lacking = program.names & usual.keys() - imports_in(program.tree.body).keys()
+    if not lacking:  # most programs: to find the missing names takes longer
         return program
-    source = completed(program.source, donors, wanted.parser.spend)
-    return program if source == program.source else wanted.parser.parse(source)
+    missing = missing_names(program.source)
+    imports = [statement for name, statement in usual.items() if name in missing]
+    return wanted.parser.parse(below_imports(imports, program.source)) if imports else program
 
 
 def _nothing(said: str) -> Failure:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from behavesim.programs.definitions import bound_by
+from behavesim.programs.imports import bound_by
 
 _HOLDS_NOTHING = (ast.Name, ast.Constant)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef

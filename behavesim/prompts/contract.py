@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from textwrap import indent
 
-from behavesim.programs.definitions import functions_in
-from behavesim.programs.signatures import signature
+from behavesim.programs.functions import functions_in, signature
 from behavesim.task import Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask
 

@@ -13,8 +13,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from behavesim.base.syntax import parsed
-from behavesim.programs.definitions import functions_in
-from behavesim.programs.signatures import signature
+from behavesim.programs.functions import functions_in, signature
 
 STATEMENTS = (10, 4, 2)
 """Most statements in a row: of the function, in a block in it, and in a block in that."""

@@ -55,7 +55,6 @@ TAKEN = {
     "JSON in a fenced block": Case(f"Here:\n{fenced(json.dumps({'code': BODY}, indent=2), 'json')}\nDone."),
     "JSON whose code is fenced": Case(json.dumps({"answer": f"So:\n{fenced(BODY)}"})),
     "JSON with line breaks in its strings": Case('{"code": "' + BODY + '"}'),
-    "JSON with parts": Case(json.dumps({"helper": HELPER, "parts": [{"code": named("pick", "score(nodes[-1])")}]})),
     "the call of a tool": Case(f"<tool_call>\n{CALL}\n</tool_call>"),
     "the call of a tool behind prose": Case(f"I call the tool.\n\n{CALL}"),
     "the call of a tool whose arguments are JSON": Case(

@@ -81,14 +81,8 @@ ACCEPTED = {
     "imports in a block of their own": Case(
         both(fenced("import math"), fenced("def pick(a, b, c):\n    return math.floor(2.5)"))
     ),
-    "helper in a block of its own": Case(
-        both(fenced("def last(x):\n    return x[-1]"), fenced("def pick(a, b, c):\n    return last(b)"))
-    ),
     "the template's import left out": Case(
         fenced("def pick(current, nodes, distances):\n    return int(np.max(nodes))")
-    ),
-    "the template's helper left out": Case(
-        fenced("def pick(current, nodes, distances):\n    return weigh(current + 1)")
     ),
     "imports and helpers kept": Case(
         fenced(f"import math\nfrom math import floor as f\n\ndef g(x):\n    return f(x)\n\n{BODY}")
@@ -172,9 +166,6 @@ REJECTED = {
     "nested without end": Case(fenced(f"def pick(a, b, c):\n    return {'(' * 500}a{')' * 500}"), "syntax"),
     "a sum without end": Case(fenced(f"def pick(a, b, c):\n    return a{' + a' * 200}"), "syntax"),
     "branches without end": Case(fenced("if True:\n    x = 1\n" + "elif x:\n    pass\n" * 200 + BODY), "syntax"),
-    "what another block supplies breaks it": Case(
-        both(fenced("x = 1"), fenced(f"global x\n{BODY}\nprint(x)")), "syntax"
-    ),
     "a program too long for a prompt": Case(fenced(BODY + "\n# and so on" * 3000), "too-long"),
     "a program too long without its tabs": Case(fenced(f"def pick(a, b, c):\n{TABS * 900}    return b"), "syntax"),
     "a program without a fence that is too long": Case(BODY + "\nx = 1" * 6000, "too-long"),

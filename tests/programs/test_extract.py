@@ -56,11 +56,11 @@ def test_a_program_is_returned_as_it_was_written() -> None:
     assert program == Program(code, "", program_hash(code))
 
 
-def test_what_is_supplied_stands_before_the_program_and_nothing_more_is() -> None:
-    code = "def pick(a, b, c):\n    return weigh(a)"
+def test_an_import_that_is_lacking_stands_before_the_program_and_nothing_more_does() -> None:
+    code = "def pick(a, b: Sequence, c):\n    math = 1\n    return np.max(weigh(a))"
     program = extract(fenced(code), TEMPLATE, "pick")
     assert isinstance(program, Program)
-    assert program.source == f"SCALE = 2.0\ndef weigh(x):\n    return x * SCALE\n\n{code}"
+    assert program.source == f"import numpy as np\nfrom typing import Sequence\n\n{code}"
 
 
 def test_a_syntax_error_is_named_with_its_line() -> None:

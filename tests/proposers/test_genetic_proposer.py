@@ -12,9 +12,9 @@ from behavesim_tasks.bin_packing import Items, OnlineBinPacking
 from behavesim_tasks.cpp import CirclePacking, Circles
 from behavesim_tasks.tsp import TravellingSalesman
 
-from behavesim.programs.definitions import missing_names
 from behavesim.programs.extract import Program, extract
 from behavesim.programs.fences import fenced_blocks
+from behavesim.programs.imports import missing_names
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.state.events import Prompt
 

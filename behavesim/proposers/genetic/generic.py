@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from behavesim.programs.definitions import functions_in
+from behavesim.programs.functions import functions_in
 
 SCALARS = frozenset({"int", "float", "bool"})
 """Annotations of parameters that are taken as numbers; parameters with others than these and ARRAYS are not used."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from behavesim.programs.definitions import functions_in
+from behavesim.programs.functions import functions_in
 from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule, names_in, plain_number
 from behavesim.proposers.genetic.term import Term
 

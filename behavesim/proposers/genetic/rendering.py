@@ -9,8 +9,7 @@ from itertools import count
 from typing import Any
 
 from behavesim.base.syntax import parsed
-from behavesim.programs.definitions import functions_in
-from behavesim.programs.signatures import signature
+from behavesim.programs.functions import functions_in, signature
 from behavesim.proposers.genetic.grammar import Grammar
 from behavesim.proposers.genetic.term import Term
 

@@ -1,0 +1,122 @@
+"""The functions of a program, and whether one can be called the way the template's can."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from behavesim.base.syntax import parsed
+from behavesim.task.verdict import Failure
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions_in(source: str) -> dict[str, ast.FunctionDef]:
+    """Return the functions at the top level of a source by name; of several with one name, the last.
+
+    Coroutines and functions inside `if` and the like are left out. Raises SyntaxError if the source is no Python.
+    """
+    return {node.name: node for node in parsed(source).body if isinstance(node, ast.FunctionDef)}
+
+
+def signature(function: ast.FunctionDef) -> str:
+    """Return the line that defines a function, without its colon: `def f(a: int, b=2) -> int`."""
+    returned = "" if function.returns is None else f" -> {ast.unparse(function.returns)}"
+    return f"def {function.name}({ast.unparse(function.args)}){returned}"
+
+
+def callables(tree: ast.Module | ast.ClassDef) -> dict[str, Function]:
+    """Return the functions and coroutines that a module or class itself defines, by name; of equal names the last."""
+    return {node.name: node for node in tree.body if isinstance(node, Function)}
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """The function that a task asks for: its name, and the arguments that the task's template gives it."""
+
+    name: str
+    arguments: ast.arguments
+
+    def failure(self, tree: ast.Module) -> Failure | None:
+        """Return why a program cannot be called as the task calls it; None if it can.
+
+        The reason is `no-function` or `signature`; the message has at most 500 characters.
+        """
+        functions = callables(tree)
+        if self.name in functions:
+            said = complaint(functions[self.name], self.arguments)
+            return Failure("signature", f"{self.name}: {said}"[:500]) if said else None
+        if any(isinstance(node, ast.Assign) and self.name in map(ast.unparse, node.targets) for node in tree.body):
+            return None  # a lambda, or another function: what it takes shows when it is called
+        said = f"no function {self.name!r} is defined at module level"
+        classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
+        if owner := next((node.name for node in classes if self.name in callables(node)), None):
+            said += f"; it is a method of the class {owner!r}"
+        return Failure("no-function", said[:500])
+
+
+def complaint(found: Function, wanted: ast.arguments) -> str:
+    """Return why a function cannot be called with the template's arguments, `wanted`; '' if it can.
+
+    Positional arguments may have other names, and further parameters may have defaults. The template's names in
+    another order are a reason.
+    """
+    if isinstance(found, ast.AsyncFunctionDef):
+        return "it is a coroutine; write a plain function"
+    names, positions = _positional(wanted), _positional(found.args)
+    required = len(positions) - len(found.args.defaults)
+    if required > len(names):
+        return f"it needs {required} arguments, but is called with {', '.join(names)}"
+    if len(positions) < len(names) and found.args.vararg is None:
+        return f"it takes {len(positions)} arguments, but is called with {', '.join(names)}"
+    for place, name in enumerate(positions):
+        if name in names and names.index(name) != place:
+            return f"its parameter {name!r} stands in another place; the order is {', '.join(names)}"
+    return _keyword_complaint(found.args, wanted)
+
+
+def _keyword_complaint(found: ast.arguments, wanted: ast.arguments) -> str:
+    """Return why a function cannot be called with the template's keyword-only arguments; '' if it can."""
+    given = [argument.arg for argument in wanted.kwonlyargs]
+    pairs = zip(found.kwonlyargs, found.kw_defaults, strict=True)
+    needed = [argument.arg for argument, default in pairs if default is None]
+    by_name = {argument.arg for argument in (*found.args, *found.kwonlyargs)}
+    if not set(needed) <= set(given):
+        return f"it needs the keyword arguments {', '.join(needed)}, and is called with {', '.join(given) or 'none'}"
+    if not set(given) <= by_name and found.kwarg is None:
+        return f"it lacks the keyword arguments {', '.join(given)}"
+    return ""
+
+
+def _positional(arguments: ast.arguments) -> list[str]:
+    return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+
+
+def with_entry_point(source: str, template: str, entry_point: str) -> str:
+    """Return a program that binds its function to `entry_point` too, if only the function's name is another.
+
+    The function is the only one at the top level that can be called as the template's, and that no other function or
+    class there names. A source that defines `entry_point`, that has no such function or several, or that is no Python
+    is unchanged.
+    """
+    try:
+        tree = parsed(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte; nested too deep
+        return source
+    functions, wanted = callables(tree), functions_in(template).get(entry_point)
+    if entry_point in functions or wanted is None:
+        return source
+    named = _named_by_others(tree)
+    fitting = [name for name, found in functions.items() if name not in named and not complaint(found, wanted.args)]
+    return f"{source.rstrip()}\n\n\n{entry_point} = {fitting[0]}\n" if len(fitting) == 1 else source
+
+
+def _named_by_others(tree: ast.Module) -> set[str]:
+    """Return the names that functions and classes at the top level use, each without its own."""
+    return {
+        node.id
+        for each in tree.body
+        if isinstance(each, ast.FunctionDef | ast.ClassDef)
+        for node in ast.walk(each)
+        if isinstance(node, ast.Name) and node.id != each.name
+    }
