@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from behavesim.analysis.glance import kept_summary
 from behavesim.analysis.replayed import beside_original
 from behavesim.analysis.run import Run
+from behavesim.analysis.summary_cache import kept_summary
 from behavesim.application.session import Ended
 from behavesim.engine.build import Launch
 from behavesim.reports.ending import ending

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from behavesim.analysis.own_metrics import known_metrics
+from behavesim.analysis.metrics import known_metrics
 from behavesim.analysis.verdicts import verdicts
 from behavesim.application.event_loop import run_until_asked_to_end
 from behavesim.application.experiment.estimate import estimate

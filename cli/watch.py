@@ -7,7 +7,7 @@ import asyncio
 import typer
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.standing import in_force, state_of
+from behavesim.analysis.run_summary import in_force, state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
 from behavesim.reports.ending import ending

@@ -1,4 +1,4 @@
-"""A two-dimensional map of programs: programs that behave alike lie close together."""
+"""Two-dimensional maps of programs, of one run or of groups of runs: programs that behave alike lie close together."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import Scored, number_score_gap
+from behavesim.analysis.summary import Scored
 
 BEST, OTHERS = 50, 150
 """Largest numbers of programs on the map: of the best, and of the rest. The work grows with the square of their sum."""
 DIGITS = 9
 """Decimal places of coordinates: without rounding, programs with equal behaviour would not have exactly the same point,
 because of errors of floating point."""
-
-
 NEAREST = 5
 """Largest number of programs listed as nearest in behaviour to one on the map."""
+SHARED = 180
+"""Largest number of programs on the map of groups of runs, an equal share for each; the work grows with its square."""
+ALONE = 5
+"""Largest number of programs listed for each group as found by it alone."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def behaviour_map(run: Run) -> BehaviourMap:
     points, kept = in_the_plane(1.0 - matrix)
     near = _nearest(matrix, [program.candidate for program in programs])
     placed = zip(programs, points.tolist(), near, strict=True)
-    return BehaviourMap(tuple(Place(*number_score_gap(run, each), x, y, to) for each, (x, y), to in placed), kept)
+    return BehaviourMap(tuple(Place(*run.scored(each).cells, x, y, to) for each, (x, y), to in placed), kept)
 
 
 def _nearest(similarities: NDArray[np.float64], candidates: Sequence[int]) -> list[tuple[Near, ...]]:
@@ -111,3 +113,84 @@ def in_the_plane(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], f
     total = float(spectrum.sum())
     turned = np.round(points * np.where(farthest < 0, -1.0, 1.0), DIGITS)
     return turned, float(spectrum[:2].sum()) / total if total > 1e-12 else None
+
+
+@dataclass(frozen=True)
+class GroupProgram(Scored):
+    """A program of the run named `run` in the group at index `group`, at the point (x, y) of the map.
+
+    `elsewhere` is its distance 1 − BehaveSim to the nearest program of another group, None if there is none.
+    """
+
+    run: str
+    group: int
+    source: str
+    x: float
+    y: float
+    elsewhere: float | None
+
+
+@dataclass(frozen=True)
+class SharedMap:
+    """The best behaviours of each group, group by group, best first.
+
+    `kept` is the share of the distances' variation that two dimensions show, None if all behave the same. `far` is the
+    distance from which on behaviours count as different. `alone` has for each group the indices of its best programs
+    that are at least as far from every program of every other group, at most five.
+    """
+
+    programs: tuple[GroupProgram, ...]
+    kept: float | None
+    far: float
+    alone: tuple[tuple[int, ...], ...]
+
+
+def shared_map(groups: Sequence[Sequence[Run]]) -> SharedMap:
+    """Return the map of the best programs of each group of runs, which must be on one task and its instances.
+
+    Of programs with equal behaviour in a group only the best is on it. The first run's measure and radius decide. It is
+    empty if no program is feasible. Raises UsageError if the task cannot be loaded, JournalError if a journal cannot be
+    read, TrajectoryError if the measure fails.
+    """
+    share = max(1, SHARED // max(1, len(groups)))
+    chosen = [(group, run, each) for group, runs in enumerate(groups) for run, each in _best(runs, share)]
+    if not chosen:
+        return SharedMap((), None, 0.0, tuple(() for _ in groups))
+    behaviours = [run.trajectories([each])[0] for _, run, each in chosen]
+    first = groups[0][0]
+    distances = 1.0 - first.measure().matrix(behaviours)
+    points, kept = in_the_plane(distances)
+    of_group = np.array([group for group, _, _ in chosen])
+    elsewhere = [_nearest_elsewhere(row, of_group, of_group[place]) for place, row in enumerate(distances)]
+    pairs = distances[np.triu_indices(len(chosen), 1)]
+    far = first.settings.shortlist_radius * float(np.median(pairs)) if pairs.size else 0.0
+    programs = tuple(
+        GroupProgram(*run.scored(each).cells, run.folder.run, group, each.source or "", x, y, apart)
+        for (group, run, each), (x, y), apart in zip(chosen, points.tolist(), elsewhere, strict=True)
+    )
+    return SharedMap(programs, kept, far, tuple(_alone(programs, group, far) for group in range(len(groups))))
+
+
+def _best(runs: Sequence[Run], count: int) -> list[tuple[Run, Candidate]]:
+    """Return at most `count` programs of a group's runs of different behaviour, best first; ties: first run."""
+    ranked = [(run, each) for run in runs for each in run.ranked()[:count]]
+    ranked.sort(key=lambda pair: -pair[0].utility(pair[1]))
+    found: dict[bytes, tuple[Run, Candidate]] = {}
+    for run, each in ranked:
+        found.setdefault(run.trajectories([each])[0].packed, (run, each))
+    return list(found.values())[:count]
+
+
+def _nearest_elsewhere(distances: NDArray[np.float64], of_group: NDArray[np.intp], own: int) -> float | None:
+    others = distances[of_group != own]
+    return float(others.min()) if others.size else None
+
+
+def _alone(programs: Sequence[GroupProgram], group: int, far: float) -> tuple[int, ...]:
+    """Return the indices of the group's best programs with no program of another group nearer than `far`."""
+    ours = (
+        place
+        for place, each in enumerate(programs)
+        if each.group == group and each.elsewhere is not None and each.elsewhere > 0.0 and each.elsewhere >= far
+    )
+    return tuple(place for place, _ in zip(ours, range(ALONE), strict=False))

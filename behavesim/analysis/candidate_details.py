@@ -1,4 +1,4 @@
-"""All details of one candidate: its origin, its scores, and the programs that behave most like it."""
+"""All details of one candidate: its scores, its origin and ancestors, and the programs that behave most like it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import COLUMNS, Scored, cells, number_score_gap
+from behavesim.analysis.summary import SCORE_AND_GAP, Scored
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
 from behavesim.base.score_source import ScoreSource
 from behavesim.store.reading import read_prompt, read_reply
@@ -64,10 +64,10 @@ class CandidateDetails:
 
     def tables(self) -> tuple[Table, ...]:
         """Return tables of the candidate's score on each instance, metrics, parents and neighbours; no empty ones."""
-        numbered = (Column("candidate", COUNT), *COLUMNS)
+        numbered = (Column("candidate", COUNT), *SCORE_AND_GAP)
         instances = (Column("instance", COUNT), Column("score", SCORE))
         parents = tuple((each.candidate, each.score, each.gap) for each in self.parents)
-        near = tuple((*cells(each), each.similarity) for each in self.neighbours)
+        near = tuple((*each.cells, each.similarity) for each in self.neighbours)
         tables = (
             Table("scores", "score on each instance", instances, tuple(enumerate(self.of.scores, 1))),
             Table("metrics", "metrics", (Column("metric"), Column("value", SCORE)), tuple(self.of.metrics.items())),
@@ -111,7 +111,7 @@ def _neighbours(run: Run, candidate: Candidate) -> tuple[Neighbour, ...]:
     similarity = run.measure().one_vs_many(own, theirs).tolist()
     # The programs are ranked, and sorting keeps the order of equal ones.
     nearest = sorted(zip(similarity, others, strict=True), key=lambda pair: -pair[0])[:NEAREST]
-    return tuple(Neighbour(*number_score_gap(run, other), how_like) for how_like, other in nearest)
+    return tuple(Neighbour(*run.scored(other).cells, how_like) for how_like, other in nearest)
 
 
 def _is_same(one: Candidate, other: Candidate) -> bool:
@@ -121,3 +121,31 @@ def _is_same(one: Candidate, other: Candidate) -> bool:
 def _parent(run: Run, number: int) -> Parent:
     score = run.candidate(number).score
     return Parent(number, score, run.gap(score))
+
+
+@dataclass(frozen=True)
+class Ancestor(Scored):
+    """A program in a line of ancestors; candidate -1 is the template.
+
+    `operator` is the kind of request that asked for it, such as "improve", and "template" for the template. `group`
+    names the island it was added to; None if it was added to none. `parents` are all programs that its prompt showed.
+    """
+
+    operator: str
+    group: str | None
+    parents: tuple[int, ...]
+
+
+def lineage(run: Run, candidate: Candidate | None) -> tuple[Ancestor, ...]:
+    """Return a candidate's line of ancestors, the oldest first and the candidate last; empty for None.
+
+    The ancestor of a program is its parent with the best score; the line ends at a program without a feasible parent.
+    Raises AssertionError if `candidate` is not feasible.
+    """
+    way: list[Ancestor] = []
+    while candidate is not None:
+        origin = candidate.operator, candidate.group, candidate.parents
+        way.append(Ancestor(*run.scored(candidate).cells, *origin))
+        parents = [run.candidate(parent) for parent in candidate.parents]
+        candidate = max((each for each in parents if each.score is not None), key=run.utility, default=None)
+    return tuple(reversed(way))

@@ -1,10 +1,12 @@
-"""The candidates of a run, built from its events."""
+"""The candidates of a run, built from its events, and how callers name one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from numbers import Integral
+from typing import Any, Literal, Protocol
 
+from behavesim.base.errors import UsageError
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, Event, GroupName, Rejected, Responded
 from behavesim.task import Metrics
 
@@ -106,3 +108,24 @@ def _program(event: Evaluated | Rejected) -> dict[str, Any]:
     """Return the source, None if it is empty, and the fields of DESCRIBED, by name."""
     found = {name: getattr(event, name) for name in DESCRIBED}
     return {"source": event.source or None, **found}
+
+
+class HasCandidate(Protocol):
+    """A value that belongs to a candidate, such as a Candidate or a row of a report."""
+
+    @property
+    def candidate(self) -> CandidateId:
+        """The candidate's number, -1 for the template."""
+        ...
+
+
+CandidateLike = CandidateId | HasCandidate
+"""How callers name a candidate: by its number, or by a value that has one."""
+
+
+def number_of(named: CandidateLike) -> CandidateId:
+    """Return the number of a candidate that is given as a number, or as a value with one; UsageError for others."""
+    number = getattr(named, "candidate", named)
+    if isinstance(number, bool) or not isinstance(number, Integral):
+        raise UsageError(f"a candidate's number, or a candidate, was expected, not {named!r:.80}")
+    return int(number)

@@ -9,7 +9,7 @@ import numpy as np
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import COLUMNS, Scored, cells, scored
+from behavesim.analysis.summary import SCORE_AND_GAP, Scored
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
 from behavesim.similarity.linkage import Join, average_linkage, joins
 
@@ -70,7 +70,7 @@ def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: 
     cohesion = None if size == 1 else float((inside.sum() - np.trace(inside)) / (size * (size - 1)))
     members = tuple(programs[row].candidate for row in rows)
     medoid = members[int(inside.sum(axis=1).argmax())]
-    return Cluster(size, members, scored(run, programs[int(rows[0])]), medoid, cohesion)
+    return Cluster(size, members, run.scored(programs[int(rows[0])]), medoid, cohesion)
 
 
 def clusters_table(found: tuple[Cluster, ...]) -> Table:
@@ -79,11 +79,11 @@ def clusters_table(found: tuple[Cluster, ...]) -> Table:
         Column("cluster", COUNT),
         Column("programs", COUNT),
         Column("best", COUNT),
-        *COLUMNS,
+        *SCORE_AND_GAP,
         Column("medoid", COUNT),
         Column("cohesion", DISTANCE),
     )
-    rows = ((number, each.size, *cells(each.best), each.medoid, each.cohesion) for number, each in enumerate(found, 1))
+    rows = ((number, each.size, *each.best.cells, each.medoid, each.cohesion) for number, each in enumerate(found, 1))
     caption = "medoid: the most central program; cohesion: mean similarity inside" if found else ""
     return Table("clusters", "behavioural clusters of the best programs", columns, tuple(rows), caption)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TypeVar
 
-from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.groups import Family, RunGroup, grouped, is_finished, repeats
+from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.metric import Metric, measured
 from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS
 from behavesim.analysis.ranks import Ranks, ranks

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import TOP, Scored
 from behavesim.analysis.statistics import Sample, mean_of_all, sample
+from behavesim.analysis.summary import TOP, Scored
 
 CHECKPOINTS = 50
 """Largest number of points of a convergence curve: enough for a smooth curve, and it bounds the size of a report."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.gain import gain
 from behavesim.analysis.held_out_scores import KEPT, HeldOutScore, KnownScores, Unseen
+from behavesim.analysis.recommendation import gain
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import TOP
 from behavesim.analysis.statistics import mean_of_all
+from behavesim.analysis.summary import TOP
 from behavesim.analysis.table import FRACTION, SCORE, Column, Table
 from behavesim.base.errors import TaskError
 from behavesim.state.events import TEMPLATE
@@ -32,7 +32,7 @@ class HeldOutTemplate:
 class HeldOutProgram:
     """A program on held-out instances; `search_score` is its score on the search's instances.
 
-    `improvement` is its gain on the template (`analysis.gain`), a fraction, positive if it is better; `gap` is a
+    `improvement` is its gain on the template (`recommendation.gain`), a fraction, positive if it is better; `gap` is a
     fraction, None if the best known score is missing or 0. If it failed, score, gap and improvement are None and
     `reason` says why; otherwise `reason` is None.
     """

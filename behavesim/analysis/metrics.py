@@ -1,16 +1,18 @@
-"""The list of built-in metrics, used by every table, file and figure."""
+"""The metrics that every table, file and figure shows: built-in ones, then users' own from packages and files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from behavesim.analysis.diversity import Diversity
 from behavesim.analysis.held_out import HeldOut, HeldOutMean
+from behavesim.analysis.islands import Diversity
 from behavesim.analysis.metric import About, Metric
 from behavesim.analysis.report import RunReport
-from behavesim.analysis.scored import Scored
+from behavesim.analysis.summary import Scored
 from behavesim.analysis.table import DISTANCE, FRACTION, MEAN_COUNT, RATIO, SCORE
+from behavesim.base.errors import UsageError, nearest
+from behavesim.base.plugins import Kind
 
 
 def _gap(program: Scored | None) -> float | None:
@@ -122,7 +124,37 @@ METRICS = (
     ),
     Metric("top10_behaviours", "behaviours of the top 10", MEAN_COUNT, None, lambda run: run.distinct.top, "behaviour"),
 )
-"""All built-in metrics, in the order of tables and files; users' own metrics follow them (`own_metrics`)."""
+"""All built-in metrics, in the order of tables and files; users' own metrics follow them (`known_metrics`)."""
 
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
 """The built-in metrics by name."""
+KIND = Kind("metric", UsageError)
+"""The kind of plug-in that a metric is: an entry point, or a file with a variable `metric`."""
+
+
+def known_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
+    """Return the built-in metrics, then those of installed packages, then those that `given` adds.
+
+    Each text in `given` is the path of a metric file (`.py`), a name such as `candidates_to_5` (`reaching`), or the
+    name of a known metric, which adds nothing. Raises UsageError, in one line, if a metric cannot be loaded, is no
+    `Metric`, shares its name with another, or if a name is unknown.
+    """
+    known = dict(BY_NAME)
+    files = dict.fromkeys(text for text in given if text.endswith(".py"))
+    for text in (*KIND.installed(), *files):
+        metric = _loaded(text)
+        if known.setdefault(metric.name, metric) != metric:  # the same metric twice is no conflict
+            raise UsageError(f"the metric of {text} is called {metric.name!r}, as another is; give it another name")
+    known |= {name: of_gap for name in given if (of_gap := reaching(name)) is not None}
+    for name in given:
+        if not name.endswith(".py") and name not in known:
+            hint = nearest(name, known) or f"there are {', '.join(known)}, or give the path of a metric file"
+            raise UsageError(f"no metric {name!r}; {hint}")
+    return tuple(known.values())
+
+
+def _loaded(text: str) -> Metric:
+    found = KIND.load(text)
+    if not isinstance(found, Metric):
+        raise UsageError(f"`metric` of {text} must be a behavesim.Metric, not {found!r}")
+    return found

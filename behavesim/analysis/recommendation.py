@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.entrants import entrants_of
-from behavesim.analysis.gain import gain
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import FRACTION, SCORE, Column, Table
 from behavesim.state.events import TEMPLATE, CandidateId, Recommended
@@ -33,7 +31,7 @@ def shortlist(run: Run) -> list[Candidate]:
     distinct behaviours (`Clearing`). The template is not among them. Raises UsageError if the task cannot be loaded,
     JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
-    chosen = run.clearing().of(entrants_of(run), run.settings.shortlist)
+    chosen = run.clearing().of(run.entrants(), run.settings.shortlist)
     return [run.candidate(each.candidate) for each in chosen]
 
 
@@ -56,6 +54,20 @@ async def recommend(run: Run, validation: Judge) -> Recommended:
     worth = worths(scores, run.state.objective)
     choice = max(worth, key=worth.__getitem__) if worth else None  # max returns the first of equal ones
     return Recommended(choice, validated, worth)
+
+
+def gain(scores: Sequence[float], template: Sequence[float], objective: Objective) -> float:
+    """Return the mean over instances of (program − template) / |template|, turned so that higher is better.
+
+    It is a fraction, negative if the program is worse. On an instance where the template scores 0, the plain
+    difference counts. `scores` are the program's and `template` the template's scores, one per instance, at least one;
+    ValueError if their numbers differ. No third program enters, so that adding one never changes the order of two.
+    """
+    gains = [
+        (objective.utility(ours) - objective.utility(base)) / (abs(base) or 1.0)
+        for ours, base in zip(scores, template, strict=True)
+    ]
+    return sum(gains) / len(gains)
 
 
 def worths(scores: Mapping[CandidateId, Sequence[float]], objective: Objective) -> dict[CandidateId, float]:

@@ -1,18 +1,26 @@
-"""The candidates of a run as flat records for other tools."""
+"""The candidates of a run as flat records, and as a data frame, for other tools."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.run import Run
 from behavesim.analysis.summary import TOKEN_KINDS
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.tokens import Usage
 from behavesim.state.events import CandidateId, Responded
 from behavesim.store.reading import read_events
+from behavesim.task import Metrics
+
+if TYPE_CHECKING:
+    import pandas
+
+TOKENS = ("prompt", "completion")
+"""Kinds of tokens that a data frame has a column for, as the view `candidates` of a journal does."""
 
 
 @dataclass(frozen=True)
@@ -28,21 +36,48 @@ class Record(Candidate):
     tokens: Mapping[str, int | None] = field(default_factory=dict)
 
 
-def records(run: Run) -> Iterator[Record]:
-    """Yield a record for every candidate asked for, open and rejected ones included, in order of number.
-
-    The template is left out. Raises JournalError, at the first record, if the run's journal cannot be read.
-    """
-    calls: dict[CandidateId, list[Usage]] = defaultdict(list)
-    for _, _, event in read_events(run.folder.journal, only=(Responded,)):
+def calls_by_candidate(journal: Path) -> defaultdict[CandidateId, list[Usage]]:
+    """Return the tokens of each answered request, by candidate; raises JournalError if the journal cannot be read."""
+    calls: defaultdict[CandidateId, list[Usage]] = defaultdict(list)
+    for _, _, event in read_events(journal, only=(Responded,)):
         if isinstance(event, Responded):
             calls[event.candidate].extend(event.reply.calls)
-    for each in run.candidates:
-        tokens = {kind: _sum([getattr(call, kind) for call in calls[each.candidate]]) for kind in TOKEN_KINDS}
-        yield Record(**vars(each), gap=run.gap(each.score), score_source=run.score_source, tokens=tokens)
+    return calls
 
 
-def _sum(counts: Sequence[int | None]) -> int | None:
-    """Return the sum of the counts; None if one is None or there are none."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None
+def token_sums(calls: Sequence[Usage]) -> dict[str, int | None]:
+    """Return `Record.tokens` of a candidate with these requests."""
+    counts = {kind: [getattr(call, kind) for call in calls] for kind in TOKEN_KINDS}
+    return {kind: None if None in each or not each else sum(each) for kind, each in counts.items()}
+
+
+def metric_names(metrics: Iterable[Metrics]) -> list[str]:
+    """Return the names of all metrics of some programs, each once, in the order of their first appearance."""
+    return list(dict.fromkeys(name for each in metrics for name in each))
+
+
+def metric_column(name: str) -> str:
+    """Return the name of a metric's column in files, "metrics.NAME", so that it equals no other column's name."""
+    return f"metrics.{name}"
+
+
+def frame(records: Sequence[Record], instances: int) -> pandas.DataFrame:
+    """Return records as a data frame (`Run.to_pandas`) with a column for each of so many instances.
+
+    Raises ImportError without pandas.
+    """
+    import pandas
+
+    scores = [f"score.{place}" for place in range(1, instances + 1)]
+    columns = [each.name for each in fields(Candidate) if each.name not in ("metrics", "scores")]
+    columns.insert(columns.index("score") + 1, "gap")
+    columns += [f"{kind}_tokens" for kind in TOKENS]
+    columns += [*scores, *map(metric_column, metric_names(each.metrics for each in records))]
+    rows = [
+        vars(each)
+        | {f"{kind}_tokens": each.tokens.get(kind) for kind in TOKENS}
+        | dict(zip(scores, each.scores, strict=False))
+        | {metric_column(name): value for name, value in each.metrics.items()}
+        for each in records
+    ]
+    return pandas.DataFrame(rows, columns=columns).set_index("candidate")

@@ -7,22 +7,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from behavesim.analysis.behaviours import MEANINGS, DistinctCounts, TopProgram, distinct, metrics_table, top, top_table
 from behavesim.analysis.clusters import Cluster, Clustering, clustering, clusters_table, joins_table
 from behavesim.analysis.convergence import Checkpoint, Improvement, convergence, improvements
-from behavesim.analysis.distinct import DistinctCounts, distinct
-from behavesim.analysis.diversity import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
 from behavesim.analysis.failures import RejectionReason, failures, failures_table
 from behavesim.analysis.held_out import HeldOut, held_out_table
 from behavesim.analysis.held_out_scores import Unseen
-from behavesim.analysis.islands import IslandSummary, islands, islands_table
+from behavesim.analysis.islands import (
+    Diversity,
+    DiversityAt,
+    IslandSummary,
+    diversity,
+    diversity_over_time,
+    diversity_table,
+    islands,
+    islands_table,
+)
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import MEANINGS, TOP, TopProgram, top, top_table
+from behavesim.analysis.run_summary import summary
 from behavesim.analysis.splits import SplitScores, split_scores, splits_table
-from behavesim.analysis.standing import summary
-from behavesim.analysis.summary import Summary
+from behavesim.analysis.summary import TOP, Summary
 from behavesim.analysis.table import Table
-from behavesim.analysis.told import metrics_table
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
 from behavesim.base.text import one_line

@@ -2,193 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
-from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.archives import Archives
-from behavesim.analysis.candidates import Candidate, Candidates
-from behavesim.analysis.told import frame, labelled_matrix
-from behavesim.analysis.which import Which, number_of
-from behavesim.base.errors import JournalError, UnknownCandidate
+from behavesim.analysis.candidates import CandidateLike
+from behavesim.analysis.recorded import RecordedRun
+from behavesim.analysis.records import Record, calls_by_candidate, frame, token_sums
+from behavesim.base.config import Settings
+from behavesim.base.errors import UsageError
 from behavesim.base.plugins import failures_named
-from behavesim.base.score_source import ScoreSource, mark
-from behavesim.state.events import TEMPLATE, Added, CandidateId, Event, NotAdded, Recommended, RunForked, RunStarted
-from behavesim.state.provenance import recorded_objective
-from behavesim.state.settings import settings_from_journal
-from behavesim.state.state import RunState
-from behavesim.store.activity import Activity
-from behavesim.store.database import count_registered
+from behavesim.base.score_source import mark
+from behavesim.state.events import CandidateId, Event
 from behavesim.store.folder import RunFolder
-from behavesim.store.reading import read_events, read_trajectories
+from behavesim.store.reading import read_trajectories
 from behavesim.task import Task, TaskReference
 from behavesim.trajectory import Behaviour
 
 if TYPE_CHECKING:
     import pandas
 
-    from behavesim.analysis.portfolio import Clearing, Portfolio, Scores
+    from behavesim.analysis.clearing import Clearing, Entrant, Scores
+    from behavesim.analysis.portfolio import Portfolio
     from behavesim.similarity import BehaveSim
 
 
-class Run:
-    """A run as read from its journal: its settings, its state after the last event read, and all candidates."""
+class Run(RecordedRun):
+    """A run as read from its journal: its settings, its state after the last event read, and all candidates.
+
+    It compares the behaviour of programs, and chooses portfolios of them.
+    """
 
     def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], registered: int) -> None:
-        """Build the run from its events in order, each with the time of its commit, in seconds since the epoch.
-
-        `registered` is the number of candidates that the whole journal registers by now; it may exceed the first
-        budget. Raises JournalError if the first event is not RunStarted, or if an event cannot follow those before it.
-        Raises UsageError if recorded settings are invalid.
-        """
-        self.folder = folder
-        self.events_at: list[float] = []
-        """The time at which each event read was committed, in the journal's order, in seconds since the epoch."""
-        self._candidates = Candidates()
-        self._activity = Activity()
+        """Build the run from its events; arguments and errors are those of `RecordedRun`."""
         self._behaviours: dict[CandidateId, Behaviour] = {}
-        self._ranked: list[Candidate] | None = None
-        self._task: Task | None = None
-        # The settings come first: without them no later event can be understood.
-        pairs = iter(events)
-        first = next(pairs, None)
-        if first is None or not isinstance(first[1], RunStarted):
-            raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
-        self.settings = settings_from_journal(first[1].settings)
-        self.archives = Archives(max(registered, self.settings.budget))
-        self.state = RunState(recorded_objective(first[1].provenance))
-        self._take(*first)
-        for at, event in pairs:
-            self._take(at, event)
+        self._task: tuple[Settings, Task] | None = None  # with the settings that name it, which a fork may replace
+        super().__init__(folder, events, registered)
 
-    @classmethod
-    def load(cls, path: str | Path, until: int | None = None) -> Self:
-        """Load a run by the path of its folder or journal, or by its id in the folder `runs` of the current directory.
-
-        The beginning of one id alone is enough. `until` is the number of events that are read; None means all. Raises
-        UsageError if no run or several runs match, or if recorded settings are invalid. Raises JournalError if the
-        journal cannot be read.
-        """
-        folder = RunFolder.find(Path("runs"), str(path))
-        with closing(read_events(folder.journal)) as events:  # else an event that is refused leaves the file open
-            first = ((at, event) for _, at, event in islice(events, until))
-            return cls(folder, first, count_registered(folder.journal))
-
-    def follow(self, until: int | None = None) -> None:
-        """Update the run by the events committed since the last read, of the first `until` events if it is given.
-
-        Raises JournalError if the journal cannot be read, UsageError if recorded settings are invalid.
-        """
-        read = len(self.events_at)
-        with closing(read_events(self.folder.journal, after=read)) as events:
-            for _, at, event in islice(events, None if until is None else max(0, until - read)):
-                self._take(at, event)
-
-    @property
-    def instances(self) -> str:
-        """The hash of the task's instances that the run recorded; "" if it recorded none."""
-        return "" if self.state.started is None else self.state.started.provenance.get("instances", "")
-
-    @property
-    def score_source(self) -> ScoreSource:
-        """Who computed the scores: "trusted" code, or an evaluator beside the programs ("self-reported")."""
-        return "trusted" if self.state.started is None else self.state.started.score_source
-
-    @property
-    def behaviour(self) -> str | None:
-        """What behaviours are taken from (`RunStarted.behaviour`); None if unknown."""
-        return None if self.state.started is None else self.state.started.behaviour
-
-    @property
-    def active_s(self) -> float:
-        """Seconds that the run has been active, without the pauses between its sessions."""
-        return self._activity.seconds
-
-    @property
-    def template(self) -> Candidate | None:
-        """The program that the search starts from, which is not in `candidates`; None until it is evaluated."""
-        return self._candidates.get(TEMPLATE)
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """All candidates asked for, open and rejected ones included, in the order of asking, without the template."""
-        return self._candidates.all()
-
-    @property
-    def feasible(self) -> list[Candidate]:
-        """The candidates with a score, in the order of asking, without the template."""
-        return [candidate for candidate in self.candidates if candidate.status == "feasible"]
-
-    @property
-    def best(self) -> Candidate | None:
-        """The candidate with the best score so far, the oldest if several have it; None while none is feasible.
-
-        The template does not count.
-        """
-        ranked = self.ranked()
-        return ranked[0] if ranked else None
-
-    @property
-    def recommended(self) -> Candidate | None:
-        """The program chosen on validation instances, possibly the template; None if none is chosen (yet)."""
-        event = self.state.recommended
-        return None if event is None or event.choice is None else self._candidates.get(event.choice)
-
-    def candidate(self, which: Which) -> Candidate:
-        """Return a candidate by its number, -1 for the template, or by any value that has one.
-
-        Raises UnknownCandidate, a UsageError and a KeyError, if the run has no candidate of this number.
-        """
-        number = number_of(which)
-        program = self._candidates.get(number)
-        if program is None:
-            asked = f"0 to {self.state.asked - 1}" if self.state.asked else "none yet"
-            template = "" if self.template is None else ", and -1 is the template"
-            raise UnknownCandidate(f"run {self.folder.run} has no candidate {number}; there are {asked}{template}")
-        return program
-
-    def ranked(self) -> list[Candidate]:
-        """Return the distinct feasible programs, best score first, each as the first candidate with it.
-
-        Programs are equal if their hashes are; one without a hash, as in old journals, counts as distinct. Among equal
-        scores the older candidate comes first. The template is left out.
-        """
-        if self._ranked is None:
-            seen: dict[str, Candidate] = {}
-            for candidate in self.feasible:
-                # Without a hash, as in old journals, a program counts as its own.
-                seen.setdefault(candidate.program_hash or str(candidate.candidate), candidate)
-            self._ranked = sorted(seen.values(), key=lambda c: (-self.utility(c), c.candidate))
-        return self._ranked.copy()  # callers may sort or cut theirs
-
-    def utility(self, candidate: Candidate) -> float:
-        """Return the score of a candidate, negated if scores are minimised: higher is better.
-
-        Raises AssertionError if the candidate is not feasible.
-        """
-        assert candidate.score is not None, "a feasible candidate has a score"
-        return self.state.objective.utility(candidate.score)
-
-    def gap(self, score: float | None) -> float | None:
-        """Return a score's gap to the best known score: 0.1 is 10 % worse, negative is better.
-
-        None for None, or if the best known score is unknown or 0.
-        """
-        return None if score is None else self.state.objective.gap(score)
-
-    def trajectories(self, candidates: Sequence[Which] | None = None) -> list[Behaviour]:
+    def trajectories(self, candidates: Sequence[CandidateLike] | None = None) -> list[Behaviour]:
         """Return the behaviour of each of these feasible candidates, in the given order; -1 is the template.
 
         Candidates are named by number, or by values that have one. None stands for all feasible candidates, in the
         order of asking. A behaviour has for each instance of the search a trajectory, or samples of several. Raises
         UnknownCandidate, JournalError if a candidate is not feasible, or if the journal cannot be read.
         """
-        chosen = [each.candidate for each in (self.feasible if candidates is None else map(self.candidate, candidates))]
+        chosen = self._numbers(candidates)
         fresh = [candidate for candidate in dict.fromkeys(chosen) if candidate not in self._behaviours]
         if fresh:
             self._behaviours.update(zip(fresh, read_trajectories(self.folder.journal, fresh), strict=True))
@@ -199,9 +59,10 @@ class Run:
 
         Raises UsageError if the task cannot be loaded.
         """
-        if self._task is None:  # loading a user's file may be slow, and every measure needs the task
-            self._task = TaskReference(self.folder.with_task_at_hand(self.settings).task).load()
-        return self._task
+        if self._task is None or self._task[0] is not self.settings:
+            # loading a user's file may be slow, and every measure needs the task
+            self._task = self.settings, TaskReference(self.folder.with_task_at_hand(self.settings).task).load()
+        return self._task[1]
 
     def measure(self) -> BehaveSim:
         """Return BehaveSim with the run's own settings, clipped to [0, 1] and not strict.
@@ -218,12 +79,14 @@ class Run:
 
     @overload
     def matrix(
-        self, candidates: Sequence[Which] | None = None, *, labelled: Literal[False] = False
+        self, candidates: Sequence[CandidateLike] | None = None, *, labelled: Literal[False] = False
     ) -> NDArray[np.float64]: ...
     @overload
-    def matrix(self, candidates: Sequence[Which] | None = None, *, labelled: Literal[True]) -> pandas.DataFrame: ...
     def matrix(
-        self, candidates: Sequence[Which] | None = None, *, labelled: bool = False
+        self, candidates: Sequence[CandidateLike] | None = None, *, labelled: Literal[True]
+    ) -> pandas.DataFrame: ...
+    def matrix(
+        self, candidates: Sequence[CandidateLike] | None = None, *, labelled: bool = False
     ) -> NDArray[np.float64] | pandas.DataFrame:
         """Return the (N, N) similarities, in [0, 1], of these feasible candidates, of all of them if None.
 
@@ -232,9 +95,18 @@ class Run:
         `measure().rows(trajectories())`, which yields it in blocks. Raises as `measure` and `trajectories` do, and
         TrajectoryError if the measure fails; ImportError if labelled without pandas.
         """
-        chosen = [each.candidate for each in (self.feasible if candidates is None else map(self.candidate, candidates))]
+        chosen = self._numbers(candidates)
         found = self.measure().matrix(self.trajectories(chosen))
-        return labelled_matrix(found, chosen) if labelled else found
+        if not labelled:
+            return found
+        import pandas
+
+        names = pandas.Index(chosen, name="candidate")
+        return pandas.DataFrame(found, index=names, columns=names)
+
+    def _numbers(self, candidates: Sequence[CandidateLike] | None) -> list[CandidateId]:
+        """Return the numbers of these candidates, or of all feasible ones for None; raises UnknownCandidate."""
+        return [each.candidate for each in (self.feasible if candidates is None else map(self.candidate, candidates))]
 
     def portfolio(
         self,
@@ -249,19 +121,27 @@ class Run:
         differ, if two runs have one name, if the task cannot be loaded, or if `count` is less than 1. Raises
         JournalError if a journal cannot be read, TrajectoryError if the measure fails.
         """
-        from behavesim.analysis.entrants import entrants_of, refuse_different_problems
         from behavesim.analysis.portfolio import portfolio
 
-        refuse_different_problems((self, *others))
-        entrants = [entrant for run in (self, *others) for entrant in entrants_of(run)]
-        return portfolio(entrants, self.clearing(), count, validation)
+        runs = (self, *others)
+        _refuse_different_problems(runs)
+        return portfolio([each for run in runs for each in run.entrants()], self.clearing(), count, validation)
+
+    def entrants(self) -> list[Entrant]:
+        """Return the feasible candidates with their behaviours, in the order of asking, for `clearing`.
+
+        Raises JournalError if the journal cannot be read.
+        """
+        from behavesim.analysis.clearing import entrants
+
+        return entrants(self.folder.run, zip(self.feasible, self.trajectories(), strict=True))
 
     def clearing(self) -> Clearing:
         """Return the rule that chooses programs that behave differently, with the run's measure and radius.
 
         The radius is the setting `shortlist_radius`. Raises as `measure` does.
         """
-        from behavesim.analysis.portfolio import Clearing
+        from behavesim.analysis.clearing import Clearing
 
         return Clearing(self.state.objective, self.measure(), self.settings.shortlist_radius)
 
@@ -273,7 +153,19 @@ class Run:
         place of `metrics` there is one for each metric, such as "metrics.length"; NaN where a candidate lacks it. With
         `template`, the first row is the template's, -1. Raises JournalError if the journal cannot be read.
         """
-        return frame(self, self.template if template else None)
+        sizes = [len(each.scores) for each in (self.template, *self.candidates) if each is not None]
+        return frame(list(self.records(template=template)), max(sizes, default=0))
+
+    def records(self, *, template: bool = False) -> Iterator[Record]:
+        """Yield a record for every candidate asked for, in order of number; with `template`, first the template's.
+
+        Raises JournalError, at the first record, if the journal cannot be read.
+        """
+        shown = [*([self.template] if template and self.template else []), *self.candidates]
+        calls = calls_by_candidate(self.folder.journal)
+        for each in shown:
+            tokens = token_sums(calls[each.candidate])
+            yield Record(**vars(each), gap=self.gap(each.score), score_source=self.score_source, tokens=tokens)
 
     def __repr__(self) -> str:
         best = self.best
@@ -283,18 +175,16 @@ class Run:
         parts = f"{self.settings.task}, {self.settings.method}, seed {self.settings.seed}"
         return f"<run {self.folder.run}: {parts}; {self.state.asked} candidates, {worth}{known}>"
 
-    def _take(self, at: float, event: Event) -> None:
-        self.state.apply(event)
-        self._activity.take(at, event)
-        self._candidates.apply(event)
-        self._ranked = None
-        self.events_at.append(at)
-        match event:
-            case Added() | NotAdded():
-                self.archives.take(self.state)
-            case Recommended(choice, validation) if choice is not None:
-                program = self._candidates.get(choice)
-                if program is None or program.score is None or validation.get(choice) is None:
-                    raise JournalError(f"candidate {choice} is recommended, and has no score to be recommended for")
-            case RunForked():  # which may name other settings, and so another task file
-                self.settings, self._task = settings_from_journal(event.settings), None
+
+def _refuse_different_problems(runs: Sequence[Run]) -> None:
+    """Raise UsageError if runs have different tasks or instances, or two runs have one name."""
+    tasks = sorted({run.settings.task for run in runs})
+    if len(tasks) > 1:
+        raise UsageError(f"programs of different tasks make no portfolio: {', '.join(tasks)}")
+    if len({run.instances for run in runs}) > 1:
+        known = ", ".join(f"{run.folder.run} ({run.instances[:8] or 'unknown'})" for run in runs)
+        said = f"programs of runs on different instances of {tasks[0]} make no portfolio"
+        raise UsageError(f"{said}; name runs whose instances have one hash: {known}")
+    if len({run.folder.run for run in runs}) < len(runs):
+        folders = ", ".join(str(run.folder.path) for run in runs)
+        raise UsageError(f"a portfolio names each program by its run; name runs of different names, not {folders}")

@@ -1,4 +1,4 @@
-"""The summary of a run: its settings, results and costs."""
+"""The summary of a run: its settings, results and costs; kept light, as a list of runs loads it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from behavesim.analysis.scored import Scored
+from behavesim.analysis.table import FRACTION, SCORE, Column
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.tokens import Spending
 from behavesim.state.advice import Advice
@@ -19,6 +19,27 @@ KILLED = "killed"
 """What `stopped_by` says if no end was recorded and no process holds the run any more."""
 TOKEN_KINDS = ("prompt", "cached", "completion", "reasoning")
 """Kinds of tokens; prompt tokens include the cached ones, completion tokens those of reasoning."""
+TOP = 10
+"""Number of best distinct programs that reports show and average."""
+SCORE_AND_GAP = (Column("score", SCORE), Column("gap", FRACTION))
+"""The columns of a table for the score and the gap of a program."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A feasible candidate: its number, -1 for the template, its score in the task's unit, and its gap.
+
+    The gap is a fraction; None if the best known score is missing or 0.
+    """
+
+    candidate: int
+    score: float
+    gap: float | None
+
+    @property
+    def cells(self) -> tuple[int, float, float | None]:
+        """The number, score and gap, as cells of a row and as the first fields of a subclass."""
+        return self.candidate, self.score, self.gap
 
 
 @dataclass(frozen=True)

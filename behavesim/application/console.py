@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 
-from behavesim.analysis.workers import serving
+from behavesim.analysis.provenance import serving
 from behavesim.application.outlet import Outlet
 from behavesim.base.errors import BehavesimError
 from behavesim.base.notices import LoggedNotices

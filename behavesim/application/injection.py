@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import TOP
+from behavesim.analysis.summary import TOP
 from behavesim.application.evaluation import read_program
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError

@@ -27,7 +27,7 @@ class LoadedRun(Run):
     @property
     def summary(self) -> Summary:
         """State, results and costs as `behavesim report` shows them; raises UsageError if its prices are invalid."""
-        from behavesim.analysis.standing import summary  # a slow import, which loading a run does not need
+        from behavesim.analysis.run_summary import summary
 
         return summary(self)
 

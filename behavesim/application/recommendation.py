@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from behavesim.analysis.portfolio import Portfolio, Scores
+from behavesim.analysis.clearing import Scores
+from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.recommendation import recommend
 from behavesim.analysis.run import Run
 from behavesim.application.bundle import bundle

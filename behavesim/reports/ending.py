@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.standing import given_up
+from behavesim.analysis.run_summary import given_up
 from behavesim.base.config import Settings
 from behavesim.base.text import counted, one_line
 from behavesim.engine.caps import BY_NAME

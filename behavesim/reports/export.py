@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.records import records
 from behavesim.analysis.run import Run
 from behavesim.base.comments import headed
 from behavesim.base.errors import UsageError
@@ -37,7 +36,7 @@ def write_export(run: Run, folder: Path, every: bool = False) -> int:
         for program in programs:
             _write(folder / f"{program.candidate:05d}", program.source or "", _headline(run, program), suffix)
         with (folder / LINES).open("w", encoding="utf-8") as file:
-            for each in records(run):  # the escapes of `printable` are those of JSON
+            for each in run.records():  # the escapes of `printable` are those of JSON
                 file.write(f"{printable(json.dumps(asdict(each), ensure_ascii=False))}\n")
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}; name another folder") from None

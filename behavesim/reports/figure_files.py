@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from behavesim.analysis.comparison import RunComparison
-from behavesim.analysis.diversity import DiversityAt
+from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run

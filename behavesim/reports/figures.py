@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.behaviour_map import Place
 from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
-from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.groups import RunGroup
+from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import FRACTION, RATIO

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from behavesim.analysis.behaviour_map import behaviour_map
 from behavesim.analysis.convergence import convergence, improvements
-from behavesim.analysis.diversity import SAMPLE, diversity_over_time
+from behavesim.analysis.islands import SAMPLE, diversity_over_time
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import TOP
+from behavesim.analysis.summary import TOP
 from behavesim.base.errors import UsageError
 from behavesim.reports.drawing import check_matplotlib
 from behavesim.reports.figures import draw_diversity, draw_map, draw_portfolio, draw_run, draw_tree, say_whose

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
+from behavesim.analysis.behaviours import top_table
 from behavesim.analysis.failures import failures_table
 from behavesim.analysis.metric import Metric
 from behavesim.analysis.report import RunReport
-from behavesim.analysis.scored import top_table
 from behavesim.analysis.splits import splits_table
 from behavesim.analysis.table import SCORE
 from behavesim.base.text import counted

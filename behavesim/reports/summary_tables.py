@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from behavesim.analysis.scored import Scored, cells
-from behavesim.analysis.summary import Summary
+from behavesim.analysis.summary import Scored, Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, facts_table
 from behavesim.base.text import counted, dollars
 from behavesim.reports.words import (
@@ -24,7 +23,7 @@ from behavesim.reports.words import (
 )
 
 if TYPE_CHECKING:
-    from behavesim.analysis.distinct import DistinctCounts
+    from behavesim.analysis.behaviours import DistinctCounts
     from behavesim.analysis.metric import Metric  # which needs all of a report, and a run needs none of it
 
 MINUTE_S = 60
@@ -48,7 +47,7 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
     is_mixed = any(each.score_source != "trusted" for each in summaries)
     rows = []
     for each in summaries:
-        _, *score_and_gap = cells(each.best)
+        score_and_gap = each.best.cells[1:] if each.best else (None, None)
         names = each.run, _cut(state_in_words(each)), short_name(each.task), short_name(each.method)
         rows.append((*names, each.seed, each.asked, *score_and_gap, *([each.score_source] if is_mixed else [])))
     return Table("runs", "", (*columns, *([Column("scores")] if is_mixed else [])), tuple(rows))

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from behavesim.analysis.comparison import GroupTest, Pairs, TaskComparison, comparison
-from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.held_out import HeldOutMean
+from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.metrics import METRICS, reaching
 from behavesim.analysis.report import RunReport
 from tests.analysis.examples import UNKNOWN, grid, made, made_elsewhere, tried, unfinished

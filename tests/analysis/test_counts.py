@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.distinct import DistinctCounts, distinct
-from behavesim.analysis.diversity import Diversity
+from behavesim.analysis.behaviours import DistinctCounts, TopProgram, distinct, top, top_table
 from behavesim.analysis.failures import RejectionReason, failures, failures_table
-from behavesim.analysis.islands import IslandSummary, islands, islands_table
-from behavesim.analysis.scored import Scored, TopProgram, cells, top, top_table
+from behavesim.analysis.islands import Diversity, IslandSummary, islands, islands_table
+from behavesim.analysis.summary import Scored
 from tests.analysis.journals import asked, clustered, feasible, journalled, rejected, started
 
 A, B = [0, 1, 2, 3], [0, 3, 2, 1]
@@ -135,4 +134,3 @@ def test_programs_stand_by_rank_with_where_they_came_from_and_how_they_behave() 
         (2, 2, 4.0, None, None, 1, 0, None, "", None, None),
     )
     assert table.caption == "a caption"
-    assert cells(None) == (None, None, None)

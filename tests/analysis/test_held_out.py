@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.gain import gain
 from behavesim.analysis.held_out import (
     HeldOut,
     HeldOutMean,
@@ -18,6 +17,7 @@ from behavesim.analysis.held_out import (
     held_out_table,
     known_held_out,
 )
+from behavesim.analysis.recommendation import gain
 from behavesim.analysis.run import Run
 from behavesim.base.errors import TaskError
 from behavesim.state.events import Evaluated, Recommended

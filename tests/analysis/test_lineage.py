@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from behavesim.analysis.lineage import lineage
+from behavesim.analysis.candidate_details import lineage
 from behavesim.analysis.run import Run
 from tests.analysis.journals import asked, feasible, journalled, rejected, started
 

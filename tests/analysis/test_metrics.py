@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from behavesim.analysis.distinct import DistinctCounts
-from behavesim.analysis.diversity import DiversityAt
+from behavesim.analysis.behaviours import DistinctCounts
 from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
+from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.metrics import BY_NAME, METRICS
 from behavesim.analysis.report import RunReport
-from behavesim.analysis.scored import Scored
-from behavesim.analysis.summary import RecommendedProgram
+from behavesim.analysis.summary import RecommendedProgram, Scored
 from tests.analysis.examples import made
 
 BARE = made("eoh", 0, None)

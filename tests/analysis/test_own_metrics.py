@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.metrics import METRICS
-from behavesim.analysis.own_metrics import known_metrics
+from behavesim.analysis.metrics import METRICS, known_metrics
 from behavesim.base.errors import UsageError
 from tests.packages import install
 

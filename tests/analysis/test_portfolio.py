@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import behavesim as bs
-from behavesim.analysis.portfolio import AT_ONCE, Clearing, Entrant, Portfolio
+from behavesim.analysis.clearing import AT_ONCE, Clearing, Entrant
+from behavesim.analysis.portfolio import Portfolio
 from behavesim.base.errors import UsageError
 from behavesim.similarity.niches import BASE, Niches
 from behavesim.trajectory import Behaviour, Trajectory, pack

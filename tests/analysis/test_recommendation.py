@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.analysis.recommendation import GAIN_RULE, SCORE_RULE, recommend, shortlist, shortlist_table, worths
-from behavesim.analysis.standing import summary
+from behavesim.analysis.run_summary import summary
 from behavesim.state.events import TEMPLATE, Recommended
 from behavesim.task import Objective
 from behavesim.task.verdict import Failure, Verdict

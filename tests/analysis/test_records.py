@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from behavesim.analysis.records import Record, records
+from behavesim.analysis.records import Record
 from behavesim.base.tokens import Usage
 from behavesim.state.events import Added, Evaluated, NotAdded, Rejected
 from behavesim.trajectory import Trajectory
@@ -23,7 +23,7 @@ def test_every_candidate_has_a_record_and_what_is_unknown_is_none(tmp_path: Path
         [Rejected(1, "extraction", "no-code", "there is none"), NotAdded(1)],
         asked(2),
     )
-    assert list(records(run)) == [
+    assert list(run.records()) == [
         Record(
             candidate=0,
             status="feasible",
@@ -72,5 +72,5 @@ def test_tokens_are_those_of_all_requests_and_unknown_where_one_did_not_say(tmp_
         asked(0)[:1],
         [answered(0, (Usage(prompt=10, completion=1), Usage(prompt=5)))],
     )
-    (only,) = records(run)
+    (only,) = run.records()
     assert only.tokens == {**UNKNOWN, "prompt": 15}

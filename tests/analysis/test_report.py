@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from behavesim.analysis.behaviours import distinct, top
 from behavesim.analysis.clusters import clustering
 from behavesim.analysis.convergence import convergence
-from behavesim.analysis.distinct import distinct
-from behavesim.analysis.diversity import diversity, diversity_over_time
 from behavesim.analysis.failures import failures
-from behavesim.analysis.islands import islands
+from behavesim.analysis.islands import diversity, diversity_over_time, islands
 from behavesim.analysis.report import Origin, report
-from behavesim.analysis.scored import top
-from behavesim.analysis.standing import summary
+from behavesim.analysis.run_summary import summary
 from tests.analysis.examples import tried
 from tests.analysis.journals import feasible, journalled, recommended, rejected, started
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from behavesim.analysis.shared_map import shared_map
+from behavesim.analysis.behaviour_map import shared_map
 from tests.analysis.journals import feasible, journalled, rejected, started
 
 

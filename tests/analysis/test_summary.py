@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.scored import Scored
-from behavesim.analysis.standing import state_of, summary
-from behavesim.analysis.summary import RecommendedProgram
+from behavesim.analysis.run_summary import state_of, summary
+from behavesim.analysis.summary import RecommendedProgram, Scored
 from behavesim.base.tokens import Usage
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
 

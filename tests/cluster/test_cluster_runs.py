@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import behavesim as bs
-from behavesim.analysis.making import making
+from behavesim.analysis.provenance import making
 from behavesim.application.verification import verified
 from behavesim.base.errors import UsageError
 from behavesim.base.heartbeat import Heartbeat

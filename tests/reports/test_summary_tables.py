@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from behavesim.analysis.distinct import DistinctCounts
-from behavesim.analysis.scored import Scored
-from behavesim.analysis.summary import RecommendedProgram, Summary
+from behavesim.analysis.behaviours import DistinctCounts
+from behavesim.analysis.summary import RecommendedProgram, Scored, Summary
 from behavesim.reports.summary_tables import headline_table, runs_table, summary_table
 from behavesim.state.advice import Advice
 from tests.analysis.examples import made

@@ -15,11 +15,11 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from behavesim.analysis.comparison import comparison
-from behavesim.analysis.glance import glance
 from behavesim.analysis.held_out import known_held_out
 from behavesim.analysis.report import attempted, report
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary
+from behavesim.analysis.summary_cache import cached_summary
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import one_line
 from behavesim.reports.page import ComparisonDocument, Document, comparison_document, document
@@ -251,7 +251,7 @@ class Shelf:
         summaries, unreadable = [], {}
         for name, folder in sorted(self._names().items(), key=lambda pair: -pair[1].journal.stat().st_mtime):
             try:
-                summaries.append(replace(glance(folder, is_kept=False), run=name))
+                summaries.append(replace(cached_summary(folder, is_kept=False), run=name))
             except BehavesimError as error:
                 unreadable[name] = str(error)
         return Listing(tuple(sorted(summaries, key=lambda each: each.state != "running")), unreadable)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from behavesim.analysis.behaviour_map import SharedMap, shared_map
 from behavesim.analysis.comparison import RunComparison, TaskComparison
 from behavesim.analysis.convergence import mean_convergence
 from behavesim.analysis.groups import RunGroup
-from behavesim.analysis.making import making
 from behavesim.analysis.metric import Metric
+from behavesim.analysis.provenance import making
 from behavesim.analysis.report import UNMEASURED, attempted
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import Scored
-from behavesim.analysis.shared_map import SharedMap, shared_map
+from behavesim.analysis.summary import Scored
 from behavesim.analysis.table import Table
 from behavesim.analysis.verdicts import SPOKEN, verdicts
 from behavesim.reports.comparison_tables import comparison_tables, family_names, remarks

@@ -13,21 +13,20 @@ from pydantic import TypeAdapter
 
 from behavesim.analysis.agreement import Pair, agreement, held_candidates
 from behavesim.analysis.behaviour_map import BehaviourMap, behaviour_map
+from behavesim.analysis.behaviours import DistinctCounts, TopProgram
+from behavesim.analysis.candidate_details import Ancestor, lineage
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.convergence import Checkpoint, Improvement
-from behavesim.analysis.distinct import DistinctCounts
-from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.failures import RejectionReason
 from behavesim.analysis.held_out import HeldOut, known_held_out
-from behavesim.analysis.lineage import Ancestor, lineage
-from behavesim.analysis.making import Making, making, without_folders
+from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.playback import Scene, playback, with_pictures
 from behavesim.analysis.portfolio import Portfolio
+from behavesim.analysis.provenance import Making, making, without_folders
+from behavesim.analysis.records import metric_names
 from behavesim.analysis.report import UNMEASURED, RunReport, attempted, report
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import TopProgram
 from behavesim.analysis.summary import Summary
-from behavesim.analysis.told import metric_names
 from behavesim.reports.heatmap import dendrogram_of
 from behavesim.reports.words import rejections, short_name, state_in_words
 from behavesim.similarity.linkage import average_linkage
@@ -210,8 +209,8 @@ def _columns(run: Run) -> Columns:
 
 
 def _metrics(run: Run) -> tuple[MetricColumn, ...]:
-    found = run.candidates
-    return tuple(MetricColumn(name, tuple(each.metrics.get(name) for each in found)) for name in metric_names(found))
+    every = [each.metrics for each in run.candidates]
+    return tuple(MetricColumn(name, tuple(each.get(name) for each in every)) for name in metric_names(every))
 
 
 def _likeness(run: Run) -> Likeness | None:

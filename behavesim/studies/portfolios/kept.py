@@ -14,8 +14,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.entrants import entrants_of
-from behavesim.analysis.portfolio import Entrant
+from behavesim.analysis.clearing import Entrant
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
 from behavesim.trajectory import AlgorithmRun, Trajectory
@@ -90,7 +89,7 @@ class Fresh:
 
 def kept(run: Run) -> KeptRun:
     """Return what is stored of a run; raises UsageError if its trajectories are neither prefixes nor vectors."""
-    entrants = entrants_of(run)
+    entrants = run.entrants()
     behaviours: dict[Sequence[Any], Any] = {}
     for each in entrants:
         first = behaviours.setdefault(each.behaviour, each)

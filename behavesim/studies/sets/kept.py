@@ -9,8 +9,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from behavesim.analysis.entrants import entrants_of
-from behavesim.analysis.portfolio import Entrant
+from behavesim.analysis.clearing import Entrant
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
 from behavesim.methods.complement import set_order, utilities
@@ -85,7 +84,7 @@ def sets_of(run: Run) -> dict[str, list[str]]:
     Greedy choice takes the best program, then each time the behaviour that most improves the mean of the best scores on
     the search's instances. Raises JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
-    entrants, objective = entrants_of(run), run.state.objective
+    entrants, objective = run.entrants(), run.state.objective
     best: dict[bytes, Entrant] = {}
     for each in entrants:  # equal behaviour, equal scores: the shortest stands for it, the first of equally short ones
         best[packed(each.behaviour)] = min(

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import expect
 
 from behavesim.analysis.comparison import RunComparison, comparison
-from behavesim.analysis.making import making
+from behavesim.analysis.provenance import making
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError

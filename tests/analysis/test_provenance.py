@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.making import Setting, making, without_folders
+from behavesim.analysis.provenance import Setting, making, without_folders
 from behavesim.state.events import RunResumed
 from behavesim.task.evaluated import EvaluatorFile
 from tests.analysis.journals import PROVENANCE, feasible, journalled, started, stopped

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import TOP, number_score_gap, scored
 from behavesim.analysis.statistics import mean_of_all
-from behavesim.analysis.summary import KILLED, TOKEN_KINDS, RecommendedProgram, State, Summary
+from behavesim.analysis.summary import KILLED, TOKEN_KINDS, TOP, RecommendedProgram, State, Summary
 from behavesim.base.config import Settings
 from behavesim.base.tokens import Price, Spending, Tokens
 from behavesim.proposers.installed import keeps_requests, models_asked
@@ -39,8 +38,8 @@ def summary(run: Run) -> Summary:
         asked=state.asked,
         feasible=state.tally.feasible,
         rejected=dict(sorted(state.tally.rejected.items())),
-        template=None if run.template is None else scored(run, run.template),
-        best=None if best is None else scored(run, best),
+        template=None if run.template is None else run.scored(run.template),
+        best=None if best is None else run.scored(best),
         gain=state.gain,
         recommended=_recommended(run),
         top10_gap=mean_of_all([run.gap(candidate.score) for candidate in run.ranked()[:TOP]]),
@@ -112,7 +111,7 @@ def _recommended(run: Run) -> RecommendedProgram | None:
     assert validation is not None, "what failed on validation instances is not recommended"
     # Without the template's worth, worths are mean scores and no gains (`recommendation.worths`).
     gained = event.worth.get(chosen.candidate) if TEMPLATE in event.worth else None
-    return RecommendedProgram(*number_score_gap(run, chosen), validation, gained)
+    return RecommendedProgram(*run.scored(chosen).cells, validation, gained)
 
 
 def _reported_cost(tokens: Mapping[str, Tokens], price: Price) -> float | None:

@@ -24,7 +24,7 @@ FORMAT = 2
 """Number of the meaning of a summary's fields: it grows when one changes, so that older caches are not read."""
 
 
-def glance(folder: RunFolder, is_kept: bool = True) -> Summary:
+def cached_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
     """Return the summary of a run, from the cache in its folder if the run has not changed since.
 
     Otherwise it reads the journal, about 1 s for 10 000 candidates, and writes the cache unless `is_kept` is False.
@@ -34,7 +34,7 @@ def glance(folder: RunFolder, is_kept: bool = True) -> Summary:
     if seal == _seal(folder, last_event(folder.journal), text):
         return JSON.validate_json(text)
     from behavesim.analysis.run import Run  # a slow import, needed only if the kept summary is out of date
-    from behavesim.analysis.standing import summary
+    from behavesim.analysis.run_summary import summary
 
     run = Run.load(folder.path)
     return kept_summary(run) if is_kept else summary(run)
@@ -45,7 +45,7 @@ def kept_summary(run: Run) -> Summary:
 
     If the cache cannot be written, the summary is returned all the same.
     """
-    from behavesim.analysis.standing import summary
+    from behavesim.analysis.run_summary import summary
 
     found = summary(run)
     text = JSON.dump_json(found).decode()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.glance import glance
 from behavesim.analysis.run import Run
-from behavesim.analysis.standing import summary
+from behavesim.analysis.run_summary import summary
+from behavesim.analysis.summary_cache import cached_summary
 from behavesim.store.folder import SUMMARY
 from tests.analysis.journals import asked, feasible, journalled, started, stopped
 
@@ -23,34 +23,34 @@ def unread(folder: object) -> Run:
 
 
 def test_a_second_glance_reads_no_journal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = glance(run.folder)
+    first = cached_summary(run.folder)
     assert first == summary(run)
     monkeypatch.setattr(Run, "load", unread)
-    assert glance(run.folder) == first
+    assert cached_summary(run.folder) == first
 
 
 def test_what_happened_since_is_seen(run: Run) -> None:
-    glance(run.folder)
+    cached_summary(run.folder)
     with run.folder.locked():
-        assert glance(run.folder).unanswered == summary(run).unanswered
+        assert cached_summary(run.folder).unanswered == summary(run).unanswered
     longer = journalled(run.folder.path, asked(2))
-    assert glance(longer.folder) == summary(longer)
-    assert glance(longer.folder).asked == 3
+    assert cached_summary(longer.folder) == summary(longer)
+    assert cached_summary(longer.folder).asked == 3
 
 
 @pytest.mark.parametrize("text", ["", "{", f"{'0' * 64}\n{{}}"])
 def test_a_note_that_says_nothing_is_found_out_anew(run: Run, text: str) -> None:
     run.folder.keep(SUMMARY, text)
-    assert glance(run.folder) == summary(run)
-    assert glance(run.folder) == summary(run)
+    assert cached_summary(run.folder) == summary(run)
+    assert cached_summary(run.folder) == summary(run)
 
 
 def test_bytes_that_are_no_text_hide_no_run(run: Run) -> None:
-    glance(run.folder)
+    cached_summary(run.folder)
     (run.folder.path / ".summary").write_bytes(b"\xff\xfe\x00\n{}")
-    assert glance(run.folder) == summary(run)
+    assert cached_summary(run.folder) == summary(run)
 
 
 def test_a_run_is_listed_where_its_summary_cannot_be_kept(run: Run) -> None:
     (run.folder.path / ".summary").mkdir()
-    assert glance(run.folder) == summary(run)
+    assert cached_summary(run.folder) == summary(run)

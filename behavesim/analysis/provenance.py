@@ -1,20 +1,20 @@
-"""How a run was made: its command, the settings that differ from the defaults, versions and dates."""
+"""How a run was made: its command, the settings that differ from the defaults, versions, dates and workers."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.standing import in_force
-from behavesim.analysis.workers import Workers, workers
+from behavesim.analysis.run_summary import in_force
 from behavesim.base.errors import BehavesimError
+from behavesim.base.notices import LoggedNotices, Notice
 from behavesim.evaluators.tracing import in_words
 from behavesim.state.settings import owners_in
 from behavesim.task.evaluated import EvaluatorFile
@@ -23,7 +23,35 @@ NAMED = ("task", "method", "proposer", "budget", "seed")
 """Settings that the command always names: what a reader asks for first."""
 VERSIONS = ("behavesim", "python", "numpy", "machine")
 """Keys of a run's provenance that name versions, in the order in which a page lists them."""
+SERVING, NONE_SERVES = "the cluster: ", "no worker of the cluster serves"
+"""How a line of the log begins that says which workers serve now, or that none does."""
+ONE = "worker "
+"""How a line of the log begins that says what happened to one worker."""
+MOST = 50
+"""Most changes that are listed, the last ones: a large cluster can lose workers every minute."""
 _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":]+/)+(?=[^\s/'\":])")
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that happened to the workers, in a sentence; `at` is in seconds since the epoch."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers of a run's cluster: `serving` says how many served last, and which, since `since`, as in `Change.at`.
+
+    `per_minute` is the number of candidates registered for each active minute of the whole run, None before the first.
+    `changes` are the last MOST changes, oldest first: workers that came, were lost, or are left out, and why.
+    """
+
+    serving: str
+    since: float
+    per_minute: float | None
+    changes: tuple[Change, ...]
 
 
 @dataclass(frozen=True)
@@ -126,3 +154,25 @@ def _text(value: object) -> str:
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(value)
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def serving(notices: Sequence[Notice]) -> Notice | None:
+    """Return the last notice that says which workers of a cluster serve, with only that as its text; None without."""
+    found = next((each for each in reversed(notices) if each.text.startswith((SERVING, NONE_SERVES))), None)
+    return found and Notice(found.at, found.text.removeprefix(SERVING))
+
+
+def workers(run: Run) -> Workers | None:
+    """Return the workers of a run's cluster, or None if its log names none.
+
+    The log does not say when a session ended and its workers went.
+    """
+    try:
+        said = LoggedNotices(run.folder.log).all
+    except OSError:  # the log is for people, and no view of a run needs it
+        return None
+    if (now := serving(said)) is None:
+        return None
+    changes = [each for each in said if each.text.startswith((SERVING, NONE_SERVES, ONE))][-MOST:]
+    rate = 60 * run.state.registered / run.active_s if run.active_s else None
+    return Workers(now.text, now.at.timestamp(), rate, tuple(Change(c.at.timestamp(), c.text) for c in changes))
