@@ -52,29 +52,36 @@ DELICATE = {
     "clock_nanosleep": (230, 115), "ioctl": (16, 29), "fcntl": (72, 25),
 }  # fmt: skip
 """Calls that are harmless only with some arguments, and the number of each per architecture."""
-_LAYERS_OWN = {
-    "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445),
-    "landlock_restrict_self": (446, 446), "pivot_root": (155, 41), "umount2": (166, 39),
-}  # fmt: skip
 RISKY = {
-    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "fsopen": (430, 430),
-    "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "move_mount": (429, 429),
-    "open_tree": (428, 428), "mount_setattr": (442, 442), "swapon": (167, 224), "swapoff": (168, 225),
-    "quotactl": (179, 60), "acct": (163, 89), "reboot": (169, 142), "kexec_load": (246, 104),
-    "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106),
-    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "keyctl": (250, 219),
-    "add_key": (248, 217), "request_key": (249, 218), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427), "open_by_handle_at": (304, 265), "unshare": (272, 97), "setns": (308, 268),
+    "pivot_root": (155, 41), "chroot": (161, 51), "fsopen": (430, 430), "fsconfig": (431, 431), "fsmount": (432, 432),
+    "fspick": (433, 433), "move_mount": (429, 429), "open_tree": (428, 428), "mount_setattr": (442, 442),
+    "swapon": (167, 224), "swapoff": (168, 225), "quotactl": (179, 60), "acct": (163, 89), "reboot": (169, 142),
+    "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
+    "delete_module": (176, 106), "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
+    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "open_by_handle_at": (304, 265),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "pidfd_getfd": (438, 438),
     "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266), "adjtimex": (159, 171),
     "sethostname": (170, 161), "setdomainname": (171, 162), "syslog": (103, 116), "vhangup": (153, 58),
     "iopl": (172, None), "ioperm": (173, None), "personality": (135, 92), "lookup_dcookie": (212, 18),
     "nfsservctl": (180, 42), "move_pages": (279, 239), "migrate_pages": (256, 238), "fanotify_init": (300, 262),
-    "kcmp": (312, 272), "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198), "socketpair": (53, 199),
-    "connect": (42, 203), "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194),
-    "msgget": (68, 186), "mq_open": (240, 180), "inotify_init": (253, None), "inotify_init1": (294, 26),
+    "kcmp": (312, 272),
 }  # fmt: skip
-"""Calls that a tree of processes may not make at all, or only with some arguments; see `tree.calls`."""
+"""Calls for administrators, or with a long history of faults in the kernel; see `tree.calls`."""
+UNCHARGED = {
+    "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "msgget": (68, 186),
+    "mq_open": (240, 180), "inotify_init": (253, None), "inotify_init1": (294, 26),
+}  # fmt: skip
+"""Calls that take what is charged to no process. All but the last two make memory that no limit sees.
+
+A user has 128 inotify instances for all programs.
+"""
+ENCLOSING = {"mount": (165, 40), "umount2": (166, 39), "unshare": (272, 97), "setns": (308, 268)}
+"""Calls that make and enter namespaces, and mount folders in them."""
+_OTHERS = {
+    "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445), "landlock_restrict_self": (446, 446),
+    "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203),
+}  # fmt: skip
 PR_SET_PDEATHSIG = 1
 """The option of prctl(2) that names the signal which the kernel sends this process when its parent dies."""
 PR_SET_DUMPABLE = 4
@@ -83,7 +90,7 @@ _OWN_CAPABILITIES = struct.pack("=Ii", 0x20080522, 0)
 """`struct __user_cap_header_struct`: version 3, and process 0, which means the calling one."""
 SYS_ADMIN = 1 << 21
 """The bit of the capability to mount, and to make and enter namespaces."""
-_NUMBERS = {**HARMLESS, **DELICATE, **_LAYERS_OWN, **RISKY}
+_NUMBERS = {**HARMLESS, **DELICATE, **RISKY, **UNCHARGED, **ENCLOSING, **_OTHERS}
 Argument = int | bytes | ctypes.Structure | None
 """An argument of a C function; structures are passed by address."""
 
