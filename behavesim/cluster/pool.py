@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
 
-from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.cluster.facts import facts
 from behavesim.cluster.link import Terms
@@ -18,11 +15,9 @@ from behavesim.cluster.places import scheduler_of
 from behavesim.cluster.proof import proof
 from behavesim.cluster.runner import ClusterRunner
 from behavesim.evaluators.judge import folders_of_runs
-from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import PREFIX, header_limit
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import Ready
-from behavesim.sandbox.runner import NOT_ENTERED
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.sandbox.tree.pool import ResultPool
 from behavesim.task import Split, Task, TaskReference, instances_of
@@ -47,7 +42,7 @@ class Cluster:
     clock: Heartbeat
     window: int | None = None
     sights: list[Callable[[], str]] = field(default_factory=list)
-    """Gets a function that says what the workers do, as soon as there are some."""
+    """Gets a function that says what the workers do, for each sandbox that is made."""
 
     def functions(self, task: str, loaded: Task, split: Split, limits: Limits) -> SolutionPool:
         """Return the sandbox of programs that are functions, for the instances of a split; not entered yet.
@@ -63,7 +58,7 @@ class Cluster:
         count = len(instances_of(loaded, split))
         most = PREFIX.size + header_limit(count) + limits.output_mb * MEGABYTE
         known = Ready("", (), count, loaded.runs_apart, loaded.entry_point)
-        return SolutionPool(_Entered(self, self._terms(order, parcel, most), known), limits)
+        return SolutionPool(self._runner(order, parcel, most, known), limits)
 
     def evaluator(self, file: EvaluatorFile, limits: Limits) -> ResultPool:
         """Return the sandbox of an evaluator and its programs, not entered yet; raises TaskError as `functions`."""
@@ -71,46 +66,14 @@ class Cluster:
         there = _relative(file).to_json()
         order = Order("evaluator", there, "search", self.allow_weak_isolation, parcel.hash, "", limits=limits)
         most = PREFIX.size + header_limit(0) + limits.output_mb * MEGABYTE
-        return ResultPool(_Entered(self, self._terms(order, parcel, most), Ready("", (), 0)), limits)
+        return ResultPool(self._runner(order, parcel, most, Ready("", (), 0)), limits)
 
-    def _terms(self, order: Order, parcel: Parcel, most: int) -> Terms:
-        return Terms(order, parcel, facts(), self.allow_others, most)
-
-
-class _Entered:
-    """A runner on a cluster that is found, or started on this machine, on entering."""
-
-    def __init__(self, cluster: Cluster, terms: Terms, known: Ready) -> None:
-        self._cluster = cluster
-        self._terms = terms
-        self._known = known
-        self._stack = AsyncExitStack()
-        self._runner: ClusterRunner | None = None
-
-    async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as stack:
-            scheduler = await stack.enter_async_context(scheduler_of(self._cluster.workers))
-            given = (scheduler, self._terms, self._known, self._cluster.tell, self._cluster.clock)
-            self._runner = await stack.enter_async_context(ClusterRunner(*given, self._cluster.window))
-            self._cluster.sights.append(self._runner.sight)
-            self._stack = stack.pop_all()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
-
-    @property
-    def ready(self) -> Ready:
-        return self._entered.ready
-
-    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
-        return await self._entered.run(source, question, alone)
-
-    @property
-    def _entered(self) -> ClusterRunner:
-        if self._runner is None:
-            raise SandboxError(NOT_ENTERED)
-        return self._runner
+    def _runner(self, order: Order, parcel: Parcel, most: int, known: Ready) -> ClusterRunner:
+        """Return a runner, not entered yet; `most` is the largest frame in bytes, `known` what is known of the task."""
+        terms = Terms(order, parcel, facts(), self.allow_others, most)
+        runner = ClusterRunner(scheduler_of(self.workers), terms, known, self.tell, self.clock, self.window)
+        self.sights.append(runner.sight)
+        return runner
 
 
 def _relative(file: EvaluatorFile) -> EvaluatorFile:

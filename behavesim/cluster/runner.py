@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Collection
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -45,7 +46,7 @@ class Scheduler:
 class ClusterRunner:
     """Runs programs on the workers that a Dask scheduler lists; an async context manager.
 
-    Entering waits until all workers that are listed then serve or were refused. It raises UsageError if there is no
+    Entering enters `scheduler`, and waits until all workers that are listed then serve or were refused. It raises UsageError if there is no
     scheduler, or all workers were refused. `known` is what is known of the task; `ready` adds the weakest isolation of
     these workers, and later workers must have as good a one. `tell` gets a line for a person when workers come, go or
     are refused. It gets one too if they could run more programs at once than `window`, the most in progress (None: no
@@ -54,7 +55,7 @@ class ClusterRunner:
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        scheduler: AbstractAsyncContextManager[Scheduler],
         terms: Terms,
         known: Ready,
         tell: Callable[[str], None],
@@ -62,7 +63,8 @@ class ClusterRunner:
         window: int | None = None,
     ) -> None:
         self._window = window
-        self._scheduler = scheduler
+        self._entering = scheduler
+        self._entered = AsyncExitStack()
         self._terms = terms
         self._known = known
         self._tell = tell
@@ -82,22 +84,26 @@ class ClusterRunner:
         self.dealer = Dealer(self._leave_out)
 
     async def __aenter__(self) -> Self:
-        try:
-            line = await Line.open(self._scheduler.address, self._scheduler.context)
-        except (LineLost, Garbage) as error:
-            said = f"no Dask scheduler serves at {self._scheduler.address}: {error}"
-            raise UsageError(f"{said}; start one (`dask scheduler`), or give its address") from None
-        self._following = asyncio.create_task(self._follow(line))
-        self._following.add_done_callback(self._fail)
-        try:
-            await self._first_workers()
-        except BaseException:
-            await self._close()
-            raise
+        async with AsyncExitStack() as entered:
+            self._scheduler = await entered.enter_async_context(self._entering)
+            try:
+                line = await Line.open(self._scheduler.address, self._scheduler.context)
+            except (LineLost, Garbage) as error:
+                said = f"no Dask scheduler serves at {self._scheduler.address}: {error}"
+                raise UsageError(f"{said}; start one (`dask scheduler`), or give its address") from None
+            self._following = asyncio.create_task(self._follow(line))
+            self._following.add_done_callback(self._fail)
+            try:
+                await self._first_workers()
+            except BaseException:
+                await self._close()
+                raise
+            self._entered = entered.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await finished(self._close())
+        async with self._entered:
+            await finished(self._close())
 
     @property
     def ready(self) -> Ready:

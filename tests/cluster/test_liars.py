@@ -7,7 +7,7 @@ import os
 import pickle
 import re
 import struct
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on(scheduler: str, told: list[str]) -> ClusterRunner:
-    return ClusterRunner(Scheduler(scheduler), TERMS, Ready("", (), 1), told.append)
+    return ClusterRunner(nullcontext(Scheduler(scheduler)), TERMS, Ready("", (), 1), told.append)
 
 
 async def honest(fake: Fake) -> None:
@@ -167,7 +167,7 @@ async def test_the_files_of_a_task_are_sent_in_pieces_and_once() -> None:
     parcel = Parcel({"data.npz": bytes(9 << 20), "empty": b""})
     terms = replace(TERMS, parcel=parcel, order=replace(ORDER, parcel=parcel.hash))
     async with AsyncExitStack() as stack:
-        scheduler = Scheduler(await stack.enter_async_context(scheduler_of(ready(listening))))
+        scheduler = nullcontext(Scheduler(await stack.enter_async_context(scheduler_of(ready(listening)))))
         running = ClusterRunner(scheduler, terms, Ready("", (), 1), lambda text: None)
         await stack.enter_async_context(running)
         for _ in range(3):
@@ -265,7 +265,7 @@ async def test_the_weakest_isolation_of_the_first_workers_is_the_runs() -> None:
 async def test_places_that_the_window_leaves_idle_are_told_of_once() -> None:
     told: list[str] = []
     async with AsyncExitStack() as stack:
-        scheduler = Scheduler(await stack.enter_async_context(scheduler_of(*[ready(honest)] * 3)))
+        scheduler = nullcontext(Scheduler(await stack.enter_async_context(scheduler_of(*[ready(honest)] * 3))))
         runner_of_three = ClusterRunner(scheduler, TERMS, Ready("", (), 1), told.append, window=2)
         running = await stack.enter_async_context(runner_of_three)
         for _ in range(3):
