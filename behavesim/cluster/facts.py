@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ def facts() -> dict[str, str]:
     return {
         "behavesim": __version__,
         "python": platform.python_version(),
-        **{name: _version(name) for name in PACKAGES},
+        **{name: version(name) for name in PACKAGES},
         "machine": f"{platform.system()} {platform.machine()}",
         "cpu": " ".join(sorted(_instruction_sets())),
     }
@@ -42,13 +42,6 @@ def differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
         only = " and ".join(f"only {place}: {' '.join(sorted(names))}" for names, place in sides if names)
         found.append(f"instruction sets of the processors, {only}")
     return found
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "missing"
 
 
 def _instruction_sets() -> list[str]:

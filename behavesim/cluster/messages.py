@@ -10,7 +10,7 @@ the worker sends {"beat": 1}, so that its silence means something. The daemon be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
 from behavesim.cluster.wire import Garbage
@@ -49,13 +49,9 @@ class Order(Instructions):
 
 def as_values(job: int, ran: Ran) -> list[Any]:
     """Return what a program's processes sent, and how they ended, as plain values."""
-    program = None if ran.program is None else _ending_values(ran.program)
-    return [job, _ending_values(ran.ending), ran.frame, program]
-
-
-def _ending_values(ending: Ending) -> list[Any]:
-    reached = [ending.instance, ending.calls, ending.first_s]
-    return [ending.status, ending.killed, ending.cpu_s, ending.peak_bytes, *reached, ending.beside_others]
+    # without each ending's number of the job, which the daemon knows
+    ending, *apart = (list(astuple(each)[1:]) for each in (ran.ending, ran.program) if each)
+    return [job, ending, ran.frame, apart[0] if apart else None]
 
 
 def results_of(values: Any, most: int) -> list[tuple[int, Ran]]:

@@ -46,11 +46,11 @@ class Scheduler:
 class ClusterRunner:
     """Runs programs on the workers that a Dask scheduler lists; an async context manager.
 
-    Entering enters `scheduler`, and waits until all workers that are listed then serve or were refused. It raises UsageError if there is no
-    scheduler, or all workers were refused. `known` is what is known of the task; `ready` adds the weakest isolation of
-    these workers, and later workers must have as good a one. `tell` gets a line for a person when workers come, go or
-    are refused. It gets one too if they could run more programs at once than `window`, the most in progress (None: no
-    bound). Time limits go by `clock`.
+    Entering enters `scheduler`, then waits until all workers that are listed serve or were refused. It raises
+    UsageError if there is no scheduler, or all workers were refused. `known` is what is known of the task; `ready` adds
+    the weakest isolation of these workers, and later workers must have as good a one. `tell` gets a line for a person
+    when workers come, go or are refused. It gets one too if they could run more programs at once than `window`, the
+    most in progress (None: no bound). Time limits go by `clock`, a new one if None.
     """
 
     def __init__(

@@ -10,8 +10,7 @@ import functools
 import os
 import platform
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 
 ARCHITECTURES = ("x86_64", "aarch64")
 """The machines whose call numbers are listed here, in the order of each pair of numbers below."""
@@ -93,6 +92,12 @@ SYS_ADMIN = 1 << 21
 _NUMBERS = {**HARMLESS, **DELICATE, **RISKY, **UNCHARGED, **ENCLOSING, **_OTHERS}
 Argument = int | bytes | ctypes.Structure | None
 """An argument of a C function; structures are passed by address."""
+Call = Callable[[], int]
+"""A prepared call of a C function: it makes the call and returns its result, or raises OSError if that is negative.
+
+The arguments are already converted. Python writes to every object that it uses, and a forked process copies each page
+that it writes to. A call prepared before the fork costs the child a tenth of one prepared in it.
+"""
 
 
 def call_number(call: str) -> int | None:
@@ -105,30 +110,9 @@ def call_number(call: str) -> int | None:
     return _NUMBERS[call][ARCHITECTURES.index(machine)] if machine in ARCHITECTURES else None
 
 
-@dataclass(frozen=True)
-class Call:
-    """A prepared call of a C function, with its arguments already converted.
-
-    Python writes to every object that it uses, and a forked process copies each page that it writes to. A call prepared
-    before the fork costs the child a tenth of one prepared in it.
-    """
-
-    name: str
-    _function: Callable[..., int]
-    _arguments: tuple[object, ...]
-
-    def __call__(self) -> int:
-        """Make the call and return its result; raises OSError if that is negative."""
-        result = self._function(*self._arguments)
-        if result < 0:
-            code = ctypes.get_errno()
-            raise OSError(code, f"{self.name}: {os.strerror(code)}")
-        return result
-
-
 def prepared(function: str, *arguments: Argument) -> Call:
     """Return a prepared call of a C library function that returns an int; raises AttributeError if there is none."""
-    return Call(function, getattr(_libc(), function), tuple(map(_as_register, arguments)))
+    return _checked(function, getattr(_libc(), function), arguments)
 
 
 def prepared_syscall(call: str, *arguments: Argument) -> Call:
@@ -138,7 +122,21 @@ def prepared_syscall(call: str, *arguments: Argument) -> Call:
     """
     if (at := call_number(call)) is None:
         raise OSError(f"no {call} on {platform.machine()}")
-    return replace(prepared("syscall", at, *arguments), name=call)
+    return _checked(call, _libc().syscall, (at, *arguments))
+
+
+def _checked(name: str, function: Callable[..., int], arguments: Sequence[Argument]) -> Call:
+    """Return a prepared call of `function`; its errors name it `name`."""
+    converted = tuple(map(_as_register, arguments))
+
+    def call() -> int:
+        result = function(*converted)
+        if result < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"{name}: {os.strerror(code)}")
+        return result
+
+    return call
 
 
 def prepared_prctl(option: int, *arguments: Argument) -> Call:

@@ -14,9 +14,13 @@ _ASK_VERSION = 1
 """The flag with which landlock_create_ruleset(2) returns the kernel's version of Landlock and makes no rules."""
 _RULE_PATH_BENEATH = 1
 """The type of a rule about a path and all below it."""
-_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+EXECUTE, _WRITE_FILE, _READ_FILE, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 """The rights to execute, to write and to read files, and to list folders."""
-_RIGHTS_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14
+READ = _READ_FILE | _LIST
+"""The rights to read everything below a folder, and to list it; of a file, that to read it."""
+EVERYTHING = (1 << 16) - 1
+"""All rights over files and folders."""
+_RIGHTS_OF_FILES = EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14
 """The rights that a rule on a file, and not on a folder, may have; the last is that to truncate."""
 _FILE_RIGHTS = ((1, (1 << 13) - 1), (2, 1 << 13), (3, 1 << 14), (5, 1 << 15))
 """(version of Landlock, rights over files that it added): the first 13, then rename, truncate and ioctl.
@@ -29,44 +33,22 @@ _SCOPES = (1 << 0) | (1 << 1)
 """What may not leave a process and its children: connections to abstract sockets, and signals; since version 6."""
 
 
-def ruleset(readable: Iterable[Path], hidden: Collection[Path] = ()) -> int:
-    """Return a descriptor of rules under which only the `readable` files and folders can be read, and nothing written.
+def ruleset(allowed: Iterable[tuple[Path, int]]) -> int:
+    """Return a descriptor of rules that allow, below each path, its rights (bits such as READ), and nothing else.
 
-    They are not in force before `restriction`. Of the readable paths, the `hidden` ones cannot be read; those that do
-    not exist are skipped. Newer kernels also forbid TCP, and signals and abstract sockets to the outside. Raises
-    OSError if the kernel has no Landlock.
+    They are not in force before `restriction`. Paths that do not exist are skipped. Newer kernels also forbid TCP, and
+    signals and abstract sockets to the outside. Raises OSError if the kernel has no Landlock.
     """
-    rules, _ = _without_rights()
-    for path in readable:
-        for part, allowed in _parts(path, hidden):
-            with contextlib.suppress(FileNotFoundError):
-                _allow(rules, part, allowed)
-    return rules
-
-
-def tree_ruleset(readable: Iterable[Path], writable: Iterable[Path]) -> int:
-    """Return a descriptor of rules for an evaluation's processes; they are not in force before `restriction`.
-
-    What lies at or below `readable` may be read and executed, at or below `writable` also changed. Paths that do not
-    exist are skipped. What newer kernels forbid is the same as in `ruleset`. Raises OSError if the kernel has no
-    Landlock.
-    """
-    rules, every_right = _without_rights()
-    for paths, allowed in ((readable, _EXECUTE | _READ_FILE | _READ_DIR), (writable, every_right)):
-        for path in paths:
-            with contextlib.suppress(FileNotFoundError):
-                _allow(rules, path, allowed if path.is_dir() else allowed & _RIGHTS_OF_FILES)
-    return rules
-
-
-def _without_rights() -> tuple[int, int]:
-    """Return a descriptor of rules that allow nothing yet, and the bits of all file rights that this kernel knows."""
     version = kernel.prepared_syscall("landlock_create_ruleset", None, 0, _ASK_VERSION)()
-    files = sum(rights for since, rights in _FILE_RIGHTS if version >= since)
+    known = sum(rights for since, rights in _FILE_RIGHTS if version >= since)
     network, scoped = _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0
-    attributes = struct.pack("=QQQ", files, network, scoped)  # `struct landlock_ruleset_attr`
+    attributes = struct.pack("=QQQ", known, network, scoped)  # `struct landlock_ruleset_attr`
     size = 24 if version >= 6 else 16 if version >= 4 else 8  # older kernels refuse a longer structure
-    return kernel.prepared_syscall("landlock_create_ruleset", attributes, size, 0)(), files
+    rules = kernel.prepared_syscall("landlock_create_ruleset", attributes, size, 0)()
+    for path, rights in allowed:
+        with contextlib.suppress(FileNotFoundError):
+            _allow(rules, path, rights & known & (EVERYTHING if path.is_dir() else _RIGHTS_OF_FILES))
+    return rules
 
 
 def restriction(rules: int) -> kernel.Call:
@@ -74,16 +56,16 @@ def restriction(rules: int) -> kernel.Call:
     return kernel.prepared_syscall("landlock_restrict_self", rules, 0)
 
 
-def _parts(path: Path, hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
-    """Yield (path, rights) to allow, so that `path` and everything below it can be read except the hidden paths."""
+def readable(paths: Iterable[Path], hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
+    """Yield (path, rights) to allow, so that everything at and below `paths` can be read except the hidden paths."""
     # rules can only allow: of a folder with something hidden, the other entries are allowed one by one
-    if not any(each.is_relative_to(path) for each in hidden):
-        yield path, _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE
-    elif path not in hidden:
-        yield path, _READ_DIR
-        for child in path.iterdir():
-            if not child.is_symlink():  # a rule would allow its target, which may be elsewhere
-                yield from _parts(child, hidden)
+    for path in paths:
+        if not any(each.is_relative_to(path) for each in hidden):
+            yield path, READ
+        elif path not in hidden:
+            yield path, _LIST
+            # a rule for a link would allow its target, which may be elsewhere
+            yield from readable((child for child in path.iterdir() if not child.is_symlink()), hidden)
 
 
 def _allow(rules: int, path: Path, allowed: int) -> None:

@@ -168,7 +168,7 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
         notes = (*attempts.notes, "this system has none of Linux's layers")
         return Confinement(limits, os.getpid(), address_space, tasks, notes=notes)
     own_pids = attempts.put_on("namespaces", namespaces.enter)
-    rules = attempts.put_on("landlock", lambda: landlock.ruleset(readable, hidden))
+    rules = attempts.put_on("landlock", lambda: landlock.ruleset(landlock.readable(readable, hidden)))
     calls = attempts.put_on("seccomp", seccomp.program)
     # no other process of this user may trace the zygote and its children, or read their memory
     kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()

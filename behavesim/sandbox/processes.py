@@ -113,20 +113,25 @@ def seconds_without_a_core(pid: int, proc: int | None = None) -> float:
     if not LINUX:
         return 0.0
     try:
-        _, waited_ns, _ = _text_in(proc, f"{_number_in(proc, pid)}/schedstat").split()
+        handle = os.pidfd_open(pid)
+        try:
+            _, waited_ns, _ = _text_in(proc, f"{pid_of(handle, proc)}/schedstat").split()
+        finally:
+            os.close(handle)
     except (OSError, ValueError):
         return 0.0
     return int(waited_ns) / 1e9
 
 
-def _number_in(proc: int | None, pid: int) -> str:
-    """Return the number that a process has in `proc`; raises OSError if it is gone."""
-    handle = os.pidfd_open(pid)
-    try:
-        about = _text_in(proc, f"self/fdinfo/{handle}")
-    finally:
-        os.close(handle)
-    return about.split("Pid:", 1)[1].split(None, 1)[0]
+def pid_of(handle: int, proc: int | None = None) -> int:
+    """Return the number of the process behind a pidfd, in `proc` as above; -1 if the process is gone.
+
+    Raises ValueError if `handle` is no pidfd or its process cannot be seen there, OSError if `proc` cannot be read.
+    """
+    _, found = _text_in(proc, f"self/fdinfo/{handle}").split("Pid:", 1)
+    if (pid := int(found.split(None, 1)[0])) == 0:
+        raise ValueError("the process is in another namespace")
+    return pid
 
 
 def _text_in(proc: int | None, path: str) -> str:

@@ -72,7 +72,9 @@ class TreeConfinement(Confinement):
     def _restrict_files(self) -> None:
         """Let this process read and execute only what it may see, and write only to devices and scratch folders."""
         seen = (Path("/"),) if self.own_pids is not None else (*self.readable, *map(Path, root.SYSTEM))
-        rules = landlock.tree_ruleset(seen, map(Path, (*root.DEVICES, *root.SCRATCH)))
+        written = map(Path, (*root.DEVICES, *root.SCRATCH))
+        allowed = [(path, landlock.READ | landlock.EXECUTE) for path in seen]
+        rules = landlock.ruleset([*allowed, *((path, landlock.EVERYTHING) for path in written)])
         landlock.restriction(rules)()
 
     def enter_nursery(self) -> TreeConfinement:
@@ -155,5 +157,5 @@ def _enter_own_world(readable: tuple[Path, ...], hidden: tuple[Path, ...]) -> tu
 
 
 def _landlock_works() -> bool:
-    os.close(landlock.tree_ruleset((), ()))
+    os.close(landlock.ruleset(()))
     return True

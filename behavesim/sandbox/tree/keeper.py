@@ -171,7 +171,7 @@ class Keeper:
             each, handle = self._running[int(str(message["job"]))], fds.pop()
             if each.handle is not None:
                 raise ValueError("an evaluation has one first process")
-            each.handle, each.pid = handle, _pid_of(handle)
+            each.handle, each.pid = handle, processes.pid_of(handle)
             if each.killed:
                 _kill(each, each.killed)
 
@@ -277,15 +277,3 @@ def _kill(each: _Evaluation, why: str) -> None:
     except ProcessLookupError:
         return
     processes.kill_tree(each.pid)
-
-
-def _pid_of(handle: int) -> int:
-    """Return the id, in this process's namespace, of the process behind a pidfd.
-
-    Raises ValueError if `handle` is no pidfd, or its process is gone or not visible here.
-    """
-    with open(f"/proc/self/fdinfo/{handle}", encoding="ascii") as about:  # noqa: PTH123
-        for each in about:
-            if each.startswith("Pid:") and int(each[4:]) != 0:
-                return int(each[4:])
-    raise ValueError("no process")

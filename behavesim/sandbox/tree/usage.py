@@ -10,13 +10,8 @@ from pathlib import Path
 
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGESIZE")
-_PARENT, _FIRST_TIME, _THREADS, _STARTED, _RESIDENT = (
-    1,
-    11,
-    17,
-    19,
-    21,
-)  # fields of /proc/PID/stat behind the command's name
+_PARENT, _FIRST_TIME, _THREADS, _STARTED, _RESIDENT = 1, 11, 17, 19, 21
+"""Fields of /proc/PID/stat behind the command's name; from _FIRST_TIME on, two own times and two of reaped children."""
 _SHARED_BY_ALL = ("Pss_Anon:", "Pss_Shmem:", "SwapPss:")
 """Lines of /proc/PID/smaps_rollup on memory that no file backs; shared memory is divided among the processes."""
 _ALL_OF_ONE = ("RssAnon:", "RssShmem:", "VmSwap:")
