@@ -11,9 +11,9 @@ from behavesim.cluster.facts import facts
 from behavesim.cluster.link import Terms
 from behavesim.cluster.messages import Order
 from behavesim.cluster.parcel import Parcel, parcel_of_evaluator, parcel_of_file
-from behavesim.cluster.places import scheduler_of
 from behavesim.cluster.proof import proof
 from behavesim.cluster.runner import ClusterRunner
+from behavesim.cluster.schedulers import scheduler_of
 from behavesim.evaluators.judge import folders_of_runs
 from behavesim.sandbox.frames import PREFIX, header_limit
 from behavesim.sandbox.limits import MEGABYTE, Limits

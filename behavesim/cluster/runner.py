@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from behavesim.base.errors import SandboxError, UsageError
@@ -15,6 +14,7 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import counted
 from behavesim.cluster.dealer import Dealer
 from behavesim.cluster.link import Link, Refused, Terms, opened
+from behavesim.cluster.schedulers import Scheduler
 from behavesim.cluster.wire import Garbage, Line, LineLost
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.isolation import LEVELS
@@ -33,14 +33,6 @@ MOST_NAMED = 8
 """Most workers that are named where a person is told which serve."""
 LOOKS_WITHOUT = 5
 """Such questions in a row while no worker serves, after which a person is told."""
-
-
-@dataclass(frozen=True)
-class Scheduler:
-    """A Dask scheduler: its address, such as "tcp://10.0.0.1:8786", and the context for TLS, None without."""
-
-    address: str
-    context: ssl.SSLContext | None = None
 
 
 class ClusterRunner:

@@ -82,7 +82,7 @@ async def shared_cluster(workers: int | str) -> AsyncIterator[Mapping[str, str]]
         yield {}
         return
     _cluster_type()
-    from behavesim.cluster.places import shared_local_cluster  # imported late, as above
+    from behavesim.cluster.schedulers import shared_local_cluster  # imported late, as above
 
     async with shared_local_cluster(workers) as variables:
         yield variables

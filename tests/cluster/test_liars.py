@@ -22,7 +22,8 @@ from behavesim.cluster.facts import facts
 from behavesim.cluster.link import Terms
 from behavesim.cluster.messages import Order
 from behavesim.cluster.parcel import Parcel
-from behavesim.cluster.runner import ClusterRunner, Scheduler
+from behavesim.cluster.runner import ClusterRunner
+from behavesim.cluster.schedulers import Scheduler
 from behavesim.cluster.wire import NUMBER
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits

@@ -11,7 +11,7 @@ import pytest
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
-from behavesim.cluster.places import scheduler_of
+from behavesim.cluster.schedulers import scheduler_of
 from behavesim.engine.judging import judging, shared_cluster
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Verdict

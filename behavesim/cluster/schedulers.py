@@ -1,4 +1,4 @@
-"""Where a cluster is: what the setting `workers` says, as an address with its certificates, or a local cluster."""
+"""Finds the scheduler of a cluster: what the setting `workers` names, with its certificates, or a local one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import dask.config
 from distributed.security import Security
 
 from behavesim.base.config import cores
 from behavesim.base.errors import SandboxError, UsageError
-from behavesim.cluster.runner import Scheduler
 from behavesim.sandbox.environment import bare_environment
 
 START_S = 60.0
@@ -25,6 +25,14 @@ END_S = 10.0
 LOCAL = "behavesim.local-cluster"
 """The key of Dask's configuration under which a process finds the local cluster that it shares."""
 _TLS = "distributed.comm.tls"
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A Dask scheduler: its address, such as "tcp://10.0.0.1:8786", and the context for TLS, None without."""
+
+    address: str
+    context: ssl.SSLContext | None = None
 
 
 @asynccontextmanager
