@@ -1,7 +1,5 @@
 """Black-box optimisation on BBOB's functions: a program proposes one point after another. Needs the package `ioh`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from behavesim_tasks.grammars.bbob import GRAMMAR
 
 from behavesim.task import Objective, Solution, Split, Task, as_numbers
 from behavesim.trajectory import Trajectory
@@ -37,34 +36,6 @@ def propose(points: np.ndarray, values: np.ndarray, budget: int) -> np.ndarray:
     return best + width * random.normal(size=dimensions)
 '''
 
-GRAMMAR = """
-dimensions: count = points.shape[1]
-random: generator = np.random.default_rng(len(points))
-share: scalar = len(points) / budget
-order: places = np.argsort(values)
-best: point = points[order[0]] if len(points) else np.zeros(dimensions)
-elite: points = points[order[:max(2, len(points) // 5)]] if len(points) > 1 else np.zeros((2, dimensions))
-other: point = elite[len(points) % len(elite)]
-centre: point = elite.mean(axis=0)
-spread: point = elite.std(axis=0) + 1e-9
-last: point = points[-1] if len(points) else best
-noise: point = random.normal(size=dimensions)
-axis: point = (np.arange(dimensions) == len(points) % dimensions) * random.normal(size=dimensions)
-anywhere: point = random.uniform(-5, 5, dimensions)
-
-point = best + step * noise | best + step * noise | best + step * spread * noise | centre + step * spread * noise
-point = best + number * (elite[random.integers(len(elite))] - other) | best + step * axis | best - step * (last - best)
-point = (point if share < number else point) | (point if random.random() < scalar else point) | (point + point) / 2
-point = centre + number * (centre - other) | np.where(random.random(dimensions) < number, point, point) | anywhere
-step = number * scalar | number | number * (1 - share) ** power | number * 0.01 ** share | number * 0.001 ** share
-scalar = number | 1 - share | share | spread.mean()
-power = 1 | 2 | 3 | 4
-
-move: point
-return anywhere if len(points) < 8 else move
-"""
-"""Grammar of the offline proposer: steps from the best points, whose width falls, and differences of good points."""
-
 DIMENSIONS = 5
 """Number of dimensions of every function."""
 BUDGET = 200
@@ -86,20 +57,15 @@ class Function:
     number: int
     instance: int
 
-    @property
-    def problem(self) -> Any:
-        """The function itself; raises ImportError if `ioh` is not installed."""
-        return _problem(self.number, self.instance)
 
-
-@cache  # beside the instances: they are copied, and ioh's functions cannot be
-def _problem(number: int, instance: int) -> Any:
-    """Return a function of BBOB by its two numbers."""
+@cache  # not kept in the instances: these are copied, and ioh's functions cannot be
+def problem(function: Function) -> Any:
+    """Return the function itself, as ioh has it; raises ImportError if `ioh` is not installed."""
     try:
         import ioh
     except ImportError as error:
         raise ImportError("it needs the package ioh: pip install 'behavesim[bbob]'") from error
-    return ioh.get_problem(number, instance, DIMENSIONS, ioh.ProblemClass.BBOB)
+    return ioh.get_problem(function.number, function.instance, DIMENSIONS, ioh.ProblemClass.BBOB)
 
 
 class BlackBox(Task):
@@ -129,29 +95,26 @@ class BlackBox(Task):
         """Return the functions of a split; raises ImportError if `ioh` is not installed."""
         functions = [Function(*numbers) for numbers in FUNCTIONS[split]]
         for function in functions:
-            function.problem  # noqa: B018 - made here, where its absence is said before a search begins
+            problem(function)  # here, so that the absence of `ioh` is said before a search begins
         return functions
 
     def solve(self, function: Callable[..., Any], instance: Function) -> Solution:
-        """Return the points in the order of evaluation, (BUDGET, DIMENSIONS) float64.
-
-        Raises InvalidSolution if an answer is not DIMENSIONS finite numbers.
-        """
+        """Return the points in the order of evaluation, (BUDGET, DIMENSIONS) float64; raises as `as_numbers` does."""
         points, values = np.empty((BUDGET, DIMENSIONS)), np.empty(BUDGET)
         for count in range(BUDGET):
             answer = function(points[:count].copy(), values[:count].copy(), BUDGET)
             points[count] = np.clip(as_numbers(answer, (DIMENSIONS,), "a point"), -5, 5)
-            values[count] = instance.problem(points[count])
+            values[count] = problem(instance)(points[count])
         return points
 
     def score(self, instance: Function, solution: Solution) -> float:
-        """Return log10 of the distance to the optimum, from values computed anew; raises InvalidSolution as it must."""
+        """Return log10 of the best point's distance to the optimum, evaluated anew; raises as `as_numbers` does."""
         points = as_numbers(solution, (BUDGET, DIMENSIONS), "points")
-        best = min(float(instance.problem(point)) for point in np.clip(points, -5, 5))
-        return math.log10(max(best - float(instance.problem.optimum.y), FLOOR))
+        best = min(float(problem(instance)(point)) for point in np.clip(points, -5, 5))
+        return math.log10(max(best - float(problem(instance).optimum.y), FLOOR))
 
     def trajectory(self, instance: Function, solution: Solution) -> Trajectory:
-        """Return the points in the order of evaluation; raises InvalidSolution as `score` does."""
+        """Return the points in the order of evaluation; raises as `as_numbers` does."""
         return Trajectory.vectors(as_numbers(solution, (BUDGET, DIMENSIONS), "points"))
 
 

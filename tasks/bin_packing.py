@@ -1,20 +1,18 @@
 """Bin packing online: a program decides for each item, as it comes, which of the open bins takes it."""
 
-from __future__ import annotations
-
 import lzma
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from importlib.resources import files
 from inspect import cleandoc
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from behavesim_tasks.best_known import BIN_PACKING, BIN_PACKING_WEIBULL5K
+from behavesim_tasks.decisions import DecisionTask, Function, Integers, Random, Sizes, drawn
+from behavesim_tasks.grammars.bin_packing import GRAMMAR
 
-from behavesim.task import Bins, InvalidSolution, Objective, Solution, Split, Task, as_integers, first_greatest, ranked
-from behavesim.trajectory import Trajectory
+from behavesim.task import Bins, InvalidSolution, Solution, Split, as_integers, first_greatest, ranked
 
 TEMPLATE = '''\
 import numpy as np
@@ -33,59 +31,30 @@ def priority(item: float, bins: np.ndarray) -> np.ndarray:
     return -(bins - item)
 '''
 
-GRAMMAR = """
-room: vector = bins - item
-filled: vector = 100 - bins
-ratio: vector = item / bins
-unused: vector = 1.0 * (bins == 100)
-
-vector = -room | -room | vector + number * vector | vector - number * vector | vector + vector | vector - vector
-vector = vector * vector | vector / (np.abs(vector) + 1) | np.minimum(vector, vector) | np.maximum(vector, vector)
-vector = np.where(room < size, vector, vector) | np.where(vector > vector, vector, vector) | scalar * vector
-vector = (vector if item > size else vector) | np.abs(room - size) | -np.abs(room - size) | np.sqrt(np.abs(vector))
-vector = np.exp(-np.abs(vector) / size) | np.tanh(vector / size) | np.log1p(np.abs(vector)) | vector ** 2
-vector = np.where(room == 0, size, vector) | vector - size * unused | (bins - size) % item
-scalar = number | item | size | bins.min() | bins.mean() | scalar / size | scalar + scalar | scalar - scalar
-size = 1 | 2 | 3 | 5 | 7 | 10 | 13 | 16 | 20 | 25 | 30 | 35 | 40 | 50 | 60
-
-score: vector
-return score
-"""
-
 CAPACITY = 100
 """Capacity of a bin, in the unit of the items' sizes."""
-BOUNDS = "lower bounds: the sum of the sizes divided by the capacity"
-"""What stands for the best known score."""
 COMPARED = 100
 """Number of items, the first ones, whose bins are the trajectory: comparing all 5000 would take too long."""
 
-SIZES: dict[Split, tuple[int, ...]] = {
-    "search": (5000,) * 5,
-    "validation": (1000, 1000, 5000, 5000),
-    "held-out": (500, 1000, 2000, 5000, 10_000),
+SIZES: Sizes = {
+    "search": ((5000,),) * 5,
+    "validation": ((1000,),) * 2 + ((5000,),) * 2,
+    "held-out": ((500,), (1000,), (2000,), (5000,), (10_000,)),
+    "shifted": ((1000, 14, 66), (5000, 14, 66), (1000, 1, 50), (5000, 1, 50), (5000, 10, 40)),
 }
-"""Number of items of each instance drawn from the Weibull distribution, by split."""
-SHIFTED = ((1000, 14, 66), (5000, 14, 66), (1000, 1, 50), (5000, 1, 50), (5000, 10, 40))
-"""Number of items, smallest and largest size of each shifted instance, whose sizes are uniform."""
+"""Number of items of each instance, by split; if their sizes are uniform, also the smallest and the largest size."""
 PUBLISHED = "weibull5k.xz"
 """File of FunSearch's five instances "Weibull 5k" (DeepMind, CC BY 4.0), a byte for each of their 5000 items."""
-SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026, "shifted": 2027}
-"""Seed of numpy's legacy generator, which draws the items of a split: its numbers never change."""
 
 
 @dataclass(frozen=True)
 class Items:
     """One instance: the sizes of the items in the order in which they come, (items,) int64 in 1…100."""
 
-    sizes: NDArray[np.int64] = field(repr=False)
-
-    @property
-    def lower_bound(self) -> int:
-        """The sum of the sizes divided by the capacity, rounded up: no packing uses fewer bins."""
-        return -(-int(self.sizes.sum()) // CAPACITY)
+    sizes: Integers = field(repr=False)
 
 
-class OnlineBinPacking(Task):
+class OnlineBinPacking(DecisionTask):
     """Pack items that come one by one into as few bins of capacity 100 as possible.
 
     For each item the function receives its size and the remaining capacities of the bins that it fits into: the opened
@@ -95,20 +64,21 @@ class OnlineBinPacking(Task):
     """
 
     kind = "priority"
-    search_size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} items"
+    search_size = "5 instances of 5000 items"
     shifted = "sizes uniform in 14…66, 1…50 and 10…40"
     sizes: tuple[str, ...] = ("weibull5k",)
     used_by = "FunSearch, EoH, ReEvo, LLM4AD: other instances of this distribution"
     template = TEMPLATE
     rules = f"""\
-- There are {len(SIZES["search"])} instances of {SIZES["search"][0]} items each. Sizes are whole numbers from 1 to
+- There are 5 instances of 5000 items each. Sizes are whole numbers from 1 to
   {CAPACITY}, drawn from a Weibull distribution of shape 3 and scale 45.
-- The function is called once for each item, {sum(SIZES["search"])} times in all, with up to a few hundred bins: use
+- The function is called once for each item, 25000 times in all, with up to a few hundred bins: use
   numpy, not a loop over bins.
 - The answer must have the shape of `bins`. The greatest priority must be finite; -inf leaves a bin out, NaN is refused.
   Among equal priorities the first bin is taken."""
     grammar = GRAMMAR
-    objective = Objective("minimise", 2011.4, BOUNDS, unit="mean number of bins")
+    best_known = BIN_PACKING
+    objective = BIN_PACKING.objective("minimise", "mean number of bins")
     normaliser = COMPARED
     score_scale = 10.0
     online = True
@@ -118,7 +88,7 @@ class OnlineBinPacking(Task):
 
         Those of the shifted split are uniform.
         """
-        return _instances(split)
+        return tuple(drawn(_drawn, 2024, SIZES, split))
 
     def in_words(self, instance: Items, decision: int) -> str:
         """Return the chosen bin as a phrase such as "bin 3"; bins count from 1 in the order of their opening."""
@@ -146,15 +116,10 @@ class OnlineBinPacking(Task):
         """Return what a packing of the first 100 items is drawn with: their sizes and the capacity of a bin."""
         return Bins(tuple(instance.sizes[:COMPARED].tolist()), CAPACITY)
 
-    def objective_on(self, split: Split) -> Objective:
-        """Return the objective of a split; its best known score is the mean of the lower bounds."""
-        bounds = [items.lower_bound for items in self.instances(split)]
-        return Objective("minimise", math.fsum(bounds) / len(bounds), BOUNDS)
-
-    def solve(self, function: Callable[..., Any], instance: Items) -> Solution:
+    def solve(self, function: Function, instance: Items) -> Solution:
         """Return the bin of each item in order, (items,) int64; bins are numbered from 0 as they are opened.
 
-        Raises InvalidSolution if an answer is not an array of one number for each bin, or its greatest is not finite.
+        Raises as `first_greatest` does.
         """
         # one bin more than items, so that there is always an empty one
         room = np.full(len(instance.sizes) + 1, float(CAPACITY))
@@ -168,16 +133,36 @@ class OnlineBinPacking(Task):
             chosen[place] = bin_
         return chosen
 
+    def checked(self, instance: Items, solution: Solution) -> Integers:
+        """Return the bin of each item as int64; raises InvalidSolution if the solution is not a valid packing."""
+        count = len(instance.sizes)
+        bins = as_integers(solution, count, f"the bins of {count} items", count)
+        opened = np.maximum.accumulate(bins)
+        if bins[0] != 0 or np.diff(opened).max(initial=0) > 1:
+            raise InvalidSolution("expected bins numbered in the order in which they are opened")
+        fullest = int(np.bincount(bins, weights=instance.sizes).max())
+        if fullest > CAPACITY:
+            raise InvalidSolution(f"expected bins filled up to {CAPACITY}, one holds {fullest}")
+        return bins
+
     def score(self, instance: Items, solution: Solution) -> float:
-        """Return the number of bins used; raises InvalidSolution if the solution is not a valid packing."""
-        return float(_checked(instance, solution).max() + 1)
+        """Return the number of bins used; raises as `checked` does."""
+        return float(self.checked(instance, solution).max() + 1)
 
-    def trajectory(self, instance: Items, solution: Solution) -> Trajectory:
-        """Return the choices one by one: state i is the bins of the first i + 1 items, for the first 100 items.
+    def compared(self, instance: Items, decisions: Integers) -> Integers:
+        """Return the bins of the first items, COMPARED of them."""
+        return decisions[:COMPARED]
 
-        Raises InvalidSolution if the solution is not a valid packing.
-        """
-        return Trajectory.prefixes(_checked(instance, solution)[:COMPARED])
+
+def _drawn(random: Random, count: int, *uniform: int) -> Items:
+    if uniform:
+        least, most = uniform
+        return _items(random.randint(least, most + 1, count))
+    return _items(np.clip(np.rint(45 * random.weibull(3, count)), 1, CAPACITY))
+
+
+def _items(sizes: Any) -> Items:
+    return Items(sizes.astype(np.int64))
 
 
 class PublishedBinPacking(OnlineBinPacking):
@@ -186,51 +171,14 @@ class PublishedBinPacking(OnlineBinPacking):
     description = cleandoc(OnlineBinPacking.__doc__ or "")
     used_by = "FunSearch: the same held-out instances, searched on others of the distribution"
     sizes = ()
+    best_known = BIN_PACKING_WEIBULL5K
 
     def instances(self, split: Split) -> Sequence[Items]:
         """Return the usual instances of a split, but for held-out FunSearch's five."""
-        return _published() if split == "held-out" else _instances(split)
-
-
-@cache
-def _instances(split: Split) -> tuple[Items, ...]:
-    random = np.random.RandomState(SEEDS[split])
-    if split == "shifted":
-        return tuple(Items(_kept(random.randint(least, most + 1, count))) for count, least, most in SHIFTED)
-    return tuple(Items(_weibull_sizes(random, count)) for count in SIZES[split])
-
-
-@cache
-def _published() -> tuple[Items, ...]:
-    from importlib.resources import files  # found by the package, so that a copy of this file finds it, too
-
-    sizes = np.frombuffer(lzma.decompress(files("behavesim_tasks").joinpath(PUBLISHED).read_bytes()), np.uint8).reshape(
-        -1, 5000
-    )
-    return tuple(Items(_kept(each)) for each in sizes)
-
-
-def _weibull_sizes(random: np.random.RandomState, count: int) -> NDArray[np.int64]:
-    return _kept(np.clip(np.rint(45 * random.weibull(3, count)), 1, CAPACITY))
-
-
-def _kept(drawn: NDArray[Any]) -> NDArray[np.int64]:
-    sizes = drawn.astype(np.int64)
-    sizes.setflags(write=False)  # instances are cached and shared
-    return sizes
-
-
-def _checked(instance: Items, solution: Solution) -> NDArray[np.int64]:
-    """Return the bin of each item as int64; raises InvalidSolution if the solution is not a valid packing."""
-    count = len(instance.sizes)
-    bins = as_integers(solution, count, f"the bins of {count} items", count)
-    opened = np.maximum.accumulate(bins)
-    if bins[0] != 0 or np.diff(opened).max(initial=0) > 1:
-        raise InvalidSolution("expected bins numbered in the order in which they are opened")
-    fullest = int(np.bincount(bins, weights=instance.sizes).max())
-    if fullest > CAPACITY:
-        raise InvalidSolution(f"expected bins filled up to {CAPACITY}, one holds {fullest}")
-    return bins
+        if split != "held-out":
+            return super().instances(split)
+        packed = files("behavesim_tasks").joinpath(PUBLISHED).read_bytes()  # by the package: a copy finds it, too
+        return tuple(map(_items, np.frombuffer(lzma.decompress(packed), np.uint8).reshape(-1, 5000)))
 
 
 task = OnlineBinPacking()

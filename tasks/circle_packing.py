@@ -1,20 +1,12 @@
 """Circle packing with 26 and 32 circles: as `cpp`, for programs that work for more than one number of circles."""
 
-from __future__ import annotations
-
-import math
-from collections.abc import Sequence
-
+from behavesim_tasks.best_known import CIRCLE_PACKING
 from behavesim_tasks.cpp import CirclePacking, Circles, greatest_distance
 
-from behavesim.task import Objective, Split
+from behavesim.task import Split
 
 SIZES: dict[Split, tuple[int, ...]] = {"search": (26, 32), "validation": (20, 29), "held-out": (15, 23, 30, 35)}
 """The number of circles in each instance of each split."""
-LARGEST = {26: 2.635983, 32: 2.937944}
-"""Largest sum of the radii known, by number of circles."""
-SOURCE = "found by AlphaEvolve (2025) and searches since, not proved"
-"""Where LARGEST is from."""
 
 
 class CirclePackings(CirclePacking):
@@ -29,10 +21,10 @@ class CirclePackings(CirclePacking):
     rules = CirclePacking.rules.replace(
         "called once, with n = 26; it must work", "called twice, with n = 26 and n = 32; it must work"
     )
-    objective = Objective("maximise", math.fsum(LARGEST.values()) / len(LARGEST), SOURCE, "sum of radii")
+    objective = CIRCLE_PACKING.objective("maximise", "sum of radii")
     normaliser = greatest_distance(32)
 
-    def instances(self, split: Split) -> Sequence[Circles]:
+    def instances(self, split: Split) -> list[Circles]:
         """Return the instances of a split: 26 and 32 circles for the search, other numbers for the others."""
         return [Circles(n) for n in SIZES[split]]
 

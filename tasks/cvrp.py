@@ -1,19 +1,18 @@
 """Vehicle routing with capacities, constructively: a program chooses each next customer, or the way back."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from behavesim_tasks.known import objective_of
-from behavesim_tasks.routes import checked, drawn
+from behavesim_tasks.best_known import CVRP
+from behavesim_tasks.decisions import Function, Integers, Random, Sizes, drawn
+from behavesim_tasks.grammars.cvrp import GRAMMAR
+from behavesim_tasks.routes import RoutingTask, chosen, nodes_drawn, routes_checked
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, ranked
-from behavesim.trajectory import Trajectory
+from behavesim.task import Solution, Split, ranked
 
 TEMPLATE = '''\
 import numpy as np
@@ -38,53 +37,15 @@ def select_next_node(
     return choices[0]
 '''
 
-GRAMMAR = """
-near: cost = distance_matrix[current_node, choices]
-home: vector = distance_matrix[choices, 0]
-here: scalar = distance_matrix[current_node, 0]
-demand: vector = demands[choices] / max(room, 1)
-open: nodes = np.flatnonzero(demands)
-between: matrix = distance_matrix[np.ix_(choices, open)]
-others: matrix = between + 9 * (choices[:, None] == open)
-isolation: vector = others.min(axis=1, initial=9)
-crowd: vector = np.exp(-5 * between).sum(axis=1)
-back: vector = 1.0 * (choices == 0)
-full: scalar = 1 - room / (room + demands.sum())
-
-cost = near | near | cost + number * vector | cost - number * vector | cost + number * vector * vector
-cost = cost + number * back | cost - number * home | cost - number * demand | cost - number * isolation
-vector = demand | home | isolation | crowd | near | home - here | near + home - here | back * scalar | -demand
-vector = vector + number * vector | vector - number * vector | vector * vector | scalar * vector | vector ** 2
-vector = np.minimum(vector, vector) | np.maximum(vector, vector) | np.where(vector > scalar, vector, vector)
-scalar = number | here | full | vector.mean() | vector.min() | scalar * scalar
-
-score: cost
-return choices[np.argmin(score)]
-"""
-"""Grammar of the offline proposer: the distance to each choice, the way home, demands, and customers around."""
-
-SIZES: dict[Split, tuple[int, ...]] = {
-    "search": (50,) * 5,
-    "validation": (30, 30, 50, 50),
-    "held-out": (30,) * 2 + (50,) * 2 + (100,) * 3,
-    "shifted": (50,) * 3 + (100,) * 2,
+SIZES: Sizes = {
+    "search": (("uniform", 50),) * 5,
+    "validation": (("uniform", 30),) * 2 + (("uniform", 50),) * 2,
+    "held-out": (("uniform", 30),) * 2 + (("uniform", 50),) * 2 + (("uniform", 100),) * 3,
+    "shifted": (("clustered", 50),) * 3 + (("clustered", 100),) * 2,
 }
-"""Number of customers of each instance, by split."""
+"""How the customers of each instance are drawn, and their number, by split."""
 CAPACITIES = {30: 35, 50: 40, 100: 50}
 """Capacity of a vehicle, by the number of customers; demands are 1 to 9."""
-SEEDS: dict[Split, int] = {"search": 5024, "validation": 5025, "held-out": 5026, "shifted": 5027}
-"""Seed of numpy's legacy generator, which draws the customers of a split: its numbers never change."""
-BEST: dict[Split, tuple[float, ...]] = {
-    "search": (10.663235, 9.184652, 13.569320, 9.721661, 10.108990),
-    "validation": (7.468346, 6.838141, 10.844177, 9.026552),
-    "held-out": (7.355152, 8.024628, 9.883184, 11.182084, 13.300451, 14.035348, 15.182789),
-    "shifted": (13.244063, 11.348876, 11.658254, 15.712956, 17.053386),
-}
-"""Total length of the shortest routes known on each instance, in order."""
-FOUND = "found by PyVRP 0.14 in 3000 iterations, not proved"
-"""How BEST are known."""
-UNIT = "total length of routes"
-"""What scores are numbers of."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +56,12 @@ class Customers:
     """
 
     distances: NDArray[np.float64] = field(repr=False)
-    demands: NDArray[np.int64] = field(repr=False)
+    demands: Integers = field(repr=False)
     capacity: int
     places: tuple[tuple[float, float], ...] = field(repr=False)
 
 
-class CapacitatedRouting(Task):
+class CapacitatedRouting(RoutingTask):
     """Serve all customers from a depot by short routes; a vehicle of limited capacity drives them one after another.
 
     At each step the function receives the current node, the customers that still fit into the vehicle, nearest first,
@@ -109,31 +70,24 @@ class CapacitatedRouting(Task):
     shorter the better.
     """
 
-    kind = "constructive"
-    search_size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} customers"
+    search_size = "5 instances of 50 customers"
     used_by = "LLM4AD, ReEvo: other instances"
     shifted = "customers in clusters of about 25, the depot in a corner"
     template = TEMPLATE
-    rules = f"""\
-- There are {len(SIZES["search"])} instances of {SIZES["search"][0]} customers and a depot, drawn uniformly from the
-  unit square. Demands are whole numbers from 1 to 9, the capacity is {CAPACITIES[SIZES["search"][0]]}.
+    rules = """\
+- There are 5 instances of 50 customers and a depot, drawn uniformly from the
+  unit square. Demands are whole numbers from 1 to 9, the capacity is 40.
 - `demands` and `distance_matrix` are arrays of the function's own; `demands` is made anew for each call.
 - The answer must be one of `choices`, as an integer: a float is refused, even 3.0."""
     grammar = GRAMMAR
-    normaliser = 100
-    score_scale = 1.0
-    objective = objective_of("minimise", BEST["search"], FOUND, UNIT)
+    best_known = CVRP
+    objective = CVRP.objective("minimise", "total length of routes")
     returns: ClassVar[bool] = True
     """Whether the way back to the depot counts."""
 
     def instances(self, split: Split) -> Sequence[Customers]:
-        """Return the instances of a split: places uniform in the unit square, demands from 1 to 9."""
-        random = np.random.RandomState(SEEDS[split])
-        return [_drawn(random, size, split == "shifted") for size in SIZES[split]]
-
-    def in_words(self, instance: Customers, decision: int) -> str:
-        """Return the chosen node as a phrase such as "customer 7"."""
-        return f"customer {decision}" if decision else "back to the depot"
+        """Return the instances of a split: places in the unit square, demands from 1 to 9."""
+        return drawn(_drawn, 5024, SIZES, split)
 
     def choice_in_words(self, instance: Customers, before: Sequence[int], decision: int) -> str:
         """Return the chosen node with its rank and distance, and the load so far if it is the depot."""
@@ -159,19 +113,8 @@ class CapacitatedRouting(Task):
         legs = instance.distances[visits[:-1], visits[1:]] * (self.returns | (visits[1:] > 0))
         return [0.0, *np.cumsum(legs).tolist()]
 
-    def picture(self, instance: Customers) -> Route:
-        """Return the picture of the routes."""
-        return Route(instance.places)
-
-    def objective_on(self, split: Split) -> Objective:
-        """Return the objective of a split; its best known score is the mean of BEST."""
-        return objective_of("minimise", BEST[split], FOUND, UNIT)
-
-    def solve(self, function: Callable[..., Any], instance: Customers) -> Solution:
-        """Return the nodes in the order of the visits, int64: it begins at the depot, 0, and comes back to it.
-
-        Raises InvalidSolution if an answer is not an integer or not one of the choices.
-        """
+    def solve(self, function: Function, instance: Customers) -> Solution:
+        """Return the nodes in the order of the visits, from the depot, 0, back to it; raises as `chosen` does."""
         offered, demands, room, visits = instance.distances.copy(), instance.demands.copy(), instance.capacity, [0]
         while demands.any():
             current = visits[-1]
@@ -181,27 +124,25 @@ class CapacitatedRouting(Task):
             if len(near):
                 choices = np.append(near, 0) if current else near
                 answer = function(current, choices.copy(), room, demands.copy(), offered)
-                node = as_integer(answer, "the ID of a node, an integer")
-                if node not in choices:
-                    raise InvalidSolution(f"step {len(visits)}: expected one of the choices, got {node}")
+                node = chosen(answer, choices, len(visits))
             room = room - int(demands[node]) if node else instance.capacity
             demands[node] = 0
             visits.append(node)
         return np.array([*visits, 0], dtype=np.int64)
 
+    def checked(self, instance: Customers, solution: Solution) -> Integers:
+        """Return the visits as int64; raises InvalidSolution if a customer is missing, or a route is too full."""
+        return routes_checked(solution, instance.demands, instance.capacity)
+
     def score(self, instance: Customers, solution: Solution) -> float:
-        """Return the length of all routes; raises InvalidSolution if they do not serve every customer once and fit."""
-        visits = checked(solution, instance.demands, instance.capacity)
+        """Return the length of all routes; raises as `checked` does."""
+        visits = self.checked(instance, solution)
         legs = instance.distances[visits[:-1], visits[1:]]
         return math.fsum(legs[self.returns | (visits[1:] > 0)].tolist())
 
-    def trajectory(self, instance: Customers, solution: Solution) -> Trajectory:
-        """Return the growing routes: state i is the first i + 1 nodes visited; raises InvalidSolution as `score`."""
-        return Trajectory.prefixes(checked(solution, instance.demands, instance.capacity))
 
-
-def _drawn(random: np.random.RandomState, size: int, in_clusters: bool = False) -> Customers:
-    places, demands, distances = drawn(random, size, in_clusters)
+def _drawn(random: Random, kind: str, size: int) -> Customers:
+    places, demands, distances = nodes_drawn(random, kind, size)
     return Customers(distances, demands, CAPACITIES[size], tuple((x, y) for x, y in places.tolist()))
 
 

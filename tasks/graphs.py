@@ -9,7 +9,7 @@ Graph = NDArray[np.bool_]
 """Whether two vertices are neighbours, (vertices, vertices) bool: symmetric, with False on the diagonal."""
 
 
-def drawn(random: np.random.RandomState, kind: str, size: int, share: float) -> Graph:
+def graph_drawn(random: np.random.RandomState, kind: str, size: int, share: float) -> Graph:
     """Return a graph by its kind, "uniform", "geometric" or "queens", with its size, and its density or reach."""
     match kind:
         case "uniform":

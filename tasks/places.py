@@ -14,7 +14,7 @@ A_CLUSTER = 25
 SPREAD = 0.05
 """Standard deviation of a cluster's places around its centre, in each direction, before the map is scaled."""
 DIGITS = 6
-"""Decimals of clustered coordinates; rounding makes a map the same on every machine."""
+"""Decimals of rounded coordinates; rounding makes a map with clusters the same on every machine."""
 
 
 def uniform(random: np.random.RandomState, size: int) -> Places:
@@ -23,9 +23,15 @@ def uniform(random: np.random.RandomState, size: int) -> Places:
 
 
 def clustered(random: np.random.RandomState, size: int) -> Places:
-    """Return places around centres drawn uniformly, at least two; the map is moved and scaled to fill the square."""
+    """Return places around centres drawn uniformly, at least two, rounded; their map fills the square."""
     centres = random.rand(max(2, size // A_CLUSTER), 2)
-    return filling(centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2))
+    places = filling(centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2))
+    return np.round(places, DIGITS)
+
+
+def places_drawn(random: np.random.RandomState, kind: str, size: int) -> Places:
+    """Return places by their kind, "uniform" or "clustered"."""
+    return uniform(random, size) if kind == "uniform" else clustered(random, size)
 
 
 def filling(places: NDArray[Any]) -> Places:

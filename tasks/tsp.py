@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from inspect import cleandoc
-from typing import Any
 
 import numpy as np
-from behavesim_tasks.grammars import TOUR
-from behavesim_tasks.known import objective_of
-from behavesim_tasks.places import DIGITS, clustered, filling, uniform
+from behavesim_tasks.best_known import TSP, TSP_LARGE
+from behavesim_tasks.decisions import Function, Integers, Random, Sizes, drawn
+from behavesim_tasks.grammars.tsp import GRAMMAR
+from behavesim_tasks.places import DIGITS, filling, places_drawn
+from behavesim_tasks.tours import TourTask
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task, as_integer, as_permutation, ranked
-from behavesim.trajectory import Trajectory
+from behavesim.task import InvalidSolution, Solution, Split, as_integer, as_permutation
 
 TEMPLATE = '''\
 import numpy as np
@@ -55,41 +54,24 @@ TSPLIB = {
 }
 """Two instances of TSPLIB by name, as x,y of each city. With TSPLIB's rounded distances their optima are 7542, 426."""
 
-SIZES: dict[Split, tuple[int, ...]] = {
-    "search": (50,) * 5,
-    "validation": (20, 20, 50, 50, 100, 100),
-    "held-out": (20,) * 3 + (50,) * 3 + (100,) * 3 + (200,) * 3,
-    "shifted": (50,) * 3 + (100,) * 3,
+SIZES: Sizes = {
+    "search": (("uniform", 50),) * 5,
+    "validation": (("uniform", 20),) * 2 + (("uniform", 50),) * 2 + (("uniform", 100),) * 2,
+    "held-out": tuple(("uniform", size) for size in (20, 50, 100, 200) for _ in range(3)),
+    "shifted": (("clustered", 50),) * 3 + (("clustered", 100),) * 3,
 }
-"""Number of cities of each randomly drawn instance, by split; the held-out split also has the two of TSPLIB."""
-OPTIMA: dict[Split, float] = {"search": 5.623624, "validation": 5.730953, "held-out": 6.820688, "shifted": 4.234803}
-"""Mean length of the shortest tours of a split's instances, proved optimal by branch and cut."""
-SMALLEST_GAIN = 1e-9
-"""Smallest gain in length for which 2-opt exchanges two edges: less is rounding."""
-PROVED = "optimal, by branch and cut"
-"""How OPTIMA are known."""
-SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026, "shifted": 2027}
-"""Seed of numpy's legacy generator, which draws the cities of a split: its numbers never change."""
+"""How the cities of each map are drawn, and their number, by split; the held-out split also has the two of TSPLIB."""
 LARGE: dict[Split, tuple[int, ...]] = {"search": (200, 200), "validation": (150, 200), "held-out": (200, 300)}
-"""Sizes of the maps of `tsp:large`, by split; of each there are two, one uniform and one with clusters."""
-LARGE_SEEDS: dict[Split, int] = {"search": 2124, "validation": 2125, "held-out": 2126}
-"""As SEEDS, for `tsp:large`."""
-LARGE_BEST: dict[Split, tuple[float, ...]] = {
-    "search": (10.669984, 6.719799, 10.92278, 7.873891),
-    "validation": (9.442521, 6.077348, 10.926122, 5.496917),
-    "held-out": (10.637483, 7.445514, 13.284282, 7.734358),
-}
-"""Lengths of the shortest tours known for `tsp:large`, in order."""
-FOUND = "found by LKH 3, not proved"
-"""How LARGE_BEST are known."""
+"""Numbers of cities of `tsp:large`, by split; of each there are two maps, one uniform and one with clusters."""
+UNIT = "mean tour length"
+"""What scores are numbers of."""
 RULES = """\
+for each city but the first and the last. It is told
   distances, and neither the places of the cities nor the tour so far.
 - `distance_matrix` is symmetric with zeros on its diagonal, and the same array in all calls for a tour; city numbers
   are its indices.
 - The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
 """End of the rules, for any number of cities."""
-UNIT = "mean tour length"
-"""What scores are numbers of."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +94,7 @@ class Cities:
         return cls(name, distances, tuple((x, y) for x, y in coordinates.tolist()))
 
 
-class TravellingSalesman(Task):
+class TravellingSalesman(TourTask):
     """Find short closed tours through all cities, built one city at a time from city 0.
 
     At each step the function receives the current city, the city where the tour ends (0), the unvisited cities in
@@ -120,62 +102,25 @@ class TravellingSalesman(Task):
     the city to visit next. The score is the mean length of the tours: the shorter the better.
     """
 
-    kind = "constructive"
-    search_size = f"{len(SIZES['search'])} instances of {SIZES['search'][0]} cities"
+    search_size = "5 instances of 50 cities"
     shifted = "cities in clusters of about 25"
     sizes: tuple[str, ...] = ("large",)
     used_by = "BehaveSim (the paper), LLM4AD, EoH, ReEvo, MCTS-AHD: other instances"
     template = TEMPLATE
     rules = f"""\
-- There are {len(SIZES["search"])} instances of {SIZES["search"][0]} cities each, drawn uniformly from the unit square.
-- The function is called {SIZES["search"][0] - 2} times for a tour: for each city but the first and the last. It is told
-{RULES}"""
-    grammar = TOUR
-    objective = Objective("minimise", OPTIMA["search"], PROVED, UNIT)
+- There are 5 instances of 50 cities each, drawn uniformly from the unit square.
+- The function is called 48 times for a tour: {RULES}"""
+    grammar = GRAMMAR
+    best_known = TSP
+    objective = TSP.objective("minimise", UNIT)
     normaliser: float = 50
-    score_scale = 1.0
 
     def instances(self, split: Split) -> Sequence[Cities]:
-        """Return the instances of a split: cities drawn uniformly from the unit square, 5 times 50 for the search.
+        """Return the maps of a split; the held-out split also has the two of TSPLIB."""
+        published = [_published(name) for name in TSPLIB] if split == "held-out" else []
+        return (*drawn(_drawn, 2024, SIZES, split), *published)
 
-        The held-out split also has the two of TSPLIB. The shifted one has cities in clusters.
-        """
-        return _instances(split)
-
-    def in_words(self, instance: Cities, decision: int) -> str:
-        """Return the chosen city as a phrase such as "city 7"."""
-        return f"city {decision}"
-
-    def choice_in_words(self, instance: Cities, before: Sequence[int], decision: int) -> str:
-        """Return the chosen city with its rank and distance: "city 7, the 2nd nearest of 31 left, 0.084 away"."""
-        if not before:
-            return self.in_words(instance, decision)
-        near = np.delete(instance.distances[before[-1]], before)
-        length = instance.distances[before[-1], decision]
-        rank = ranked(1 + int((near < length).sum()), "nearest")
-        last = f", and {instance.distances[decision, before[0]]:.3g} back" if len(near) == 1 else ""
-        return f"city {decision}, {rank} of {len(near)} left, {length:.3g} away{last}"
-
-    def instance_name(self, instance: Cities) -> str:
-        """Return the number of cities and their kind, such as "50 cities, uniform"."""
-        kind, _, size = instance.name.partition("-")
-        return f"{size} cities, {kind}" if size else kind
-
-    def cost_so_far(self, instance: Cities, decisions: Sequence[int]) -> Sequence[float]:
-        """Return the length of the tour up to each city; the last includes the way back."""
-        length = np.cumsum([0.0, *instance.distances[decisions[:-1], decisions[1:]]])
-        length[-1] += instance.distances[decisions[-1], decisions[0]]
-        return [float(each) for each in length]
-
-    def picture(self, instance: Cities) -> Route | None:
-        """Return the picture of the tour; None if the cities' places are not known."""
-        return None if instance.places is None else Route(instance.places)
-
-    def objective_on(self, split: Split) -> Objective:
-        """Return the objective of a split; its best known score is the optimum."""
-        return Objective("minimise", OPTIMA[split], PROVED)
-
-    def solve(self, function: Callable[..., Any], instance: Cities) -> Solution:
+    def solve(self, function: Function, instance: Cities) -> Solution:
         """Return the tour that the function builds from city 0, (n,) int64; the last city is added without a call.
 
         Raises InvalidSolution if an answer is not an integer or not one of the unvisited cities.
@@ -195,65 +140,27 @@ class TravellingSalesman(Task):
             unvisited = remaining
         return np.array([*tour, *unvisited], dtype=np.int64)
 
-    def starts(self, instance: Cities, count: int) -> Sequence[Cities]:
-        """Return the cities with number 0 exchanged for numbers 0, 1, 2 and so on: tours that begin at other cities."""
-        return [_begun(instance, city) for city in range(min(count, len(instance.distances)))]
-
-    def improve(self, instance: Cities, solution: Solution) -> Solution:
-        """Return the tour after 2-opt: the best exchange of two edges is made until none helps."""
-        tour, distances = np.asarray(solution).copy(), instance.distances
-        while True:
-            following = np.roll(tour, -1)
-            edges = distances[tour, following]
-            gains = edges[:, None] + edges - distances[np.ix_(tour, tour)] - distances[np.ix_(following, following)]
-            np.fill_diagonal(gains, 0)
-            first, last = sorted(np.unravel_index(gains.argmax(), gains.shape))
-            if gains[first, last] < SMALLEST_GAIN:
-                return tour
-            tour[first + 1 : last + 1] = tour[first + 1 : last + 1][::-1]
+    def checked(self, instance: Cities, solution: Solution) -> Integers:
+        """Return the tour as int64; raises InvalidSolution if it does not visit every city once from city 0."""
+        cities = len(instance.distances)
+        tour = as_permutation(solution, cities, f"a tour of {cities} cities")
+        if tour[0] != 0:
+            raise InvalidSolution(f"expected a tour from city 0, got one from city {tour[0]}")
+        return tour
 
     def score(self, instance: Cities, solution: Solution) -> float:
-        """Return the length of the closed tour; raises InvalidSolution if it does not visit every city once from 0."""
-        tour = _checked(instance, solution)
+        """Return the length of the closed tour; raises as `checked` does."""
+        tour = self.checked(instance, solution)
         # fsum rounds once, so that the score is the same on every machine
         return math.fsum(instance.distances[tour, np.roll(tour, -1)].tolist())
 
-    def trajectory(self, instance: Cities, solution: Solution) -> Trajectory:
-        """Return the growing route (paper, "Partial Solutions in TSP"): state i is the first i + 1 cities.
 
-        Raises InvalidSolution if it does not visit every city once from city 0.
-        """
-        return Trajectory.prefixes(_checked(instance, solution))
+def _drawn(random: Random, kind: str, size: int) -> Cities:
+    return Cities.at(f"{kind}-{size}", places_drawn(random, kind, size))
 
 
-@cache
-def _instances(split: Split) -> tuple[Cities, ...]:
-    random = np.random.RandomState(SEEDS[split])
-    if split == "shifted":
-        return tuple(Cities.at(f"clustered-{size}", np.round(clustered(random, size), DIGITS)) for size in SIZES[split])
-    drawn = [Cities.at(f"uniform-{size}", uniform(random, size)) for size in SIZES[split]]
-    published = [_published(name) for name in TSPLIB] if split == "held-out" else []
-    return (*drawn, *published)
-
-
-@cache
-def maps(seed: int, sizes: tuple[int, ...]) -> tuple[Cities, ...]:
-    """Return two maps of each size, one of uniform cities and one with clusters, their coordinates rounded."""
-    random = np.random.RandomState(seed)
-    return tuple(
-        Cities.at(f"{kind.__name__}-{size}", np.round(kind(random, size), DIGITS))
-        for size in sizes
-        for kind in (uniform, clustered)
-    )
-
-
-def _begun(cities: Cities, start: int) -> Cities:
-    order = np.arange(len(cities.distances))
-    order[[0, start]] = start, 0
-    distances = cities.distances[np.ix_(order, order)]
-    distances.setflags(write=False)
-    places = None if cities.places is None else tuple(cities.places[city] for city in order)
-    return Cities(f"{cities.name} from {start}", distances, places)
+def _rounded(random: Random, kind: str, size: int) -> Cities:
+    return Cities.at(f"{kind}-{size}", np.round(places_drawn(random, kind, size), DIGITS))
 
 
 def _published(name: str) -> Cities:
@@ -261,13 +168,10 @@ def _published(name: str) -> Cities:
     return Cities.at(name, filling(np.array([city.split(",") for city in TSPLIB[name].split()], dtype=np.float64)))
 
 
-def _checked(instance: Cities, solution: Solution) -> NDArray[np.int64]:
-    """Return the tour as int64; raises InvalidSolution if it does not visit every city once from city 0."""
-    cities = len(instance.distances)
-    tour = as_permutation(solution, cities, f"a tour of {cities} cities")
-    if tour[0] != 0:
-        raise InvalidSolution(f"expected a tour from city 0, got one from city {tour[0]}")
-    return tour
+def maps(seed: int, numbers: Mapping[Split, Sequence[int]], split: Split) -> tuple[Cities, ...]:
+    """Return a map of uniform cities and one with clusters for each of a split's numbers of cities, all rounded."""
+    sizes = [(kind, number) for number in numbers[split] for kind in ("uniform", "clustered")]
+    return tuple(drawn(_rounded, seed, {split: sizes}, split))
 
 
 class LargeTravellingSalesman(TravellingSalesman):
@@ -280,18 +184,14 @@ class LargeTravellingSalesman(TravellingSalesman):
     sizes = ()
     rules = f"""\
 - There are 4 instances of 200 cities each: two drawn uniformly from the unit square, two with cities in clusters.
-- The function is called 198 times for a tour: for each city but the first and the last. It is told
-{RULES}"""
+- The function is called 198 times for a tour: {RULES}"""
     normaliser = 200
-    objective = objective_of("minimise", LARGE_BEST["search"], FOUND, UNIT)
+    best_known = TSP_LARGE
+    objective = TSP_LARGE.objective("minimise", UNIT)
 
     def instances(self, split: Split) -> Sequence[Cities]:
         """Return a uniform and a clustered map of each size of the split, in the unit square."""
-        return maps(LARGE_SEEDS[split], LARGE[split])
-
-    def objective_on(self, split: Split) -> Objective:
-        """Return the objective of a split; its best known score is the mean of LARGE_BEST."""
-        return objective_of("minimise", LARGE_BEST[split], FOUND, UNIT)
+        return maps(2124, LARGE, split)
 
 
 task = TravellingSalesman()

@@ -1,6 +1,14 @@
 """Tasks: the problems that programs solve, and the trusted code that scores solutions."""
 
-from behavesim.task.answers import as_integer, as_integers, as_number, as_numbers, as_permutation, first_greatest
+from behavesim.task.answers import (
+    as_integer,
+    as_integers,
+    as_number,
+    as_numbers,
+    as_permutation,
+    as_subset,
+    first_greatest,
+)
 from behavesim.task.calls import (
     called,
     instances_begun,
@@ -41,6 +49,7 @@ __all__ = [
     "as_number",
     "as_numbers",
     "as_permutation",
+    "as_subset",
     "called",
     "first_greatest",
     "installed_tasks",

@@ -99,3 +99,14 @@ def as_permutation(solution: Any, count: int, what: str) -> NDArray[np.int64]:
     if len(np.unique(found)) != count:
         raise InvalidSolution(f"expected {what}, each of 0…{count - 1} once")
     return found
+
+
+def as_subset(solution: Any, count: int, what: str) -> NDArray[np.int64]:
+    """Return a solution as one row of int64: at least one of the numbers from 0 to `count` - 1, none of them twice.
+
+    Raises InvalidSolution for anything else; `what` says in the message what was expected.
+    """
+    found = as_integers(solution, count, what)
+    if not len(found) or len(np.unique(found)) != len(found):
+        raise InvalidSolution(f"expected {what}, at least one and each once")
+    return found

@@ -14,6 +14,7 @@ from behavesim.task import (
     as_number,
     as_numbers,
     as_permutation,
+    as_subset,
     first_greatest,
 )
 
@@ -28,6 +29,7 @@ def test_what_is_of_the_kind_that_was_asked_for_is_returned() -> None:
     assert as_integers(np.array([2, 0], dtype=np.uint8), 3, "picks").dtype == np.int64
     assert as_integers(np.array([], dtype=int), 3, "picks").tolist() == []
     assert as_permutation(np.array([2, 0, 1]), 3, "a tour").tolist() == [2, 0, 1]
+    assert as_subset(np.array([2, 0]), 3, "items").tolist() == [2, 0]
 
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
@@ -48,6 +50,8 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: as_integers(np.array([0, 2]), 2, "picks"), "expected picks in 0…1, got 0…2"),
     (lambda: as_integers(np.array([-1, 0]), 2, "picks"), "expected picks in 0…1, got -1…0"),
     (lambda: as_permutation(np.array([0, 0]), 2, "a tour"), "expected a tour, each of 0…1 once"),
+    (lambda: as_subset(np.array([0, 0]), 2, "items"), "expected items, at least one and each once"),
+    (lambda: as_subset(np.array([], dtype=int), 2, "items"), "expected items, at least one and each once"),
 ]
 
 

@@ -17,6 +17,7 @@ from behavesim_tasks import (
     cap_set,
     cvrp,
     facility_location,
+    generators,
     graphs,
     job_shop,
     knapsack,
@@ -28,7 +29,7 @@ from behavesim_tasks import (
 )
 
 from behavesim.proposers.genetic.breeding import Breeder
-from behavesim.task import SPLITS, InvalidSolution, InWords, Solution, Task, TaskReference, installed_tasks
+from behavesim.task import SPLITS, InvalidSolution, InWords, Solution, Split, Task, TaskReference, installed_tasks
 
 GOLDEN: dict[str, tuple[float, float, float]] = {
     "bbob": (0.7419, 0.3199, 0.686),
@@ -187,6 +188,13 @@ def test_what_is_no_solution_is_refused_with_a_reason(name: str) -> None:
                 pytest.fail(f"{words}: {judge(instance, solution)!r:.80} was taken")
 
 
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_best_known_packings_of_items_that_are_all_known_are_lower_bounds(split: Split) -> None:
+    task = TASKS["offline_bin_packing"]
+    bounds = [-(-int(items.sizes.sum()) // items.capacity) for items in task.instances(split)]
+    assert task.objective_on(split).best_known == pytest.approx(np.mean(bounds))
+
+
 def test_the_rules_of_two_packings_name_both_numbers_of_circles() -> None:
     assert "called twice, with n = 26 and n = 32" in TASKS["circle_packing"].rules
 
@@ -287,16 +295,16 @@ def fewest_colours(graph: graphs.Graph) -> int:
     return min(max(c) + 1 for c in colourings if all(c[a] != c[b] for a, b in edges))
 
 
-KNAPSACK = knapsack._drawn(RANDOM, 6, 0.5)
+KNAPSACK = knapsack.Items(*generators.knapsack_items(RANDOM, 6, 5, 0.5))
 COVER = set_cover.Sets(RANDOM.randint(1, 9, 6), RANDOM.rand(6, 5) < 0.5)
 SITES = facility_location.Sites(RANDOM.randint(500, 900, 4), RANDOM.randint(1, 999, (4, 5)))
 GRAPH = graphs.uniform(RANDOM, 6, 0.5)
 CROWN = np.kron([[0, 1], [1, 0]], 1 - np.eye(3)).astype(bool)
 FLOW = taillard.times(873654221, 5, 4)
 SHOP = job_shop.Shop(taillard.times(840612802, 3, 3), taillard.orders(398197754, 3, 3))
-PLACES = qap._drawn(RANDOM, 2, 2)
+PLACES = qap.Sites(*generators.flows_on_a_grid(RANDOM, 2, 2))
 ITEMS = offline_bin_packing.Items(np.array([60, 50, 40, 30, 20]), 100)
-CITIES = cvrp.Customers(cvrp._drawn(RANDOM, 50).distances[:5, :5], np.array([0, 9, 8, 2, 5]), 12, ())
+CITIES = cvrp.Customers(cvrp._drawn(RANDOM, "uniform", 50).distances[:5, :5], np.array([0, 9, 8, 2, 5]), 12, ())
 TIMED = vrptw._drawn(RANDOM, 4)
 SMALL: dict[str, tuple[Any, str, float]] = {
     "knapsack": (

@@ -121,7 +121,7 @@ def test_the_trajectory_is_the_bins_of_the_first_100_items():
     assert task.normaliser == 100
 
 
-@pytest.mark.parametrize("split", ["search", "validation", "held-out"])
+@pytest.mark.parametrize("split", ["search", "validation", "held-out", "shifted"])
 def test_the_best_known_of_a_split_is_its_mean_lower_bound(split):
     bounds = [math.ceil(sum(items.sizes.tolist()) / 100) for items in task.instances(split)]
     assert task.objective_on(split).best_known == pytest.approx(sum(bounds) / len(bounds))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from behavesim_tasks import cvrp, independent_set, job_shop, knapsack, set_cover
+from behavesim_tasks import best_known, cvrp, independent_set, job_shop, knapsack, set_cover
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from behavesim.task import Split
@@ -30,12 +30,12 @@ def highs(costs: Any, rows: Any, low: Any, high: Any) -> float:
 def test_no_packing_of_a_knapsack_is_worth_more() -> None:
     items = knapsack.task.instances("validation")[0]
     found = highs(-items.values, items.weights.T, -np.inf, items.room)
-    assert -found == pytest.approx(knapsack.OPTIMA["validation"][0])
+    assert -found == pytest.approx(best_known.KNAPSACK.validation[0])
 
 
 def test_no_cover_costs_less() -> None:
     sets = set_cover.task.instances("held-out")[4]
-    assert highs(sets.costs, sets.covers.T.astype(int), 1, np.inf) == pytest.approx(set_cover.OPTIMA["held-out"][4])
+    assert highs(sets.costs, sets.covers.T.astype(int), 1, np.inf) == pytest.approx(best_known.SET_COVER.held_out[4])
 
 
 @pytest.mark.parametrize(("split", "place"), [("shifted", 1), ("held-out", 6)])
@@ -56,7 +56,7 @@ def test_no_schedule_of_a_job_shop_is_shorter(split: Split, place: int) -> None:
     model.minimize(longest)
     solver = cp_model.CpSolver()
     assert solver.status_name(solver.solve(model)) == "OPTIMAL"
-    assert solver.objective_value == job_shop.OPTIMA[split][place]
+    assert solver.objective_value == getattr(best_known.JOB_SHOP, split.replace("-", "_"))[place]
 
 
 @pytest.mark.parametrize(("split", "place"), [("validation", 0), ("shifted", 0)])
@@ -75,8 +75,8 @@ def test_routes_are_as_short_as_those_of_another_solver(split: Split, place: int
         node for route in found.routes() for node in (0, *(each.idx + 1 for each in route if not each.is_depot()))
     ]
     assert cvrp.task.score(shop, np.array([*visits, 0])) == pytest.approx(found.distance() / 1e4, abs=0.01)
-    assert found.distance() / 1e4 >= cvrp.BEST[split][place] - 0.01
-    assert found.distance() / 1e4 <= 1.01 * cvrp.BEST[split][place]
+    known = getattr(best_known.CVRP, split)[place]
+    assert known - 0.01 <= found.distance() / 1e4 <= 1.01 * known
 
 
 def test_sets_of_vertices_are_independent_as_another_library_has_it() -> None:

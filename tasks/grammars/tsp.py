@@ -1,21 +1,9 @@
-"""Grammars of the offline proposer that several tasks share, for programs that rank the choices at hand."""
+"""Grammar for `tsp` and `tsp_hard`: the distance to each city, and terms added to it.
 
-RANKING = """
-vector = vector + number * vector | vector - number * vector | vector * vector | vector / (np.abs(vector) + 0.01)
-vector = np.minimum(vector, vector) | np.maximum(vector, vector) | np.where(vector > scalar, vector, vector)
-vector = scalar * vector | vector ** 2 | np.sqrt(np.abs(vector)) | np.exp(-np.abs(vector))
-vector = np.argsort(np.argsort(vector)) / len(vector) | (vector if scalar > scalar else vector)
-scalar = number | vector.mean() | vector.min() | vector.max() | scalar * scalar | scalar - scalar
-
-score: vector
-return score
-"""
-"""Combines vectors with one number for each choice into a priority for each.
-
-A grammar puts before it its own definitions, and at least one rule for `vector`.
+One rule ignores that few cities are left at the end and makes programs fail, as those of models sometimes do.
 """
 
-TOUR = """
+GRAMMAR = """
 left: scalar = len(unvisited_nodes)
 share: scalar = left / len(distance_matrix)
 near: cost = distance_matrix[current_node, unvisited_nodes]
@@ -47,8 +35,4 @@ stage = 3 | 5 | 8 | 12 | 16 | 20 | 25 | 30 | 35 | 40 | 45
 
 score: cost
 return unvisited_nodes[np.argmin(score)]
-"""
-"""The whole grammar of the tasks with one tour: the distance to each city, and terms added to it.
-
-One rule ignores that few cities are left at the end and makes programs fail, as those of models sometimes do.
 """

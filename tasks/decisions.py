@@ -1,0 +1,56 @@
+"""Tasks whose solution is a row of decisions: what most of the built-in tasks have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from behavesim_tasks.best_known import ORDER, Known
+from numpy.typing import NDArray
+
+from behavesim.task import Objective, Solution, Split, Task
+from behavesim.trajectory import Trajectory
+
+Function = Callable[..., Any]
+"""The function that a program defines; a task's template says what it takes and returns."""
+Integers = NDArray[np.int64]
+"""An array of int64."""
+Random = np.random.RandomState
+"""numpy's legacy generator: what it draws from a seed is the same in every version of numpy."""
+Sizes = Mapping[Split, Sequence[tuple[Any, ...]]]
+"""What sets each instance of a split apart, by split, such as numbers of items; `drawn` hands it on."""
+T = TypeVar("T")
+
+
+class DecisionTask(Task):
+    """A built-in task whose solution is the decisions of a program in their order, a row of integers."""
+
+    best_known: Known
+    """The best scores known of the instances of all splits; `objective` has those of the search."""
+
+    @abstractmethod
+    def checked(self, instance: Any, solution: Solution) -> Integers:
+        """Return a solution's decisions as one row of int64; raises InvalidSolution if they break a rule."""
+
+    def trajectory(self, instance: Any, solution: Solution) -> Trajectory:
+        """Return the growing solution: state i is the first i + 1 of what is compared; raises as `checked` does."""
+        return Trajectory.prefixes(self.compared(instance, self.checked(instance, solution)))
+
+    def compared(self, instance: Any, decisions: Integers) -> Integers:
+        """Return what trajectories compare of a solution: by default the decisions themselves, all of them."""
+        return decisions
+
+    def objective_on(self, split: Split) -> Objective:
+        """Return the objective on a split, with the mean of the best scores known there; None if they are not known."""
+        return self.best_known.objective(self.objective.direction, self.objective.unit, split)
+
+
+def drawn(draw: Callable[..., T], seed: int, sizes: Sizes, split: Split) -> list[T]:
+    """Return `draw(random, *size)` for each of a split's sizes, in order: its instances, or what they are made of.
+
+    `random` is one generator for all of them. Its seed is `seed` for the search, and one more for each later split.
+    """
+    random = Random(seed + ORDER.index(split))
+    return [draw(random, *size) for size in sizes[split]]

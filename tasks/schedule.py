@@ -1,0 +1,45 @@
+"""A schedule of a job shop under construction."""
+
+from __future__ import annotations
+
+import numpy as np
+from behavesim_tasks.decisions import Integers
+
+
+class Schedule:
+    """What each job has done so far, and when each machine is free."""
+
+    def __init__(self, times: Integers, machines: Integers) -> None:
+        """Begin a schedule of jobs by the times and machines of their steps, both (jobs, steps)."""
+        self._times, self._machines = times, machines
+        jobs, self._steps = times.shape
+        self.done = np.zeros(jobs, np.int64)
+        """Number of steps that each job has done."""
+        self.free = np.zeros(self._steps, np.int64)
+        """When each machine is free."""
+        self.end = np.zeros(jobs, np.int64)
+        """When each job's last step ends."""
+
+    def conflict(self) -> Integers:
+        """Return the jobs that wait for one machine, as Giffler and Thompson (1960) choose it; empty when all is done.
+
+        It is the machine on which some step can end first. A job waits if its step can begin before that end.
+        """
+        jobs = np.flatnonzero(self.done < self._steps)
+        if not len(jobs):
+            return jobs
+        machines, begins, times = self.step_of(jobs)
+        first = int((begins + times).argmin())
+        waiting: Integers = jobs[(machines == machines[first]) & (begins < begins[first] + times[first])]
+        return waiting
+
+    def step_of(self, jobs: Integers) -> tuple[Integers, Integers, Integers]:
+        """Return the machine of each job's next step, when that can begin, and how long it takes."""
+        machines = self._machines[jobs, self.done[jobs]]
+        return machines, np.maximum(self.end[jobs], self.free[machines]), self._times[jobs, self.done[jobs]]
+
+    def do(self, job: int) -> None:
+        """Schedule the next step of a job, as early as the job and its machine allow."""
+        (machine,), (begin,), (time,) = self.step_of(np.array([job]))
+        self.free[machine] = self.end[job] = begin + time
+        self.done[job] += 1
