@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_FENCE = re.compile(r"(?P<before>(?P<indent>[ \t]*+).*?)(?P<marks>`{3,}+|~{3,}+)(?P<after>.*)")
-"""A line with a fence: its indentation, the text before the fence, the fence's characters, and the text after it."""
+_FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<label>[^`]*)")
+"""A line that is a fence: its indentation, the fence's characters, and a label without back-quotes."""
 
 
 def fenced(source: str, label: str = "python") -> str:
@@ -47,17 +47,15 @@ def blocks(text: str) -> list[Block]:
     begin = 0
     inside: list[str] = []
     for number, line in enumerate(text.split("\n")):
-        # most lines have no fence, and this test is faster than the pattern
-        fence = _FENCE.match(line) if "``" in line or "~~" in line else None
+        fence = _FENCE.fullmatch(line)
         if opening is None:
-            if fence is not None and _opens(fence):
+            if fence is not None:
                 opening, begin, inside = fence, number, []
         elif fence is None or not _closes(fence, opening):
             inside.append(line)
         else:
-            inside += [fence["before"]] if fence["before"].strip() else []
             found.append(Block(_code(inside, opening), True, begin, number + 1))
-            opening, begin, inside = fence if _is_labelled(fence) else None, number, []
+            opening = None
     if opening is not None:
         found.append(Block(_code(inside, opening), False, begin, begin + 1 + len(inside)))
     return found
@@ -69,36 +67,10 @@ def outside(text: str, parts: Sequence[Block]) -> str:
     return "\n".join(line for number, line in enumerate(text.split("\n")) if number not in inside)
 
 
-def _opens(fence: re.Match[str]) -> bool:
-    """Whether a fence opens a block: at the start of its line, or back-quotes after text, with at most one word after.
-
-    A fence with a back-quote after it opens none.
-    """
-    after = fence["after"].strip()
-    if "`" in after:
-        return False
-    return not fence["before"].strip() or (fence["marks"][0] == "`" and " " not in after)
-
-
 def _closes(fence: re.Match[str], opening: re.Match[str]) -> bool:
-    """Whether a fence closes the block that `opening` begins.
-
-    It has the same character, is at least as long, and no back-quote follows it. At the start of its line it is at most
-    three columns deeper than `opening`. A label may follow it, since models forget to close a block before the next.
-    After code it is back-quotes that nothing follows, and neither # (a comment) nor a back-quote precedes them.
-    """
-    before, after = fence["before"], fence["after"].strip()
-    if not fence["marks"].startswith(opening["marks"]) or "`" in after:
-        return False
-    if before.strip():
-        return fence["marks"][0] == "`" and not after and "`" not in before and "#" not in before
-    return len(before) <= len(opening["indent"]) + 3
-
-
-def _is_labelled(fence: re.Match[str]) -> bool:
-    """Whether the text after a fence is one word; a fence that closed a block then also opens the next."""
-    after = fence["after"].strip()
-    return bool(after) and " " not in after
+    """Whether a fence closes the block that `opening` begins: of its character, at least as long, without a label."""
+    is_as_long = fence["marks"].startswith(opening["marks"]) and not fence["label"].strip()
+    return is_as_long and len(fence["indent"]) <= len(opening["indent"]) + 3
 
 
 def _code(lines: Sequence[str], opening: re.Match[str]) -> str:

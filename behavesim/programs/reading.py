@@ -7,7 +7,6 @@ import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from behavesim.base.errors import TaskError
 from behavesim.programs.answer import Interruption, answer, interruption
@@ -33,8 +32,6 @@ _CODE_BEGINS = re.compile(
     re.MULTILINE,
 )
 _FUNCTION = re.compile(r"\bdef \w+ *\(|\blambda\b")
-_STARTS_TRIED = 10
-"""Most lines of a reply without fences from which a program is read."""
 _BEGINNINGS_TRIED = {True: 2, False: 20}
 """Most beginnings of a block that are tried, by whether its closing fence came. An open one may end in prose."""
 _BLOCKS_READ = 100
@@ -120,7 +117,7 @@ def read(request: Request, parser: Parser) -> Program | Failure:
 def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failure:
     readings = _read_blocks(parts[-_BLOCKS_READ:], wanted)
     if not any(isinstance(reading, Parsed) and callables(reading.tree) for reading in readings):
-        readings += _read_prose(outside(said, parts), wanted)
+        readings += _read_prose(outside(said, parts), wanted.parser)
     return _chosen(readings, wanted) if readings else _nothing(said)
 
 
@@ -154,21 +151,11 @@ def _functions(code: str) -> int:
     return len(_FUNCTION.findall(code))
 
 
-def _read_prose(text: str, wanted: _Wanted) -> list[Parsed | Failure]:
-    """Return a list of one reading, of a text without fences; empty if no line looks like the beginning of code.
-
-    It begins at the first of 10 such lines from which a program defines the entry point. If there is none, it is the
-    first program with a function, else the first reading.
-    """
+def _read_prose(text: str, parser: Parser) -> list[Parsed | Failure]:
+    """Return a list of what is read from the first line of a text that begins as code does; empty if none does."""
     text = textwrap.dedent(text)
-    readings: list[Parsed | Failure] = []
-    for match in islice(_CODE_BEGINS.finditer(text), _STARTS_TRIED):
-        reading = _read(Block(text[match.start() :], closed=False), wanted.parser)
-        if isinstance(reading, Parsed) and wanted.entry.name in callables(reading.tree):
-            return [reading]
-        readings.append(reading)
-    with_function = [each for each in readings if isinstance(each, Parsed) and callables(each.tree)]
-    return [*(with_function or readings)[:1]]
+    begin = _CODE_BEGINS.search(text)
+    return [_read(Block(text[begin.start() :], closed=False), parser)] if begin else []
 
 
 def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:

@@ -10,8 +10,6 @@ from behavesim.programs.fences import Block
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _WORDS = re.compile(r"\w\s+\w")
 """Two words: braces with a single word are LaTeX or a placeholder."""
-_LABEL = re.compile(r"^[\s#>*_-]*(?:(?:thought|idea|algorithm|description)[*_ ]*:)?[\s*_]*", re.IGNORECASE)
-_TAG = re.compile(r"</?[A-Za-z][\w:.=-]*>")
 _LIMIT = 500
 """Most characters of a description: it is shown in prompts."""
 
@@ -19,11 +17,11 @@ _LIMIT = 500
 def thought_in(prose: str) -> str:
     """Return the description of a program in a text, on one line of at most 500 characters; "" for a blank text.
 
-    It is the first text of several words in braces, as EoH asks for it, else the whole text without its tags. A label
-    at its beginning, such as "Thought:", is left out. A longer description is cut and ends in "…".
+    It is the first text of several words in braces, as EoH asks for it, else the whole text. A longer description is
+    cut and ends in "…".
     """
-    braces = next((inside for inside in _BRACES.findall(prose) if _WORDS.search(inside)), None)
-    words = " ".join(_LABEL.sub("", _TAG.sub(" ", prose) if braces is None else braces, count=1).split())
+    description = next((inside for inside in _BRACES.findall(prose) if _WORDS.search(inside)), prose)
+    words = " ".join(description.split())
     return words if len(words) <= _LIMIT else f"{words[: _LIMIT - 1]}…"
 
 

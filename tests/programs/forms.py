@@ -69,7 +69,6 @@ TAKEN = {
     "quotes for a fence": Case(f"'''python\n{BODY}\n'''"),
     "a block of LaTeX": Case(f"\\begin{{verbatim}}\n{BODY}\n\\end{{verbatim}}"),
     "a list, then a block": Case(f"- **Idea:** the last\n- *Why*: it is free\n\n{fenced(BODY)}"),
-    "a fence opened twice and closed twice": Case(f"```python\n{fenced(BODY)}\n```"),
     "a page's button above the code": Case(f"python\nCopy code\n{BODY}"),
     "a block with a file's name": Case(f"```python:pick.py\n{BODY}\n```"),
     "prose behind the code, within its block": Case(fenced(f"{BODY}\n\nThis goes to the last node. It's fast.")),
@@ -86,8 +85,6 @@ TAKEN = {
     "a channel for a tool": Case(
         harmony(("analysis", fenced(OLD)), ("commentary to=functions.submit <|constrain|>json", CALL))
     ),
-    "channels whose tokens are lost": Case(f"analysisPerhaps\n{fenced(OLD)}\nassistantfinal{fenced(BODY)}"),
-    "thoughts in brackets": Case(f"[THINK]Perhaps\n{fenced(OLD)}\n[/THINK]{fenced(BODY)}"),
     "thoughts between tokens": Case(f"<|START_THINKING|>{fenced(OLD)}<|END_THINKING|>{fenced(BODY)}"),
     "thoughts that are the whole reply": Case(f"<think>Perhaps\n{fenced(OLD)}\nor rather\n{fenced(BODY)}"),
     "a token behind the block": Case(f"{fenced(BODY)}<|im_end|>"),

@@ -57,7 +57,6 @@ ACCEPTED = {
     "prose around": Case(f"Sure! Here it is:\n\n{fenced(BODY)}\n\nIt's better because it isn't worse."),
     "unclosed": Case(f"```python\n{BODY}"),
     "unclosed with prose behind": Case(f"```python\n{BODY}\n\nThis isn't code, it's prose."),
-    "closed right behind the code": Case(f"```python\n{BODY}```"),
     "opened behind a sentence": Case(f"The code: ```python\n{BODY}\n```"),
     "indented as in a list": Case(
         "1. So:\n\n   ```python\n" + BODY.replace("def", "   def").replace("    r", "       r") + "\n   ```"
@@ -77,7 +76,6 @@ ACCEPTED = {
     "output after it": Case(f"{fenced(BODY)}\nOutput:\n{fenced('2', '')}"),
     "a later block with the wrong signature": Case(both(fenced(BODY), fenced("def pick(a):\n    return a"))),
     "a later block with a syntax error": Case(both(fenced(BODY), fenced("def pick(a, b, c):\n    return ("))),
-    "a block not closed before the next": Case(f"```python\nimport math\n\n```python\n{BODY}\n```"),
     "imports in a block of their own": Case(
         both(fenced("import math"), fenced("def pick(a, b, c):\n    return math.floor(2.5)"))
     ),

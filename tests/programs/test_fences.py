@@ -26,20 +26,15 @@ def test_a_fence_ends_a_block_unless_it_is_more_than_three_columns_deeper(indent
         ("````\na\n```\n````", ["a\n```"]),
         ("```\na\n````", ["a"]),
         ("~~~\na\n```\n~~~", ["a\n```"]),
-        ("```\na\nb```", ["a\nb"]),  # right behind code
-        ("```\na\nb``` c\n```", ["a\nb``` c"]),
-        ("```\na\n# b```\n```", ["a\n# b```"]),  # in a comment
+        ("```\na\nb```\n```", ["a\nb```"]),
         ("~~~\na\nb~~~\n~~~", ["a\nb~~~"]),
-        ("so: ```python\na\n```", ["a"]),
-        ("so: ```two words\na\n```", [""]),
-        ("so: ~~~\na\n~~~", [""]),
+        ("so: ```python\na\n```", [""]),
         ("```two words\na\n```", ["a"]),
-        ("```a\n1\n```b\n2\n```", ["1", "2"]),
-        ("```a\n1\n``` no label\n2\n```", ["1", ""]),
+        ("```a\n1\n```b\n2\n```", ["1\n```b\n2"]),
         ("```a`\n1\n```", [""]),
     ],
 )
-def test_a_block_is_what_commonmark_says_and_models_write(text: str, found: list[str]) -> None:
+def test_a_block_is_what_commonmark_says(text: str, found: list[str]) -> None:
     assert fenced_blocks(text) == found
 
 
