@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from behavesim.programs.extract import REASONS, Program, extract
+from behavesim.programs.extract import extract
+from behavesim.programs.reading import REASONS, FunctionForm, Program, Request
 from behavesim.task.verdict import Failure
 
 TEMPLATE = "def pick(a, b):\n    return a\n"
@@ -180,7 +181,7 @@ def costs(replies: int, seed: int) -> Iterator[Cost]:
     for index in range(replies):
         text = reply(Random(f"{seed}-{index}"))
         before_mb, began = peak_mb(resource.RUSAGE_SELF), time.process_time()
-        found = extract(text, TEMPLATE, "pick", "stop", thought=True)
+        found = extract(FunctionForm(TEMPLATE, "pick"), Request(text, finish_reason="stop", thought=True))
         cpu_s = time.process_time() - began
         assert isinstance(found, Program) or found.reason in REASONS, found
         outcome = found.reason if isinstance(found, Failure) else "program"

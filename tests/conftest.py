@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, settings
 
 import behavesim as bs
 from behavesim.application.experiment import execution
+from behavesim.engine import outcome
 from behavesim.programs import extract as extracting
-from behavesim.programs import form
 from behavesim.programs.extract import extract
 from behavesim.sandbox import connection, environment
 from tests import experiments, forks
@@ -118,7 +118,7 @@ def _forked_experiments() -> Iterator[None]:
 @pytest.fixture
 def replies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is taken from a reply is remembered: toy searches are sent the same few replies thousands of times."""
-    monkeypatch.setattr(form, "extract", _extracted_once)
+    monkeypatch.setattr(outcome, "extract", _extracted_once)
 
 
 _extracted_once = lru_cache(1000)(extract)

@@ -10,8 +10,9 @@ from pathlib import Path
 from behavesim.base.config import Settings
 from behavesim.base.text_file import read_text_file
 from behavesim.engine.judging import judging
+from behavesim.programs.extract import extract, form_of
 from behavesim.programs.fences import fenced
-from behavesim.programs.form import form_of
+from behavesim.programs.reading import Request
 from behavesim.state.events import Stage
 from behavesim.task import Split, Task
 from behavesim.task.evaluated import first_program
@@ -59,7 +60,7 @@ async def evaluate(
 
         async def one(file: str, source: str) -> Evaluation:
             # extracted as from a model's reply, so that a person's program meets the same conditions
-            program = form_of(task).read(fenced(source), task.template)
+            program = extract(form_of(task), Request(fenced(source), task.template))
             if isinstance(program, Failure):
                 return Evaluation(file, "extraction", program, judge.isolation)
             return Evaluation(file, "evaluation", await judge.evaluate(program.source), judge.isolation)

@@ -11,8 +11,9 @@ from behavesim.application.evaluation import read_program
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.base.text import printable
+from behavesim.programs.extract import extract, form_of
 from behavesim.programs.fences import fenced
-from behavesim.programs.form import form_of
+from behavesim.programs.reading import Request
 from behavesim.proposers.replay import brought_again
 from behavesim.state.advice import LONGEST
 from behavesim.state.events import Advised, Asked, ClockRead, Injected
@@ -69,7 +70,7 @@ def first_events(settings: Settings, runs: Path, task: Task) -> tuple[Injected |
 
 
 def _checked(name: str, source: str, task: Task) -> str:
-    program = form_of(task).read(fenced(source), task.template)
+    program = extract(form_of(task), Request(fenced(source), task.template))
     if isinstance(program, Failure):
         raise UsageError(f"{name} is no program of task {task.name} ({program.reason}): {program.message}")
     return source

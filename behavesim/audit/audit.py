@@ -13,7 +13,7 @@ from behavesim.engine.caps import is_capped
 from behavesim.engine.due import Permits, Rules, due
 from behavesim.engine.outcome import extracted, injected_reply, with_comparison_checked
 from behavesim.methods.method import Measurement
-from behavesim.programs.form import form_of
+from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.proposers.installed import proposer_type
 from behavesim.state.behaviours import Behaviours

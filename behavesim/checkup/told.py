@@ -14,7 +14,7 @@ from behavesim.engine.outcome import judged
 from behavesim.evaluators.judge import EvaluatorJudge
 from behavesim.evaluators.tracing import METRICS, in_words
 from behavesim.methods.installed import method_of
-from behavesim.programs.form import form_of
+from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.prompts.feedback import FEEDBACK_SHOWN, metrics_in_words
 from behavesim.state.events import TEMPLATE, Evaluated

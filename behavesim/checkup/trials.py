@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from behavesim.programs.form import form_of
-from behavesim.programs.reading import Program
+from behavesim.programs.extract import extract, form_of
+from behavesim.programs.reading import Program, Request
 from behavesim.proposers.genetic.breeding import Breeder
 from behavesim.proposers.genetic.proposer import Author, changes_text
 from behavesim.proposers.mutation.mutator import Mutator
@@ -63,7 +63,7 @@ async def small_changes(
             break
         author = mutator if number < count else others
         _, block = author.write("improve", [task.template], np.random.default_rng(number))
-        program = form_of(task).read(block, task.template)
+        program = extract(form_of(task), Request(block, task.template))
         if isinstance(program, Program) and isinstance(verdict := await evaluate(program.source), Verdict):
             found.append(Changed(program.source, verdict))
     return sorted(found, key=lambda each: abs(each.verdict.score - template.score))

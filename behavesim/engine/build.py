@@ -30,8 +30,9 @@ from behavesim.engine.loop import Search, Show
 from behavesim.engine.outcome import judged
 from behavesim.evaluators.judge import EvaluatorJudge
 from behavesim.methods.method import Method
-from behavesim.programs.form import WholeForm, form_of
+from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
+from behavesim.programs.whole import WholeForm
 from behavesim.proposers.installed import argument, keeps_requests, proposer_of, proposer_type
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.priced import PricedProposer

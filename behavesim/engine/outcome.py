@@ -10,9 +10,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+from behavesim.programs.extract import extract, form_of
 from behavesim.programs.fences import fenced
-from behavesim.programs.form import form_of
-from behavesim.programs.reading import Program
+from behavesim.programs.reading import Program, Request
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import INJECTED, Asked, CandidateId, Evaluated, NoteAsked, Rejected, Reply, Responded
 from behavesim.state.exchange import note_number
@@ -43,7 +43,7 @@ def extracted(task: Task, asked: Asked, reply: Reply, shown: str, idea: str = ""
     if reply.fault:
         return Rejected(asked.candidate, "extraction", "given-up", reply.fault)
     thought = asked.prompt.asks_thought
-    program = form_of(task).read(reply.text, shown, reply.finish_reason, thought)
+    program = extract(form_of(task), Request(reply.text, shown, reply.finish_reason, thought))
     if isinstance(program, Failure):
         return Rejected(asked.candidate, "extraction", program.reason, program.message)
     return replace(program, thought=idea) if idea else program

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.errors import BehavesimError, TaskError
-from behavesim.programs.parsing import NeedsLimits, Parser
-from behavesim.programs.reading import REASONS, Program, Request, read
-from behavesim.programs.whole import WholeRequest, read_whole
+from behavesim.programs.parsing import NeedsLimits
+from behavesim.programs.reading import FunctionForm, Program, Request
+from behavesim.programs.whole import WholeForm
+from behavesim.task import Task
+from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import Failure
-
-__all__ = ["REASONS", "Program", "extract", "extract_whole"]
 
 READ_HERE = 40_000
 """Longest reply (characters) that is read in this process: a longer one would block the event loop for too long."""
@@ -38,53 +38,37 @@ _READY = b"ready\n"
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
 
-def extract(
-    text: str,
-    template_source: str,
-    entry_point: str,
-    finish_reason: str | None = None,
-    thought: bool = False,
-) -> Program | Failure:
-    """Return the program in a reply by the rules of `reading.read`, or a Failure whose reason is one of REASONS.
+def form_of(task: Task) -> FunctionForm | WholeForm:
+    """Return the form of a task's programs: whole texts for an evaluator that calls no function, else functions.
 
-    `finish_reason` is the endpoint's word for why the reply ended, None if it gave none. If `thought`, the model's
-    sentence about the program is returned too. A short reply with plain code is read here, any other in a process with
-    limits, which takes 0.2 s more. Raises TaskError if the template does not define the entry point, BehavesimError if
-    no process can be started.
+    Raises TaskError as `WholeForm` does.
     """
-    return _read(Request(text, template_source, entry_point, finish_reason, thought))
+    if isinstance(task, EvaluatorTask) and not task.calls_a_function:
+        return WholeForm(task.template, task.file.suffix, task.file.edits)
+    return FunctionForm(task.template, task.entry_point)
 
 
-def extract_whole(request: WholeRequest) -> Program | Failure:
-    """Return the whole program in a reply by the rules of `whole.read_whole`, or a Failure.
+def extract(form: FunctionForm | WholeForm, request: Request) -> Program | Failure:
+    """Return the program in a reply by the rules of `form.read`, or a Failure.
 
     A short reply with plain code is read here, any other in a process with limits, which takes 0.2 s more. Raises
-    BehavesimError if no process can be started.
+    TaskError if the template of a FunctionForm does not define the entry point, BehavesimError if no process can be
+    started.
     """
-    return _read(request)
-
-
-def _read(request: Request | WholeRequest) -> Program | Failure:
     if len(request.text) <= READ_HERE:
         with suppress(NeedsLimits):
-            return _found(request, has_limits=False)
-    return read_within_limits(request)
+            return form.read(request, has_limits=False)
+    return read_within_limits(form, request)
 
 
-def _found(request: Request | WholeRequest, has_limits: bool) -> Program | Failure:
-    if isinstance(request, Request):
-        return read(request, Parser(has_limits))
-    return read_whole(request, Parser(has_limits, request.longest))
-
-
-def read_within_limits(request: Request | WholeRequest) -> Program | Failure:
-    """Return what the rules find, read in a new process; a Failure `too-complex` if the process reaches a limit.
+def read_within_limits(form: FunctionForm | WholeForm, request: Request) -> Program | Failure:
+    """Return what `form.read` finds in a new process; a Failure `too-complex` if the process reaches a limit.
 
     Raises BehavesimError if no process can be started, or the machine does not let it end. Raises TaskError if the
     template does not define the entry point.
     """
     try:
-        done = _carried_out(json.dumps(asdict(request)).encode())
+        done = _carried_out(json.dumps([asdict(form), asdict(request)]).encode())
     except subprocess.TimeoutExpired:
         raise BehavesimError(f"the process that reads a reply did not end in {WALL_S:g} s; it had no core") from None
     except OSError as error:
@@ -102,7 +86,7 @@ def read_within_limits(request: Request | WholeRequest) -> Program | Failure:
 
 
 def _carried_out(document: bytes) -> subprocess.CompletedProcess[bytes]:
-    """Run a process that reads a request in JSON, and return it when it has ended.
+    """Run a process that reads a form and a request, in JSON, and return it when it has ended.
 
     Of environment variables it has PYTHONPATH and `_ENVIRONMENT` alone, so it sees no keys. Raises OSError if it cannot
     be started, TimeoutExpired after WALL_S.
@@ -127,7 +111,7 @@ def _decoded(document: dict[str, Any]) -> Program | Failure:
 
 
 def main() -> None:
-    """Limit this process, then read one reply: a request in JSON from stdin, the Program or Failure in JSON to stdout.
+    """Limit this process, then read one reply: form and request in JSON from stdin, Program or Failure to stdout.
 
     A TaskError is written as `{"error": message}`.
     """
@@ -139,12 +123,12 @@ def main() -> None:
         _, hard = resource.getrlimit(kind)
         soft, last = most if hard == resource.RLIM_INFINITY else (min(each, hard) for each in most)
         resource.setrlimit(kind, (soft, last))
-    fields = json.load(sys.stdin.buffer)
-    request = WholeRequest(**fields) if "initial" in fields else Request(**fields)
+    fields, request = json.load(sys.stdin.buffer)
+    form = WholeForm(**fields) if "initial" in fields else FunctionForm(**fields)
     sys.stdout.buffer.write(_READY)
     sys.stdout.buffer.flush()
     try:
-        found = asdict(_found(request, has_limits=True))
+        found = asdict(form.read(Request(**request), has_limits=True))
     except TaskError as error:
         found = {"error": str(error)}
     sys.stdout.buffer.write(json.dumps(found).encode())

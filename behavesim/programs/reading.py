@@ -7,6 +7,7 @@ import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from behavesim.base.errors import TaskError
 from behavesim.programs.answer import Interruption, answer, interruption
@@ -57,15 +58,15 @@ class Program:
 
 @dataclass(frozen=True)
 class Request:
-    """The text of a reply, and what to look for in it: a program that defines `entry_point` as `template` does.
+    """The text of a reply to be read, and what is needed for that.
 
-    `template` is the source of the task's template. `finish_reason` is the endpoint's word for why the reply ended,
-    None if it gave none. `thought` says whether to look for the model's sentence about the program too.
+    `base` is the program that edits in the reply apply to; only whole texts can be edited. `finish_reason` is the
+    endpoint's word for why the reply ended, None if it gave none. `thought` says whether to look for the model's
+    sentence about the program too.
     """
 
     text: str
-    template: str
-    entry_point: str
+    base: str = ""
     finish_reason: str | None = None
     thought: bool = False
 
@@ -79,39 +80,52 @@ class _Wanted:
     parser: Parser
 
 
-def read(request: Request, parser: Parser) -> Program | Failure:
-    """Return the program of a reply, or a Failure whose reason is one of REASONS, by these rules in this order.
+@dataclass(frozen=True)
+class FunctionForm:
+    """Programs that define the function `entry_point` so that it can be called as the one in `template`.
 
-    1. What the model thought aloud is removed, and code is taken out of JSON.
-    2. A reply that was cut off within its last block, or outside of any, is `truncated`; by a content filter,
-       `refusal`.
-    3. Each fenced block is read. If no block has a function, the text outside is read from its first line of code.
-    4. The program is the last block that defines the entry point with the right arguments.
-    5. Imports for names that it uses and does not define come from the template, else from OFFERED.
-
-    Only the last 100 blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`. Raises NeedsLimits
-    if the parser has no limits and a block is costly to parse, TaskError if the template does not define the entry
-    point.
+    Names of positional parameters may differ, and further parameters may have defaults.
     """
-    if len(request.text) > LONGEST_REPLY:
-        said = f"the reply has {len(request.text)} characters; at most {LONGEST_REPLY} are read"
-        return Failure("too-long", said)
-    cut = interruption(request.finish_reason)
-    said = answer(request.text, is_whole=cut is None)
-    parts = blocks(said)
-    if cut and not (parts and parts[-1].closed):
-        return cut_off(cut)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # else a candidate's "\d" would print a warning on the console
-        entry = _entry_point(request.template, request.entry_point)
-        found = _found(said, parts, _Wanted(entry, usual_imports(request.template), parser))
-    if isinstance(found, Failure):
-        return _weightiest([found, cut_off(cut)]) if cut else found
-    key = program_hash(found.source, found.tree)  # this changes the tree, which is not used afterwards
-    if not request.thought:
-        return Program(found.source, "", key)
-    prose = prose_around(said, parts) if parts else _CODE_BEGINS.split(said, maxsplit=1)[0]
-    return Program(found.source, thought_in(prose), key)
+
+    template: str
+    entry_point: str
+
+    def read(self, request: Request, has_limits: bool) -> Program | Failure:
+        """Return the program of a reply, or a Failure whose reason is one of REASONS, by these rules in this order.
+
+        1. What the model thought aloud is removed, and code is taken out of JSON.
+        2. A reply that was cut off within its last block, or outside of any, is `truncated`; by a content filter,
+           `refusal`.
+        3. Each fenced block is read. If no block has a function, the text outside is read from its first line of code.
+        4. The program is the last block that defines the entry point with the right arguments.
+        5. Imports for names that it uses and does not define come from the template, else from OFFERED.
+
+        Only the last 100 blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`. `has_limits`
+        says whether this process has limits of time and memory. Raises NeedsLimits if it has none and a block is costly
+        to parse, TaskError if the template does not define the entry point.
+        """
+        cut = interruption(request.finish_reason)
+        said = answer_in(request)
+        if isinstance(said, Failure):
+            return said
+        parts = blocks(said)
+        if cut and not (parts and parts[-1].closed):
+            return cut_off(cut)
+        wanted = _Wanted(_entry_point(self), usual_imports(self.template), Parser(has_limits))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # else a candidate's "\d" would print a warning on the console
+            found = _found(said, parts, wanted)
+        if isinstance(found, Failure):
+            return _weightiest([found, cut_off(cut)]) if cut else found
+        key = program_hash(found.source, found.tree)  # this changes the tree, which is not used afterwards
+        if not request.thought:
+            return Program(found.source, "", key)
+        prose = prose_around(said, parts) if parts else _CODE_BEGINS.split(said, maxsplit=1)[0]
+        return Program(found.source, thought_in(prose), key)
+
+    def hash(self, source: str) -> str:
+        """Return the hash of a program's normal form, without layout, comments, docstrings and names of locals."""
+        return program_hash(source)
 
 
 def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failure:
@@ -121,12 +135,13 @@ def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failu
     return _chosen(readings, wanted) if readings else _nothing(said)
 
 
-def _entry_point(template: str, name: str) -> EntryPoint:
+@cache
+def _entry_point(form: FunctionForm) -> EntryPoint:
     """Return the entry point as the template defines it; raises TaskError if it does not."""
-    function = functions_in(template).get(name)
+    function = functions_in(form.template).get(form.entry_point)
     if function is None:
-        raise TaskError(f"the template does not define the entry point {name!r} as a plain function")
-    return EntryPoint(name, function.args)
+        raise TaskError(f"the template does not define the entry point {form.entry_point!r} as a plain function")
+    return EntryPoint(form.entry_point, function.args)
 
 
 def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failure]:
@@ -192,6 +207,13 @@ def _nothing(said: str) -> Failure:
     if declines(words):
         return Failure("refusal", f"the model declined: {words}"[:500])
     return Failure("no-function", f"the reply has no code: {words}"[:500])
+
+
+def answer_in(request: Request) -> str | Failure:
+    """Return the answer in a reply (see `answer`), or Failure "too-long" for more than LONGEST_REPLY characters."""
+    if len(request.text) > LONGEST_REPLY:
+        return Failure("too-long", f"the reply has {len(request.text)} characters; at most {LONGEST_REPLY} are read")
+    return answer(request.text, is_whole=interruption(request.finish_reason) is None)
 
 
 def declines(words: str) -> bool:

@@ -1,4 +1,4 @@
-"""The rules for reading a program that is a whole text, in any language: in full, or as edits of one that was shown."""
+"""Programs that are whole texts, in any language, and how one is read from a reply: in full, or as edits."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from behavesim.programs.answer import answer, interruption
+from behavesim.base.errors import TaskError
+from behavesim.programs.answer import interruption
 from behavesim.programs.edits import applied, edits_in, first_edit
 from behavesim.programs.evolve_blocks import Frame
 from behavesim.programs.fences import Block, blocks
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM, Parser
-from behavesim.programs.reading import LONGEST_REPLY, Program, cut_off, declines, syntax_failure
+from behavesim.programs.reading import Program, Request, answer_in, cut_off, declines, syntax_failure
 from behavesim.programs.thought import prose_around, thought_in
 from behavesim.task.evaluated import Edits
 from behavesim.task.files import joined, separated
@@ -27,74 +28,124 @@ _ROOM = 2
 
 
 @dataclass(frozen=True)
-class WholeRequest:
-    """The text of a reply, and what to look for in it: a program in the form of `initial`, the first program.
+class WholeForm:
+    """Programs that are whole texts: `initial` is the one that the search starts from, `suffix` names its language.
 
-    `base` is the program that edits apply to, `suffix` names the language of a program of one file. `edits` is the form
-    that was asked for. `finish_reason` is the endpoint's word for why the reply ended, None if it gave none. `thought`
-    says whether to look for the model's sentence about the program too.
+    The suffix is "" for a program of several files. `edits` says whether a model writes a program in full or as edits.
+    Text outside EVOLVE-BLOCK markers of `initial` stays byte for byte.
     """
 
-    text: str
-    base: str
     initial: str
     suffix: str = ".py"
     edits: Edits = "full"
-    finish_reason: str | None = None
-    thought: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise TaskError if the first program's markers are not in pairs, or its files have faulty paths."""
+        try:
+            for text in separated(self.initial).values():
+                Frame.of(text)
+        except ValueError as error:
+            raise TaskError(f"the first program cannot be taken: {error}") from None
+
+    def read(self, request: Request, has_limits: bool) -> Program | Failure:
+        """Return the program of a reply, or a Failure, by these rules in this order.
+
+        1. What the model thought aloud is removed, and code is taken out of JSON.
+        2. If edits are asked for and there are any, they are applied to `base`.
+        3. Else the program is the last fenced block with all EVOLVE-BLOCK markers; of a program without markers, the
+           last block that is at least half as long as the longest. Several files are taken from all blocks that name
+           one. Without blocks, the answer itself counts if it is Python, has markers or names files.
+        4. Text outside the markers is the first program's. Files that a reply does not name stay as they are.
+
+        Reasons are "too-long", "truncated", "refusal", "empty", "edit" (one does not fit), "outside" (other markers, or
+        other text outside of them), "syntax" and "too-complex". `has_limits` says whether this process has limits of
+        time and memory. Raises NeedsLimits if it has none and Python text is costly to parse.
+        """
+        cut = interruption(request.finish_reason)
+        said = answer_in(request)
+        if isinstance(said, Failure):
+            return said
+        parts = blocks(said)
+        edits = edits_in(said) if self.edits == "diff" else []
+        if cut and (edits or not (parts and parts[-1].closed)):
+            return cut_off(cut)
+        if isinstance(edits, Failure):
+            return edits
+        parser = Parser(has_limits, self._longest)
+        found = applied(edits, request.base) if edits else self._rewritten(said, parts, parser)
+        if isinstance(found, str):
+            found = _in_plain_form(found, self.initial)
+        if isinstance(found, str):
+            found = self._refused(found, parser) or found
+        if isinstance(found, Failure):
+            return found
+        return Program(found, _thought(said, parts, bool(edits)) if request.thought else "", self.hash(found))
+
+    def hash(self, source: str) -> str:
+        """Return 32 hexadecimal digits: `program_hash` for the suffix ".py", else a hash of the text.
+
+        Trailing whitespace of the lines and of the text does not count. A program of several files, whose `suffix` is
+        "", is hashed as text.
+        """
+        if self.suffix == ".py":
+            return program_hash(source)
+        text = "\n".join(line.rstrip() for line in source.split("\n")).rstrip()
+        return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
+
+    def refusal(self, source: str) -> Failure | None:
+        """Return why a person's program cannot be evaluated; None if it can. Its text is checked, it does not run.
+
+        It must not be too long, have the first program's files and text outside the markers, and compile if it is
+        Python.
+        """
+        plain = _in_plain_form(source, self.initial)
+        # with limits: a person's own program may take as long as it does
+        return plain if isinstance(plain, Failure) else self._refused(plain, Parser(True, self._longest))
 
     @property
-    def longest(self) -> int:
+    def _longest(self) -> int:
         """Most characters of a program: LONGEST_PROGRAM, or twice the length of `initial` if that is more."""
         return max(LONGEST_PROGRAM, _ROOM * len(self.initial))
 
+    def _refused(self, source: str, parser: Parser) -> Failure | None:
+        """Return why a program in plain form cannot be evaluated; None if it can.
 
-def read_whole(request: WholeRequest, parser: Parser) -> Program | Failure:
-    """Return the program of a reply, or a Failure, by these rules in this order.
+        Reasons are "too-long", "syntax", "too-complex", and "outside" for changed text outside the markers or a missing
+        file. Raises NeedsLimits as `read` does.
+        """
+        if len(source) > self._longest:
+            return Failure("too-long", f"the program has {len(source)} characters; at most {self._longest} are taken")
+        if "\0" in source or any("\ud800" <= character <= "\udfff" for character in source):
+            return Failure("syntax", "the program has characters that cannot stand in a text file")
+        given, wanted = separated(source), separated(self.initial)
+        for path, initial in wanted.items():
+            frame = Frame.of(initial)
+            if path not in given or (len(frame.fixed) > 1 and frame.blocks_of(given[path]) is None):
+                where = f" of {path}" if path else ""
+                return Failure("outside", f"the text outside the EVOLVE-BLOCK markers{where} must stay as it is")
+        for path, body in given.items():
+            if (path or self.suffix).endswith(".py") and (failure := _syntax(body, parser)):
+                message = f"{path}: {failure.message}" if path else failure.message
+                return Failure(failure.reason, message[:500])
+        return None
 
-    1. What the model thought aloud is removed, and code is taken out of JSON.
-    2. If edits are asked for and there are any, they are applied to `base`.
-    3. Else the program is the last fenced block with all EVOLVE-BLOCK markers; of a program without markers, the last
-       block that is at least half as long as the longest. Several files are taken from all blocks that name one.
-       Without blocks, the answer itself counts if it is Python, has markers or names files.
-    4. Text outside the markers is the first program's. Files that a reply does not name stay as they are.
-
-    Reasons are "too-long", "truncated", "refusal", "empty", "edit" (one does not fit), "outside" (other markers, or
-    other text outside of them), "syntax" and "too-complex". Raises NeedsLimits if the parser has no limits and Python
-    text is costly to parse.
-    """
-    if len(request.text) > LONGEST_REPLY:
-        return Failure("too-long", f"the reply has {len(request.text)} characters; at most {LONGEST_REPLY} are read")
-    cut = interruption(request.finish_reason)
-    said = answer(request.text, is_whole=cut is None)
-    parts = blocks(said)
-    edits = edits_in(said) if request.edits == "diff" else []
-    if cut and (edits or not (parts and parts[-1].closed)):
-        return cut_off(cut)
-    if isinstance(edits, Failure):
-        return edits
-    found = applied(edits, request.base) if edits else _rewritten(said, parts, request, parser)
-    if isinstance(found, str):
-        found = in_plain_form(found, request.initial)
-    if isinstance(found, Failure):
-        return found
-    if (refused := refusal(found, request, parser)) is not None:
-        return refused
-    return Program(
-        found, _thought(said, parts, bool(edits)) if request.thought else "", whole_hash(found, request.suffix)
-    )
-
-
-def whole_hash(source: str, suffix: str) -> str:
-    """Return 32 hexadecimal digits: `program_hash` for the suffix ".py", else a hash of the text.
-
-    Trailing whitespace of the lines and of the text does not count. A program of several files, whose `suffix` is "",
-    is hashed as text.
-    """
-    if suffix == ".py":
-        return program_hash(source)
-    text = "\n".join(line.rstrip() for line in source.split("\n")).rstrip()
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
+    def _rewritten(self, said: str, parts: Sequence[Block], parser: Parser) -> str | Failure:
+        """Return the program that an answer with the blocks `parts` has in full (rule 3 of `read`), or why not."""
+        codes = [part.code for part in parts[-_BLOCKS_READ:] if part.code.strip()]
+        if "" not in separated(self.initial):
+            return _files(codes or [said], self.initial)
+        has_markers = len(Frame.of(self.initial).fixed) > 1
+        marked = [code for code in (*codes, said) if "EVOLVE-BLOCK-START" in code]
+        if has_markers and marked:
+            # the whole answer too: a fence inside the program may have ended its block too early
+            tried = [completed(self.initial, code) for code in (*reversed(marked[:-1]), marked[-1])]
+            return next((found for found in tried if isinstance(found, str)), tried[0])
+        if not codes and self.suffix == ".py" and _is_bare_code(said, parser):
+            codes = [said]
+        if not codes:
+            return _nothing(said)
+        longest = max(map(len, codes))
+        return completed(self.initial, next(code for code in reversed(codes) if 2 * len(code) >= longest))
 
 
 def completed(initial: str, code: str) -> str | Failure:
@@ -130,7 +181,7 @@ def _joined(files: Mapping[str, str]) -> str | Failure:
         return Failure("edit", str(error)[:500])
 
 
-def in_plain_form(source: str, initial: str) -> str | Failure:
+def _in_plain_form(source: str, initial: str) -> str | Failure:
     """Return a program of several files with their paths in plain form, any other as it is.
 
     Failures are "edit" for a faulty path, and "outside" if one of both programs is a single file and the other is not.
@@ -144,29 +195,6 @@ def in_plain_form(source: str, initial: str) -> str | Failure:
     return source if "" in files else _joined(files)
 
 
-def refusal(source: str, request: WholeRequest, parser: Parser) -> Failure | None:
-    """Return why a program in plain form cannot be evaluated; None if it can. Its text is checked, it does not run.
-
-    Reasons are "too-long", "syntax", "too-complex", and "outside" for changed text outside the markers or a missing
-    file. Raises NeedsLimits as `read_whole` does.
-    """
-    if len(source) > request.longest:
-        return Failure("too-long", f"the program has {len(source)} characters; at most {request.longest} are taken")
-    if "\0" in source or any("\ud800" <= character <= "\udfff" for character in source):
-        return Failure("syntax", "the program has characters that cannot stand in a text file")
-    given, wanted = separated(source), separated(request.initial)
-    for path, initial in wanted.items():
-        frame = Frame.of(initial)
-        if path not in given or (len(frame.fixed) > 1 and frame.blocks_of(given[path]) is None):
-            where = f" of {path}" if path else ""
-            return Failure("outside", f"the text outside the EVOLVE-BLOCK markers{where} must stay as it is")
-    for path, body in given.items():
-        if (path or request.suffix).endswith(".py") and (failure := _syntax(body, parser)):
-            message = f"{path}: {failure.message}" if path else failure.message
-            return Failure(failure.reason, message[:500])
-    return None
-
-
 def _syntax(source: str, parser: Parser) -> Failure | None:
     """Return why a text does not parse and compile as Python; None if it does. Raises NeedsLimits."""
     try:
@@ -174,25 +202,6 @@ def _syntax(source: str, parser: Parser) -> Failure | None:
     except SyntaxError as error:
         return syntax_failure(error)
     return None
-
-
-def _rewritten(said: str, parts: Sequence[Block], request: WholeRequest, parser: Parser) -> str | Failure:
-    """Return the program that an answer with the blocks `parts` has in full (rule 3 of `read_whole`), or why not."""
-    codes = [part.code for part in parts[-_BLOCKS_READ:] if part.code.strip()]
-    if "" not in separated(request.initial):
-        return _files(codes or [said], request.initial)
-    has_markers = len(Frame.of(request.initial).fixed) > 1
-    marked = [code for code in (*codes, said) if "EVOLVE-BLOCK-START" in code]
-    if has_markers and marked:
-        # the whole answer too: a fence inside the program may have ended its block too early
-        tried = [completed(request.initial, code) for code in (*reversed(marked[:-1]), marked[-1])]
-        return next((found for found in tried if isinstance(found, str)), tried[0])
-    if not codes and _is_bare_code(said, request.suffix, parser):
-        codes = [said]
-    if not codes:
-        return _nothing(said)
-    longest = max(map(len, codes))
-    return completed(request.initial, next(code for code in reversed(codes) if 2 * len(code) >= longest))
 
 
 def _files(codes: Sequence[str], initial: str) -> str | Failure:
@@ -211,11 +220,10 @@ def _files(codes: Sequence[str], initial: str) -> str | Failure:
     return completed(initial, text) if isinstance(text, str) else text
 
 
-def _is_bare_code(said: str, suffix: str, parser: Parser) -> bool:
+def _is_bare_code(said: str, parser: Parser) -> bool:
     """Whether an answer without fenced blocks is Python code: it has a statement that is more than a word."""
-    if suffix != ".py" or not re.search(r"^(?:def|class|import|from|for|while|\w+ *=)\b", said, re.MULTILINE):
-        return False
-    return _syntax(said, parser) is None
+    has_statement = re.search(r"^(?:def|class|import|from|for|while|\w+ *=)\b", said, re.MULTILINE) is not None
+    return has_statement and _syntax(said, parser) is None
 
 
 def _nothing(said: str) -> Failure:

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import behavesim as bs
-from behavesim.programs.extract import Program, extract
+from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
+from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.state.events import Prompt
 from behavesim.store.folder import RunFolder
@@ -50,7 +51,7 @@ def arguments_of(task: Task) -> tuple[Any, ...]:
 
 def taken(reply: str, task: Task) -> str:
     """The program that is taken from a reply."""
-    program = extract(reply, task.template, task.entry_point)
+    program = extract(FunctionForm(task.template, task.entry_point), Request(reply))
     assert isinstance(program, Program), program
     return program.source
 

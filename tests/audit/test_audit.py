@@ -9,7 +9,7 @@ import pytest
 
 from behavesim.audit.audit import Audit, discrepancy
 from behavesim.base.errors import JournalError
-from behavesim.programs.extract import Program
+from behavesim.programs.reading import Program
 from behavesim.state.events import (
     DECISIONS,
     INJECTED,

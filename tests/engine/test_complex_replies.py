@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from behavesim.programs import extract as extracting
-from behavesim.programs.reading import Program, Request
+from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.state.events import Prompt, Rejected, Reply, Responded
 from behavesim.task.verdict import Failure
 from tests.engine.toys import MemoryJournal, ToyProposer, search
@@ -32,9 +32,9 @@ async def test_it_is_read_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> No
     threads = set[int]()
     read = extracting.read_within_limits
 
-    def noted(request: Request) -> Program | Failure:
+    def noted(form: FunctionForm, request: Request) -> Program | Failure:
         threads.add(threading.get_ident())
-        return read(request)
+        return read(form, request)
 
     monkeypatch.setattr(extracting, "read_within_limits", noted)
     journal = MemoryJournal()

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from behavesim.engine.outcome import copied, extracted, judged, with_comparison_checked
-from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
+from behavesim.programs.reading import Program
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, Prompt, Rejected, Reply
 from behavesim.task.verdict import Failure, Verdict

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from behavesim.base.errors import JournalError, SandboxError
-from behavesim.programs import form
+from behavesim.engine import outcome
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.prompts.feedback import FAILURE_SHOWN, IDEA_SHOWN
@@ -225,7 +225,7 @@ async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pyte
         assert read_on.wait(60), "the event loop waits for what it should go on beside"
         return extract(*arguments, **options)
 
-    monkeypatch.setattr(form, "extract", slowly)
+    monkeypatch.setattr(outcome, "extract", slowly)
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": "funsearch", "budget": 8})
 

@@ -16,10 +16,11 @@ import numpy as np
 from behavesim.analysis.run import Run
 from behavesim.audit.salvage import Salvage
 from behavesim.base.errors import BehavesimError, JournalError
-from behavesim.programs.extract import REASONS, Program, extract
+from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
+from behavesim.programs.reading import REASONS, FunctionForm, Program, Request
 from behavesim.proposers.openai_endpoint import Endpoint
 from behavesim.sandbox.frames import PREFIX, FrameError, decode
 from behavesim.sandbox.judge import verdict_on
@@ -105,7 +106,10 @@ def decoder(data: bytes) -> None:
 def extraction(data: bytes) -> None:
     """How the model ended, then its reply in UTF-8."""
     text = data[1:].decode(errors="replace")
-    found = extract(text, TEMPLATE, "pick", FINISHED[(data or b"\0")[0] % len(FINISHED)], thought=True)
+    found = extract(
+        FunctionForm(TEMPLATE, "pick"),
+        Request(text, finish_reason=FINISHED[(data or b"\0")[0] % len(FINISHED)], thought=True),
+    )
     if isinstance(found, Failure):
         assert found.reason in REASONS
         storable(Rejected(0, "extraction", found.reason, found.message))
@@ -114,7 +118,7 @@ def extraction(data: bytes) -> None:
     compile(found.source, "<program>", "exec", dont_inherit=True)
     storable(Rejected(0, "evaluation", "exit", "", found.source, found.thought, found.hash))
     assert found.hash == program_hash(found.source)
-    again = extract(fenced(found.source), TEMPLATE, "pick", "stop")
+    again = extract(FunctionForm(TEMPLATE, "pick"), Request(fenced(found.source), finish_reason="stop"))
     assert isinstance(again, Program), f"a program that was taken is none where a prompt shows it: {again}"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from behavesim.programs.reading import FunctionForm
+
 TEMPLATE = '''import numpy as np
 
 SCALE = 2.0
@@ -19,6 +21,8 @@ def pick(current: int, nodes: np.ndarray, distances: np.ndarray) -> int:
 '''
 
 TABS = "\tx = 1\n\tif x:\n\t\t\t\t\t\t\t\tx = 2\n"
+
+PICK = FunctionForm(TEMPLATE, "pick")
 
 BODY = "def pick(current, nodes, distances):\n    return nodes[-1]"
 

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from behavesim.programs import fences
-from behavesim.programs.extract import REASONS, Program, extract
+from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
+from behavesim.programs.reading import REASONS, FunctionForm, Program, Request
 from behavesim.task.verdict import Failure
 from tests.programs.forms import REFUSED, TAKEN
-from tests.programs.replies import ACCEPTED, HOSTILE, REJECTED, TEMPLATE, Case, fenced
+from tests.programs.replies import ACCEPTED, HOSTILE, PICK, REJECTED, Case, fenced
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")
 
@@ -30,7 +31,7 @@ def run(source: str) -> Any:
 
 @pytest.mark.parametrize("accepted", [*ACCEPTED.values(), *TAKEN.values()], ids=[*ACCEPTED, *TAKEN])
 def test_a_reply_with_a_program_gives_one_that_runs(accepted: Case) -> None:
-    program = extract(accepted.text, TEMPLATE, "pick", accepted.finish_reason)
+    program = extract(PICK, Request(accepted.text, finish_reason=accepted.finish_reason))
     assert isinstance(program, Program), program
     assert run(program.source) == accepted.gives
     assert program.thought == ""
@@ -38,7 +39,7 @@ def test_a_reply_with_a_program_gives_one_that_runs(accepted: Case) -> None:
 
 @pytest.mark.parametrize("rejected", [*REJECTED.values(), *REFUSED.values()], ids=[*REJECTED, *REFUSED])
 def test_a_reply_without_a_program_gives_the_reason(rejected: Case) -> None:
-    failure = extract(rejected.text, TEMPLATE, "pick", rejected.finish_reason)
+    failure = extract(PICK, Request(rejected.text, finish_reason=rejected.finish_reason))
     assert isinstance(failure, Failure), failure
     assert failure.reason == rejected.reason
     assert rejected.says in failure.message
@@ -52,19 +53,19 @@ def test_there_are_fixtures_enough_and_every_reason_has_one() -> None:
 
 def test_a_program_is_returned_as_it_was_written() -> None:
     code = '# why\ndef pick(a, b, c):  # odd   spacing\n    """doc"""\n    return b [ -1 ]'
-    program = extract(fenced(code), TEMPLATE, "pick")
+    program = extract(PICK, Request(fenced(code)))
     assert program == Program(code, "", program_hash(code))
 
 
 def test_an_import_that_is_lacking_stands_before_the_program_and_nothing_more_does() -> None:
     code = "def pick(a, b: Sequence, c):\n    math = 1\n    return np.max(weigh(a))"
-    program = extract(fenced(code), TEMPLATE, "pick")
+    program = extract(PICK, Request(fenced(code)))
     assert isinstance(program, Program)
     assert program.source == f"import numpy as np\nfrom typing import Sequence\n\n{code}"
 
 
 def test_a_syntax_error_is_named_with_its_line() -> None:
-    failure = extract(fenced("def pick(a, b, c):\n    x = 1\n    return x +"), TEMPLATE, "pick")
+    failure = extract(PICK, Request(fenced("def pick(a, b, c):\n    x = 1\n    return x +")))
     assert isinstance(failure, Failure)
     assert failure.message.startswith("line 3: invalid syntax: return x +")
 
@@ -72,14 +73,14 @@ def test_a_syntax_error_is_named_with_its_line() -> None:
 def test_extraction_prints_no_warning() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        extract(fenced("def pick(a, b, c):\n    return a is 1 and '\\d'"), TEMPLATE, "pick")
+        extract(PICK, Request(fenced("def pick(a, b, c):\n    return a is 1 and '\\d'")))
     assert caught == []
 
 
 def test_of_many_blocks_the_last_hundred_are_read() -> None:
     others = fenced("x = 1")
-    assert isinstance(extract("\n".join([CODE, *[others] * 99]), TEMPLATE, "pick"), Program)
-    assert isinstance(extract("\n".join([CODE, *[others] * 100]), TEMPLATE, "pick"), Failure)
+    assert isinstance(extract(PICK, Request("\n".join([CODE, *[others] * 99]))), Program)
+    assert isinstance(extract(PICK, Request("\n".join([CODE, *[others] * 100]))), Failure)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_of_many_blocks_the_last_hundred_are_read() -> None:
     ],
 )
 def test_a_long_message_is_cut_at_500_characters(text: str, reason: str) -> None:
-    failure = extract(text, TEMPLATE, "pick")
+    failure = extract(PICK, Request(text))
     assert isinstance(failure, Failure)
     assert (failure.reason, len(failure.message)) == (reason, 500)
 
@@ -113,13 +114,13 @@ CODE = "```python\ndef pick(a, b, c):\n    return b\n```"
     ],
 )
 def test_a_thought_is_found_in_braces_or_before_the_code(text: str, thought: str) -> None:
-    program = extract(text, TEMPLATE, "pick", thought=True)
+    program = extract(PICK, Request(text, thought=True))
     assert isinstance(program, Program)
     assert program.thought == thought
 
 
 def test_a_thought_has_an_end() -> None:
-    program = extract(f"{'very long ' * 500}\n{CODE}", TEMPLATE, "pick", thought=True)
+    program = extract(PICK, Request(f"{'very long ' * 500}\n{CODE}", thought=True))
     assert isinstance(program, Program)
     assert len(program.thought) <= 500
 
@@ -185,7 +186,7 @@ FINISHED = st.sampled_from(["stop", "length", "content_filter", "tool_calls", No
 
 def holds(text: str, finish_reason: str | None) -> None:
     """What must be true of every reply."""
-    outcome = extract(text, TEMPLATE, "pick", finish_reason, thought=True)
+    outcome = extract(PICK, Request(text, finish_reason=finish_reason, thought=True))
     if isinstance(outcome, Failure):
         assert outcome.reason in REASONS
         assert len(outcome.message) <= 500
@@ -220,6 +221,7 @@ def test_a_long_and_hostile_reply_is_read_before_the_test_is_over(text: str) -> 
 @pytest.mark.parametrize("inside", ["", "```", "```python", "````", "~~~"])
 def test_a_program_in_its_own_fence_is_found_whole_whatever_its_text_holds(inside: str) -> None:
     source = f'def priority(item, bins):\n    """\n{inside}\n    """\n    return bins'
-    program = extract(fences.fenced(source), "def priority(item, bins):\n    return bins\n", "priority")
+    form = FunctionForm("def priority(item, bins):\n    return bins\n", "priority")
+    program = extract(form, Request(fences.fenced(source)))
     assert isinstance(program, Program)
     assert program.source.strip() == source

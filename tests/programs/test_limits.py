@@ -17,11 +17,11 @@ from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.programs import extract as extracting
 from behavesim.programs import parsing
 from behavesim.programs.complexity import PLAIN_BRACKETS, PLAIN_CHARACTERS, compiled_size, is_plain
-from behavesim.programs.extract import Program, extract
+from behavesim.programs.extract import extract
 from behavesim.programs.parsing import NeedsLimits, Parser, TooComplex
-from behavesim.programs.reading import Request
+from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.task.verdict import Failure
-from tests.programs.replies import ACCEPTED, BODY, REJECTED, TEMPLATE, fenced
+from tests.programs.replies import ACCEPTED, BODY, PICK, REJECTED, TEMPLATE, fenced
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,34 +112,33 @@ def test_no_more_is_parsed_for_a_reply_than_said(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("code", [finally_within_finally(19), exits(900, 2000), captures(200, 7)])
 def test_a_program_that_python_would_multiply_is_too_complex(code: str) -> None:
-    failure = extract(fenced(f"{BODY}\n{code}"), TEMPLATE, "pick")
+    failure = extract(PICK, Request(fenced(f"{BODY}\n{code}")))
     assert isinstance(failure, Failure)
     assert failure.reason == "too-complex"
 
 
 def test_another_block_still_counts() -> None:
-    program = extract(f"{fenced(BODY)}\nor\n{fenced(finally_within_finally(19))}", TEMPLATE, "pick")
+    program = extract(PICK, Request(f"{fenced(BODY)}\nor\n{fenced(finally_within_finally(19))}"))
     assert isinstance(program, Program)
     assert program.source == BODY
 
 
 def test_the_process_with_limits_reads_as_this_one_does() -> None:
     for case in [*ACCEPTED.values(), *REJECTED.values()][::20]:
-        request = Request(case.text, TEMPLATE, "pick", case.finish_reason, thought=True)
-        here = extract(case.text, TEMPLATE, "pick", case.finish_reason, thought=True)
-        assert extracting.read_within_limits(request) == here
+        request = Request(case.text, finish_reason=case.finish_reason, thought=True)
+        assert extracting.read_within_limits(PICK, request) == extract(PICK, request)
 
 
 def test_a_template_without_the_entry_point_is_named_from_there() -> None:
     with pytest.raises(TaskError, match="does not define the entry point 'other'"):
-        extract(fenced(finally_within_finally(1)), TEMPLATE, "other")
+        extract(FunctionForm(TEMPLATE, "other"), Request(fenced(finally_within_finally(1))))
 
 
 def in_place_of_reading(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let the process with limits run this code where it would read the reply."""
     run = subprocess.run
-    read = f"from behavesim.programs import extract as extracting\ndef read(*_):\n    {code}\n"
-    script = f"{read}extracting.read, extracting.CPU_S = read, 1\nextracting.main()"
+    read = f"from behavesim.programs import extract as extracting\ndef read(*_, **__):\n    {code}\n"
+    script = f"{read}extracting.FunctionForm.read, extracting.CPU_S = read, 1\nextracting.main()"
 
     def instead(command: list[str], **options: Any) -> Any:
         return run([sys.executable, "-sP", "-c", script], **options)
@@ -150,7 +149,7 @@ def in_place_of_reading(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
 @pytest.mark.parametrize("code", ["bytearray(2 << 30)", "while True: pass", "import os; os.abort()", "1 / 0"])
 def test_what_exceeds_the_limits_is_too_complex(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     in_place_of_reading(monkeypatch, code)
-    failure = extracting.read_within_limits(Request("", TEMPLATE, "pick"))
+    failure = extracting.read_within_limits(PICK, Request(""))
     assert isinstance(failure, Failure)
     assert failure.reason == "too-complex"
 
@@ -168,13 +167,13 @@ def test_what_the_machine_does_is_no_fault_of_the_reply(
     in_place_of_reading(monkeypatch, code)
     monkeypatch.setattr(extracting, "WALL_S", wall_s)
     with pytest.raises(BehavesimError, match=said):
-        extracting.read_within_limits(Request("", TEMPLATE, "pick"))
+        extracting.read_within_limits(PICK, Request(""))
 
 
 def test_the_process_with_limits_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     in_place_of_reading(monkeypatch, "import os; return extracting.Program(repr([*os.environ]), '', '')")
-    found = extracting.read_within_limits(Request("", TEMPLATE, "pick"))
+    found = extracting.read_within_limits(PICK, Request(""))
     assert isinstance(found, Program)
     assert "PYTHONPATH" in found.source
     assert "OPENAI_API_KEY" not in found.source
@@ -184,7 +183,7 @@ def test_a_process_that_does_not_start_is_no_fault_of_the_reply(monkeypatch: pyt
     failed = subprocess.CompletedProcess([], 1, b"", b"ImportError: no module")
     monkeypatch.setattr(extracting.subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(BehavesimError, match="did not start: ImportError: no module"):
-        extracting.read_within_limits(Request("", TEMPLATE, "pick"))
+        extracting.read_within_limits(PICK, Request(""))
 
 
 def test_replies_made_to_be_costly_are_read_within_600_megabytes() -> None:

@@ -12,8 +12,9 @@ from behavesim.base.errors import TaskError
 from behavesim.programs.complexity import PLAIN_CHARACTERS
 from behavesim.programs.edits import Edit, applied, edit_between, edits_in
 from behavesim.programs.evolve_blocks import Frame
-from behavesim.programs.form import WholeForm
-from behavesim.programs.reading import Program
+from behavesim.programs.extract import extract
+from behavesim.programs.reading import Program, Request
+from behavesim.programs.whole import WholeForm
 from behavesim.task.evaluated import Edits, first_program
 from behavesim.task.files import joined, separated
 from behavesim.task.verdict import Failure
@@ -55,11 +56,11 @@ def reason(found: Program | Failure) -> str:
     ids=["whole", "other text outside", "the block alone", "without markers"],
 )
 def test_what_stands_outside_the_block_is_the_first_programs(reply):
-    assert source(WholeForm(FRAMED).read(fenced(reply), FRAMED)) == FRAMED.replace("return 1", "return 2")
+    assert source(extract(WholeForm(FRAMED), Request(fenced(reply), FRAMED))) == FRAMED.replace("return 1", "return 2")
 
 
 def test_without_markers_the_whole_file_may_change():
-    assert source(WholeForm("x = 1\n").read(fenced("y = 2\n"), "")) == "y = 2\n"
+    assert source(extract(WholeForm("x = 1\n"), Request(fenced("y = 2\n"), ""))) == "y = 2\n"
 
 
 @pytest.mark.parametrize(
@@ -73,18 +74,19 @@ def test_without_markers_the_whole_file_may_change():
     ],
 )
 def test_a_reply_without_a_program_is_told_why(reply, expected):
-    assert reason(WholeForm(FRAMED).read(reply, FRAMED)) == expected
+    assert reason(extract(WholeForm(FRAMED), Request(reply, FRAMED))) == expected
 
 
 def test_other_languages_are_not_parsed():
-    assert source(WholeForm("int main(){}\n", ".cpp").read(fenced("int main(){return 1;}\n"), "")) == (
+    assert source(extract(WholeForm("int main(){}\n", ".cpp"), Request(fenced("int main(){return 1;}\n"), ""))) == (
         "int main(){return 1;}\n"
     )
 
 
 def test_an_edit_replaces_lines_of_the_shown_program():
     reply = "<<<<<<< SEARCH\n    return 1\n=======\n    return 3\n>>>>>>> REPLACE\n"
-    assert source(WholeForm(FRAMED, edits="diff").read(reply, FRAMED)) == FRAMED.replace("return 1", "return 3")
+    found = extract(WholeForm(FRAMED, edits="diff"), Request(reply, FRAMED))
+    assert source(found) == FRAMED.replace("return 1", "return 3")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_an_edit_that_does_not_fit_is_shown(search, why):
 
 def test_an_edit_outside_the_blocks_is_refused():
     reply = "<<<<<<< SEARCH\nimport math\n=======\nimport os\n>>>>>>> REPLACE\n"
-    assert reason(WholeForm(FRAMED, edits="diff").read(reply, FRAMED)) == "outside"
+    assert reason(extract(WholeForm(FRAMED, edits="diff"), Request(reply, FRAMED))) == "outside"
 
 
 @given(lines, lines)
@@ -150,7 +152,7 @@ def test_a_path_out_of_the_programs_folder_is_refused(path):
 
 def test_a_reply_changes_the_files_that_it_names():
     first = joined({"a.py": "x = 1\n", "data/b.txt": "hello\n"})
-    found = WholeForm(first, "").read("```\n=== file: a.py ===\nx = 2\n```", first)
+    found = extract(WholeForm(first, ""), Request("```\n=== file: a.py ===\nx = 2\n```", first))
     assert separated(source(found)) == {"a.py": "x = 2\n", "data/b.txt": "hello\n"}
 
 
@@ -186,7 +188,7 @@ ODD = {
 @pytest.mark.parametrize("reply", ODD.values(), ids=ODD)
 def test_odd_replies_give_their_program(reply):
     first = FRAMED.replace("return 1", "return 0")
-    found = WholeForm(first).read(reply, first, "stop", thought=True)
+    found = extract(WholeForm(first), Request(reply, first, "stop", thought=True))
     assert "return 1" in source(found)
     frame = Frame.of(first)
     assert frame.blocks_of(source(found)) is not None
@@ -218,7 +220,7 @@ def test_odd_replies_give_their_program(reply):
 @pytest.mark.parametrize("suffix", [".py", ".cpp"])
 def test_hostile_replies_are_told_at_once(reply, suffix, edits):
     first = "x = 1\n" if suffix == ".cpp" else FRAMED
-    found = WholeForm(first, suffix, edits).read(reply, first, "stop", thought=True)
+    found = extract(WholeForm(first, suffix, edits), Request(reply, first, "stop", thought=True))
     assert isinstance(found, Program | Failure)
     if isinstance(found, Program):
         assert found.source.encode() and "\0" not in found.source
@@ -229,29 +231,28 @@ def test_hostile_replies_are_told_at_once(reply, suffix, edits):
 def test_a_costly_program_is_read_in_a_process_with_limits():
     plain = FRAMED.replace("return 1", f"return [{', '.join(['1'] * 6000)}]")
     assert len(plain) > PLAIN_CHARACTERS
-    assert source(WholeForm(plain).read(fenced(plain), plain)) == plain
+    assert source(extract(WholeForm(plain), Request(fenced(plain), plain))) == plain
 
 
 @pytest.mark.parametrize("edits", ["full", "diff"])
 def test_a_long_first_program_may_be_answered_by_one_as_long(edits):
     long = FRAMED + "".join(f"x{number} = {number}\n" for number in range(5000))
     reply = EDIT if edits == "diff" else fenced(long.replace("return 1", "return 3"))
-    assert source(WholeForm(long, edits=edits).read(reply, long)) == long.replace("return 1", "return 3")
-    assert (
-        reason(WholeForm(FRAMED).read(fenced(FRAMED.replace("return 1", f"return 1{'0' * 40_000}")), "")) == "too-long"
-    )
+    assert source(extract(WholeForm(long, edits=edits), Request(reply, long))) == long.replace("return 1", "return 3")
+    reply = fenced(FRAMED.replace("return 1", f"return 1{'0' * 40_000}"))
+    assert reason(extract(WholeForm(FRAMED), Request(reply))) == "too-long"
 
 
 @pytest.mark.parametrize(("finish", "expected"), [("length", "truncated"), ("content_filter", "refusal")])
 def test_a_reply_that_was_cut_off_is_told(finish, expected):
-    assert reason(WholeForm(FRAMED).read(fenced(FRAMED)[:-8], FRAMED, finish)) == expected
-    assert reason(WholeForm(FRAMED, edits="diff").read(EDIT, FRAMED, finish)) == expected
-    assert source(WholeForm(FRAMED).read(fenced(FRAMED), FRAMED, finish)) == FRAMED
+    assert reason(extract(WholeForm(FRAMED), Request(fenced(FRAMED)[:-8], FRAMED, finish))) == expected
+    assert reason(extract(WholeForm(FRAMED, edits="diff"), Request(EDIT, FRAMED, finish))) == expected
+    assert source(extract(WholeForm(FRAMED), Request(fenced(FRAMED), FRAMED, finish))) == FRAMED
 
 
 @given(st.text(alphabet="ab\n #<=>`SEARCHREPLACE-LOCKVTDN\t\r\u2028", max_size=200), st.sampled_from(["full", "diff"]))
 def test_text_outside_the_blocks_stays_whatever_is_answered(reply, edits):
-    found = WholeForm(TWO, ".txt", edits).read(reply, TWO, thought=True)
+    found = extract(WholeForm(TWO, ".txt", edits), Request(reply, TWO, thought=True))
     if isinstance(found, Program):
         assert Frame.of(TWO).blocks_of(found.source) is not None
 
@@ -260,7 +261,7 @@ def test_text_outside_the_blocks_stays_whatever_is_answered(reply, edits):
 def test_a_block_with_other_text_keeps_the_frame_byte_for_byte(one, other, repeats):
     first = f"head \t\n// EVOLVE-BLOCK-START here\n{one}// EVOLVE-BLOCK-END\ntail without a line break"
     reply = first.replace(f"here\n{one}//", f"here\n{other}//") if repeats else other
-    found = WholeForm(first, ".cpp").read(f"```cpp\n{reply}\n```", first)
+    found = extract(WholeForm(first, ".cpp"), Request(f"```cpp\n{reply}\n```", first))
     if other.strip():
         text = source(found)
         assert text.startswith("head \t\n// EVOLVE-BLOCK-START here\n")
@@ -269,7 +270,7 @@ def test_a_block_with_other_text_keeps_the_frame_byte_for_byte(one, other, repea
 
 def test_a_block_within_a_class_may_be_written_without_its_indentation():
     first = "class A:\n    # EVOLVE-BLOCK-START\n    x = 1\n    # EVOLVE-BLOCK-END\n"
-    assert source(WholeForm(first).read(fenced("x = 2\nif x:\n    y = 3\n"), first)) == first.replace(
+    assert source(extract(WholeForm(first), Request(fenced("x = 2\nif x:\n    y = 3\n"), first))) == first.replace(
         "    x = 1\n", "    x = 2\n    if x:\n        y = 3\n"
     )
 
@@ -285,7 +286,7 @@ def test_markers_out_of_order_are_told_before_a_run_begins():
 
 
 def edited(reply: str, base: str) -> Program | Failure:
-    return WholeForm(base, ".txt", "diff").read(reply, base, thought=True)
+    return extract(WholeForm(base, ".txt", "diff"), Request(reply, base, thought=True))
 
 
 @pytest.mark.parametrize(
@@ -326,7 +327,7 @@ def test_why_an_edit_does_not_fit_is_said_with_the_block(search, says):
     "reply", ["<<<<<<< SEARCH\na\n", "<<<<<<< SEARCH\na\n=======\nb\n", f"{EDIT}\n<<<<<<< SEARCH\na"]
 )
 def test_an_edit_without_an_end_is_told(reply):
-    found = WholeForm(FRAMED, edits="diff").read(reply, FRAMED)
+    found = extract(WholeForm(FRAMED, edits="diff"), Request(reply, FRAMED))
     assert reason(found) == "edit" and "has no end" in found.message  # type: ignore[union-attr]
 
 
@@ -349,7 +350,7 @@ FILES = joined({"a.py": "x = 1\n", "lib/b.py": "x = 1\ny = 2\n"})
 
 
 def files_after(reply: str, edits: Edits = "full") -> dict[str, str]:
-    return separated(source(WholeForm(FILES, "", edits).read(reply, FILES)))
+    return separated(source(extract(WholeForm(FILES, "", edits), Request(reply, FILES))))
 
 
 def test_several_blocks_may_each_name_a_file_and_new_ones_are_added():
@@ -380,12 +381,13 @@ def test_an_edit_can_name_its_file_and_make_a_new_one():
     ],
 )
 def test_files_that_cannot_be_written_are_refused(body, expected):
-    assert reason(WholeForm(FILES, "").read(f"```\n{body}\n```", FILES)) == expected
+    assert reason(extract(WholeForm(FILES, ""), Request(f"```\n{body}\n```", FILES))) == expected
 
 
 def test_a_program_of_one_file_cannot_become_several():
-    assert reason(WholeForm("x = 1\n", ".txt").read(fenced("=== file: ../../x ===\nx = 2\n"), "")) == "edit"
-    assert reason(WholeForm("x = 1\n", ".txt").read(fenced("=== file: y ===\nx = 2\n"), "")) == "outside"
+    form = WholeForm("x = 1\n", ".txt")
+    assert reason(extract(form, Request(fenced("=== file: ../../x ===\nx = 2\n")))) == "edit"
+    assert reason(extract(form, Request(fenced("=== file: y ===\nx = 2\n")))) == "outside"
 
 
 def test_a_folder_is_read_as_one_text_without_hidden_files(tmp_path):

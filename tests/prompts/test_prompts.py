@@ -15,6 +15,7 @@ from behavesim.base.errors import UsageError
 from behavesim.engine.settings import settings_from_person
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced_blocks
+from behavesim.programs.reading import FunctionForm, Request
 from behavesim.prompts.prompts import Prompts
 from behavesim.prompts.shown import said_gap
 from behavesim.prompts.wording import PARTS, SHIPPED, Wording, wording_hash
@@ -203,7 +204,7 @@ def test_a_models_words_cannot_open_a_block_of_their_own(wording: str) -> None:
 
 def test_the_reply_that_a_prompt_asks_for_is_read_with_its_thought() -> None:
     reply = "{Return the largest number known.}\n\n```python\ndef number() -> int:\n    return 9\n```"
-    program = extract(reply, Toy.template, "number", thought=True)
+    program = extract(FunctionForm(Toy.template, "number"), Request(reply, thought=True))
     assert getattr(program, "thought", None) == "Return the largest number known."
     assert [prompt.asks_thought for name, prompt in specimens(toy()) if name in ("template", "i1", "e1")] == [1, 1, 1]
 

@@ -11,9 +11,9 @@ import pytest
 
 from behavesim.engine.settings import settings_from_person
 from behavesim.programs.edits import edits_in
+from behavesim.programs.extract import extract, form_of
 from behavesim.programs.fences import fenced_blocks
-from behavesim.programs.form import form_of
-from behavesim.programs.reading import Program
+from behavesim.programs.reading import Program, Request
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.events import Asked, Prompt, Rejected
 from behavesim.state.members import Member
@@ -77,7 +77,7 @@ def test_programs_are_shown_as_they_may_be_answered(tmp_path, wording):
     task = task_of(tmp_path)
     for name in ("template", "improve", "m1", "e2", "crossover", "mutation"):
         *_, shown = fenced_blocks(texts(task, wording)[name])
-        found = form_of(task).read(f"```python\n{shown}\n```", task.template)
+        found = extract(form_of(task), Request(f"```python\n{shown}\n```", task.template))
         assert isinstance(found, Program) and found.source == PYTHON
 
 

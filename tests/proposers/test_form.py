@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from behavesim.programs.extract import extract
-from behavesim.programs.reading import Program
+from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.proposers.openai_dialect import Dialect
 from behavesim.proposers.openai_settings import OpenAISettings
 from behavesim.proposers.reply_grammar import program_grammar
@@ -27,13 +27,13 @@ def test_whatever_the_grammar_allows_is_a_program_of_the_task(name: str) -> None
     rules, rng = rules_of(program_grammar(task.template, task.entry_point)), random.Random(0)
     for _ in range(20):
         reply = drawn(rules, rng)
-        found = extract(reply, task.template, task.entry_point, "stop")
+        found = extract(FunctionForm(task.template, task.entry_point), Request(reply, finish_reason="stop"))
         assert isinstance(found, Program), (found, reply)
 
 
 def test_a_reply_held_to_the_schema_is_read_with_its_program() -> None:
     reply = json.dumps({"idea": "Count up.", "program": "def number() -> int:\n    return 4\n"})
-    found = extract(reply, Toy.template, "number", "stop")
+    found = extract(FunctionForm(Toy.template, "number"), Request(reply, finish_reason="stop"))
     assert isinstance(found, Program) and "return 4" in found.source
 
 

@@ -12,9 +12,10 @@ from behavesim_tasks.bin_packing import Items, OnlineBinPacking
 from behavesim_tasks.cpp import CirclePacking, Circles
 from behavesim_tasks.tsp import TravellingSalesman
 
-from behavesim.programs.extract import Program, extract
+from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.imports import missing_names
+from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.state.events import Prompt
 
@@ -41,7 +42,7 @@ async def test_every_operator_is_answered_with_one_program_for_the_entry_point(t
     examples = [await program(proposer, number) for number in (1, 2)]
     for number in range(8):
         reply = await proposer.propose(prompt(operator, *examples), number)
-        found = extract(reply.text, task.template, task.entry_point)
+        found = extract(FunctionForm(task.template, task.entry_point), Request(reply.text))
         assert isinstance(found, Program), found
         assert reply.calls == ()
 

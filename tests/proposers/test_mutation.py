@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from behavesim.programs.extract import extract, form_of
 from behavesim.programs.fences import fenced
-from behavesim.programs.form import form_of
-from behavesim.programs.reading import Program
+from behavesim.programs.reading import Program, Request
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.proposers.mutation.literals import numbers_in
 from behavesim.proposers.mutation.mutator import MOVES
@@ -65,7 +65,7 @@ def prompt(operator: str, *programs: str) -> Prompt:
 async def child(task: EvaluatorTask, number: int, operator: str, *shown: str, seed: int = 0) -> str:
     """Return the program in a reply, as a run reads it."""
     reply = await GeneticProposer(task, seed).propose(prompt(operator, *shown), number)
-    found = form_of(task).read(reply.text, shown[0] if shown else task.template)
+    found = extract(form_of(task), Request(reply.text, shown[0] if shown else task.template))
     assert isinstance(found, Program), (found, reply.text)
     return found.source
 

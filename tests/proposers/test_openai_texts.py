@@ -9,7 +9,8 @@ import pytest
 
 from behavesim.base.errors import ProposerError
 from behavesim.base.tokens import Usage
-from behavesim.programs.extract import Program, extract
+from behavesim.programs.extract import extract
+from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.proposers import openai_endpoint
 from behavesim.proposers.patience import Patience
 from behavesim.state.events import Responded
@@ -145,7 +146,7 @@ async def test_a_program_that_a_call_passes_is_not_lost_behind_a_draft(proposer_
     server.behaviour = chat.script(then=chat.says("```\ndef f():\n    return 1\n```", tool_calls=[call]))
     async with proposer_of() as proposer:
         text = (await proposer.propose(prompt(), 0)).text
-    program = extract(text, "def f():\n    return 0", "f")
+    program = extract(FunctionForm("def f():\n    return 0", "f"), Request(text))
     assert isinstance(program, Program)
     assert program.source == "def f():\n    return 2"
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from behavesim.engine.outcome import copied, judged
-from behavesim.programs.extract import Program
+from behavesim.programs.reading import Program
 from behavesim.state.events import Evaluated, Rejected
 from behavesim.store.codec import decode, encode
 from behavesim.task.verdict import Failure, Verdict

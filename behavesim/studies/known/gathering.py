@@ -8,8 +8,9 @@ from pathlib import Path
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
-from behavesim.programs.form import FunctionForm, form_of
+from behavesim.programs.extract import form_of
 from behavesim.programs.functions import with_entry_point
+from behavesim.programs.reading import FunctionForm
 from behavesim.task import Task
 
 TEMPLATE = "template"
