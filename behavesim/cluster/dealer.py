@@ -102,9 +102,10 @@ class Dealer:
 
     def fail(self, error: BaseException) -> None:
         """Let all programs fail that have no result."""
-        for job in _unfinished((*self._waiting, *(job for link in self.links for job in link.held.values()))):
-            job.done.set_exception(error)
-            job.done.exception()  # marks it as seen: nobody may wait for it any more
+        for job in (*self._waiting, *(job for link in self.links for job in link.held.values())):
+            if not job.done.done():
+                job.done.set_exception(error)
+                job.done.exception()  # marks it as seen: nobody may wait for it any more
         self._waiting.clear()
 
     def _deal(self, links: Iterable[Link] | None = None) -> None:
@@ -139,6 +140,7 @@ class Dealer:
         return 0 if self._mean_s >= SLOW_S else min(MOST_AHEAD, math.ceil(AHEAD_S / max(self._mean_s, 1e-3)))
 
     def _note_time(self, found: Ran) -> None:
+        """Count a program that has ended, and let its CPU time move the mean."""
         self.done += 1
         self._mean_s += (found.cpu_s - self._mean_s) / min(self.done, 20)
 
@@ -155,10 +157,7 @@ class Dealer:
         job.done.set_exception(SandboxError(f"{said}; look at the workers' logs, then resume"))
 
     def _strike(self, name: str, why: str) -> None:
+        """Note that a worker was lost or failed; leave it out for the reason `why` if that is once too often."""
         self._strikes[name] += 1
         if self._strikes[name] == MOST_STRIKES:
             self._leave_out(name, why)
-
-
-def _unfinished(jobs: Iterable[Job]) -> list[Job]:
-    return [job for job in jobs if not job.done.done()]

@@ -113,6 +113,7 @@ class Link:
             await self.line.close()
 
     async def _send(self) -> None:
+        """Send programs and cancellations, as they come, in one message; raises LineLost."""
         while True:
             await self._woken.wait()
             self._woken.clear()
@@ -121,6 +122,7 @@ class Link:
             await self.line.send({"run": run, "cancel": cancelled})
 
     async def _receive(self) -> None:
+        """Take in results; raises LineLost if the worker is silent or ends no program for too long, and Garbage."""
         while True:
             message = await _heard(self.line, self.clock, SILENT_S)
             if not message.keys() <= {"beat", "ran", "failed"}:
@@ -135,8 +137,9 @@ class Link:
                 raise LineLost(f"it has ended no program for {longest_s:g} s, longer than any may take")
 
     def _end(self, number: int, found: Ran | str) -> None:
+        """Pass on what came of the program with this number, unless it was cancelled."""
         self._moved_s = self.clock()
-        if job := self.held.pop(number, None):  # otherwise it was cancelled meanwhile
+        if job := self.held.pop(number, None):
             self.ended(self, job, found)
 
 
@@ -194,6 +197,7 @@ async def _ready(line: Line, name: str, clock: Heartbeat) -> tuple[str, list[str
 
 
 def _facts(message: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the facts in a worker's message; raises Garbage if they are not texts of at most 5000 characters."""
     match message.get("facts"):
         case dict() as found if all(isinstance(text, str) and len(text) < 5000 for text in found.values()):
             return found

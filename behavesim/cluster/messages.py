@@ -27,6 +27,7 @@ ENOUGH = 1 << 22
 KILLED = ("", "cpu", "wall", "waited", "machine", "memory", "processes", "files")
 """Why a worker may have killed a program's process, besides our asking."""
 _LONGEST_S = 1e9
+"""Bound on CPU seconds that a worker may report: 30 years."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ def results_of(values: Any, most: int) -> list[tuple[int, Ran]]:
 
 
 def _result(values: Any, most: int) -> tuple[int, Ran]:
+    """Return one result, as `results_of` does."""
     match values:
         case [int(job), list(ending), bytes() | None as frame, list() | None as program]:
             if frame is not None and len(frame) > most:
@@ -75,6 +77,7 @@ def _result(values: Any, most: int) -> tuple[int, Ran]:
 
 
 def _ending(job: int, values: list[Any]) -> Ending:
+    """Return how a process ended; raises Garbage unless types and ranges are those that a zygote can report."""
     match values:
         case [int(status), str(killed), float(cpu_s), int(peak), int(instance), int(calls), float(first_s), bool(busy)]:
             known = 0 <= status < 1 << 16 and killed in KILLED and min(peak, instance, calls) >= 0

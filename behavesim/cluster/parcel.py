@@ -68,6 +68,7 @@ class Unpacking:
 
 
 def _hash(hashes: Mapping[str, Hash]) -> str:
+    """Return the hash of a parcel from those of its files, by path."""
     listed = [(path, hashes[path].hexdigest()) for path in sorted(hashes)]
     return hashlib.sha256(repr(listed).encode()).hexdigest()
 
@@ -118,6 +119,7 @@ def _below(folder: Path) -> Iterable[Path]:
 
 
 def _collected(folder: Path, paths: Iterable[Path]) -> Parcel:
+    """Return the parcel of some files below a folder; raises TaskError if they are too large or too many."""
     files: dict[str, bytes] = {}
     size = 0
     for path in paths:

@@ -128,6 +128,7 @@ class ClusterRunner:
             self.dealer.drop(job)
 
     async def _close(self) -> None:
+        """End all connections, and let programs fail that have no result."""
         self._failure = self._failure or SandboxError("the sandbox was closed with programs in flight")
         tasks = [*self._attending.values(), *([self._following] if self._following else [])]
         for task in tasks:

@@ -25,6 +25,7 @@ END_S = 10.0
 LOCAL = "behavesim.local-cluster"
 """The key of Dask's configuration under which a process finds the local cluster that it shares."""
 _TLS = "distributed.comm.tls"
+"""The key of Dask's configuration below which it has certificates."""
 
 
 @dataclass(frozen=True)

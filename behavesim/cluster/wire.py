@@ -107,10 +107,12 @@ class Line:
             await self._writer.wait_closed()
 
     async def _number(self) -> int:
+        """Return the next size or count on the wire."""
         (number,) = NUMBER.unpack(await self._reader.readexactly(NUMBER.size))
         return int(number)
 
     def _refuse_above(self, size: int) -> None:
+        """Raise Garbage if a message of `size` bytes is larger than any that is expected."""
         if size > self._most + (MOST_FRAMES + 1) * NUMBER.size:
             raise Garbage(f"a message of {size} bytes came; at most {self._most} were expected")
 

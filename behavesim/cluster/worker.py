@@ -171,6 +171,7 @@ class _Session:
             del self._running[job]
 
     def _add(self, kind: str, value: Any) -> None:
+        """Add a value to the list of this kind that is sent with the next message."""
         self._unsent.setdefault(kind, []).append(value)
         self._woken.set()
 

@@ -89,6 +89,7 @@ def answer_questions(entry_point: str, limit: int, source: str, progress: Progre
 
 
 def _asked(fd: int, progress: Progress) -> Question | None:
+    """Wait for the next call; return its arguments, None at the end. The time of waiting is noted."""
     began_ns = time.monotonic_ns()
     asked = receive_question(fd)
     progress.idle(began_ns)
@@ -96,6 +97,7 @@ def _asked(fd: int, progress: Progress) -> Question | None:
 
 
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any], limit: int) -> bytes:
+    """Return the frame of the answer to one call, or of its failure."""
     try:
         return encode_answer(function(*arguments, **named), limit)
     except Exception as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)

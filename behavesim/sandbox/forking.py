@@ -138,6 +138,7 @@ class Zygote:
             leave(1)
 
     def _kill(self, child: _Child, why: str) -> None:
+        """Kill a candidate and what is in its process group; the first reason `why` is kept (see `Ending.killed`)."""
         child.killed = child.killed or why
         processes.kill_tree(child.pid)
 

@@ -238,6 +238,7 @@ def _layouts(described: object) -> list[_Layout]:
 
 
 def _layout(name: object, dtype: object, shape: object) -> _Layout:
+    """Return one array's name, type and shape, checked; raises FrameError for values that a header may not have."""
     if not isinstance(name, str) or len(name) > 100 or not name.isprintable():
         _refuse("an array's name is none")
     if not isinstance(dtype, str) or dtype not in DTYPES:
@@ -248,6 +249,7 @@ def _layout(name: object, dtype: object, shape: object) -> _Layout:
 
 
 def _checked_shape(shape: Sequence[Any]) -> tuple[int, ...]:
+    """Return a shape; raises FrameError if it has too many dimensions, or one that is no length."""
     if len(shape) > DIMENSIONS_LIMIT:
         _refuse("an array's shape is none")
     if any(type(length) is not int or not 0 <= length < 1 << 31 for length in shape):  # True is an int, too

@@ -88,6 +88,7 @@ def prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:
 
 
 def _fails(attempt: Attempt) -> bool:
+    """Whether an attempt raises OSError, which means that a layer prevented it."""
     try:
         attempt()
     except OSError:

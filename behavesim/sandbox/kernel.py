@@ -81,6 +81,7 @@ _OTHERS = {
     "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445), "landlock_restrict_self": (446, 446),
     "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203),
 }  # fmt: skip
+"""Other calls that layers make, or that a filter refuses with some arguments or in some profiles."""
 PR_SET_PDEATHSIG = 1
 """The option of prctl(2) that names the signal which the kernel sends this process when its parent dies."""
 PR_SET_DUMPABLE = 4
@@ -90,6 +91,7 @@ _OWN_CAPABILITIES = struct.pack("=Ii", 0x20080522, 0)
 SYS_ADMIN = 1 << 21
 """The bit of the capability to mount, and to make and enter namespaces."""
 _NUMBERS = {**HARMLESS, **DELICATE, **RISKY, **UNCHARGED, **ENCLOSING, **_OTHERS}
+"""The numbers of all calls in this module."""
 Argument = int | bytes | ctypes.Structure | None
 """An argument of a C function; structures are passed by address."""
 Call = Callable[[], int]
@@ -160,6 +162,7 @@ def prepared_to_drop_capabilities(kept: int = 0) -> Call:
 
 @functools.cache
 def _libc() -> ctypes.CDLL:
+    """Return the C library, loaded once; its functions keep their error numbers for `ctypes.get_errno`."""
     return ctypes.CDLL(None, use_errno=True)
 
 

@@ -17,10 +17,10 @@ HOSTNAME = "sandbox"
 """The machine's name inside the namespaces."""
 COVERED = ("/proc", "/dev/shm")
 """Folders that are empty and read-only inside: the kernel's data on processes, and memory shared by name."""
-_PRIVATE, _RECURSIVE = 1 << 18, 1 << 14
-"""Flags of mount(2): later mounts show in this namespace only; the same for all mounts below."""
-_READ_ONLY_BARE = 1 | 2 | 4 | 8
-"""Flags of mount(2): read-only, no setuid programs, no devices, no execution."""
+_PRIVATE, RECURSIVE = 1 << 18, 1 << 14
+"""Flags of mount(2): later mounts show in this namespace only; act on all mounts below, too."""
+READ_ONLY, NO_SETUID, NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8
+"""Flags of mount(2): nothing can be written; programs get no rights of their owners; no devices; no programs start."""
 
 
 def enter() -> int:
@@ -45,15 +45,23 @@ def next_child_as_usual(own: int) -> kernel.Call:
 
 
 def _enter() -> int:
-    """Do the same as `enter`, without trying it first."""
+    """Do what `enter` does, without trying it first."""
     own = _move(NEW_USER | NEW_MOUNTS | NEW_UTS | NEW_IPC | NEW_NET | NEW_PIDS, Path("/proc/self"))
     socket.sethostname(HOSTNAME)
     # what is mounted below shows in this namespace only
-    kernel.prepared("mount", b"none", b"/", b"none", _PRIVATE | _RECURSIVE, None)()
+    mount("none", "/", "none", _PRIVATE | RECURSIVE)
     for folder in COVERED:
         if Path(folder).is_dir():
-            kernel.prepared("mount", b"tmpfs", folder.encode(), b"tmpfs", _READ_ONLY_BARE, b"size=4k")()
+            mount("tmpfs", folder, "tmpfs", READ_ONLY | NO_SETUID | NO_DEVICES | _NO_EXECUTION, "size=4k")
     return own
+
+
+def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    """Mount a file system of type `kind` at `target` by mount(2); raises OSError if it fails.
+
+    `flags` are bits such as READ_ONLY; `data` are the file system's own options, separated by commas.
+    """
+    kernel.prepared("mount", source.encode(), target.encode(), kind.encode(), flags, data.encode())()
 
 
 def nest(proc: int) -> int:

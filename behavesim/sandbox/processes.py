@@ -16,10 +16,12 @@ from pathlib import Path
 from behavesim.sandbox import kernel
 
 LINUX = sys.platform == "linux"
+"""Whether this system is Linux: others have only some of these functions."""
 MAXRSS_UNIT = 1 << 10 if LINUX else 1
 """Bytes in a unit of `ru_maxrss`, the peak of resident memory."""
 
 _PR_SET_CHILD_SUBREAPER = 36
+"""The option of prctl(2) that makes a process the parent of its descendants' orphans."""
 
 
 def wake_on(*signals: signal.Signals) -> socket.socket:

@@ -66,6 +66,7 @@ def reason_and_message(error: BaseException) -> tuple[str, str]:
 
 
 def _last_line(error: BaseException) -> str:
+    """Return an error's type and text, with the program's last line in the traceback, or else that of `solve`."""
     lines = [error.lineno] if isinstance(error, SyntaxError) and error.lineno else []
     at, last = error.__traceback__, ""
     while at is not None:

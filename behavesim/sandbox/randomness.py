@@ -25,4 +25,5 @@ _seed = random.Random.seed  # the original, before `settle`
 
 
 def _seed_never_by_entropy(self: random.Random, a: Any = None, version: int = 2) -> None:
+    """Seed a generator as `random.Random.seed` does, but by 0 where that would draw a seed from the system."""
     _seed(self, 0 if a is None else a, version)

@@ -21,6 +21,7 @@ from behavesim.task import Solution, Task
 Solve = Callable[[Callable[..., Any], Any], Solution]
 """A task's `solve`: takes a program's function and an instance, returns the solution."""
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""The statements that define a function or a class."""
 _BUILT_IN = "behavesim_tasks"
 """The package of the built-in tasks: from one, programs would get the instances of its copy."""
 _CONSTRUCTION = "__init__"

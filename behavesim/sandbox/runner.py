@@ -34,10 +34,10 @@ class Runner(Protocol):
         ...
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
-        """Run a program on every instance, or let it answer one encoded call (see `wire.encode_question`).
+        """Run a program on every instance, or let it answer calls; `question` holds these, encoded, and is else empty.
 
-        Waits until a place is free, or with `alone` until all are, on the machine where it runs. Cancelling kills the
-        program. Raises SandboxError if the sandbox itself fails.
+        The encoding is `wire.encode_question`. Waits until a place is free on the machine where the program runs, or with
+        `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails.
         """
         ...
 
@@ -158,7 +158,7 @@ class ZygoteRunner:
         return self._ready
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
-        """Run a program as the zygote's assignment says, or let it answer encoded calls (an evaluator has none).
+        """Run a program as the zygote's assignment says, or let it answer the encoded calls `question`.
 
         Waits until a worker is free, or with `alone` until all are. Cancelling kills the program. Raises SandboxError
         if the sandbox itself fails or was not entered.
@@ -166,6 +166,7 @@ class ZygoteRunner:
         return await self._places.tried(partial(self._run, source, question), alone)
 
     async def _run(self, source: str, question: bytes) -> Ran:
+        """Run a program in the one zygote; raises ZygoteDied if that dies."""
         return await (await self._zygote.connection()).run(source, question)
 
     def _accept(self, ready: Ready) -> None:
@@ -210,6 +211,7 @@ class TaskRunner(ZygoteRunner):
         self._without_task: dict[bool, ZygoteSupervisor] = {}  # known on entering
 
     def _with_scipy(self, assignment: TaskAssignment, accept: Callable[[Ready], None]) -> ZygoteSupervisor:
+        """Return the supervisor of a zygote that has the modules of scipy imported, too."""
         return self._supervised(replace(assignment, preloaded=(*assignment.preloaded, *self._scientific)), accept)
 
     async def __aenter__(self) -> Self:

@@ -45,6 +45,8 @@ Answer = tuple[Instruction, ...]
 
 
 class _Program(ctypes.Structure):
+    """`struct sock_fprog`: the number of instructions of a filter, and their address."""
+
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
@@ -106,8 +108,11 @@ def _halved(spans: Sequence[tuple[int, Answer]]) -> Answer:
 
 
 GRANT: Instruction = (_RETURN, 0, 0, _ALLOW)
+"""Ends with the decision that the kernel carries out the call."""
 REFUSE: Instruction = (_RETURN, 0, 0, _ERROR | errno.EPERM)
-UNKNOWN: Instruction = (_RETURN, 0, 0, _ERROR | errno.ENOSYS)  # as on an older kernel: programs then use another call
+"""Ends with the decision that the call fails with EPERM, as for lack of rights."""
+UNKNOWN: Instruction = (_RETURN, 0, 0, _ERROR | errno.ENOSYS)
+"""Ends with the decision that the call fails with ENOSYS, as on an older kernel: programs then use another call."""
 
 
 def argument(position: int, half: int = 0) -> Instruction:

@@ -59,6 +59,7 @@ class SolutionPool(RunnerPool):
 
     @property
     def _may_signal(self) -> bool:
+        """Whether programs can send signals, and so kill their own process: below `strong`."""
         return LEVELS.index(self.isolation) < LEVELS.index("strong")
 
 

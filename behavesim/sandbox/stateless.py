@@ -102,10 +102,10 @@ def calls_to_repeat(
 ) -> list[list[AnsweredCall]]:
     """Return up to ASKED_AGAIN calls, drawn from a program's calls on all instances, in random order.
 
-    Each instance has as many as any other, one more or less, of those that it has; of its calls each is as likely. Each
-    list is for one process: at most TOGETHER calls, on different instances. The task's `solve` runs on the
-    program's `answers`, one array for each instance; the program does not run. Raises InvalidSolution if answers are
-    missing or lead to another solution, and what `solve` raises.
+    All instances give equally many, one more or less, unless one has too few calls. Each call on an instance is equally
+    likely. A list is for one process: it has at most TOGETHER calls, on different instances. The task's `solve` runs on
+    the program's `answers`, one array for each instance; the program does not run. Raises InvalidSolution if answers
+    are missing or lead to another solution, and what `solve` raises.
     """
     if len(answers) != len(instances) or any(given.ndim == 0 for given in answers):
         raise InvalidSolution("a program's answers must come with its solutions")

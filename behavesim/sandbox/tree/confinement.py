@@ -49,6 +49,7 @@ class TreeConfinement(Confinement):
 
     @cached_property
     def _before_closing(self) -> tuple[Step, ...]:
+        """The child's steps before it closes its files: with namespaces, it gets scratch folders of its own, too."""
         alone = () if self.own_pids is None else (partial(root.enter_scratch, SCRATCH_MB, self.readable), _MEASURABLE)
         return (*self._leave_zygote(), *alone, *self._limit_resources(), *self._give_up_rights())
 
@@ -65,6 +66,7 @@ class TreeConfinement(Confinement):
         yield from layers.bounded(bounds)
 
     def _give_up_rights(self) -> Iterator[Step]:
+        """Yield the steps of every confinement, then those of Landlock for a tree."""
         yield from super()._give_up_rights()
         if self.has_landlock:
             yield self._restrict_files
@@ -157,5 +159,6 @@ def _enter_own_world(readable: tuple[Path, ...], hidden: tuple[Path, ...]) -> tu
 
 
 def _landlock_works() -> bool:
+    """Return True if the kernel makes Landlock rules; raises OSError if it does not."""
     os.close(landlock.ruleset(()))
     return True

@@ -253,7 +253,7 @@ class Keeper:
             for each in self._running.values()
         ):
             raise NurseryFailed("the evaluator keeps the sandbox from starting and ending programs")
-        own = usage.tree(self._nursery, seen, {each.pid: each for each in self._running.values()})
+        own = usage.tree(self._nursery, seen, {each.pid for each in self._running.values()})
         # evaluations are among the children that it waited for
         without_reaped = {pid: replace(process, reaped_s=0.0) for pid, process in own.items()}
         if self._nursery_cpu.read(without_reaped) > self._nursery_may_s:

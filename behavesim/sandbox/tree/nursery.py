@@ -34,6 +34,7 @@ class Nursery(Zygote):
     """
 
     def _fork(self, job: int, fds: list[int]) -> None:
+        """Fork a child, and send the keeper a pidfd of it."""
         super()._fork(job, fds)
         handle = os.pidfd_open(self._children[job].pid)
         socket.send_fds(self._control, [line({"job": job})], [handle])

@@ -36,6 +36,7 @@ class ResultPool(RunnerPool):
         return self._sent(ran), ran.ending.cpu_s
 
     def _sent(self, ran: Ran) -> bytes | Failure:
+        """Return the bytes that an evaluation sent, or its failure; limits over all processes come first."""
         if ran.ending.killed == "memory":
             said = f"the evaluation held more than {self._limits.memory_mb} MB of memory in all its processes"
             return Failure("memory", said)

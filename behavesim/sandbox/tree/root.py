@@ -10,6 +10,7 @@ from pathlib import Path
 
 from behavesim.base.errors import SandboxError
 from behavesim.sandbox import kernel, namespaces
+from behavesim.sandbox.namespaces import NO_DEVICES, NO_SETUID, READ_ONLY, RECURSIVE, mount
 
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"),
@@ -23,9 +24,10 @@ SCRATCH = ("/tmp", "/dev/shm")
 """The folders that an evaluation can write to: its temporary files, and memory that its processes share by name."""
 MOST_ENTRIES = 20_000
 """Number of files and folders after which `secrets` stops: it takes some 0.1 s."""
-_BIND, _RECURSIVE, _REMOUNT = 1 << 12, 1 << 14, 1 << 5
-_READ_ONLY, _NO_SETUID, _NO_DEVICES = 1, 2, 4
+_BIND, _REMOUNT = 1 << 12, 1 << 5
+"""Flags of mount(2): show a folder or file in a second place; change the flags of a mount."""
 _DETACH = 2
+"""The flag of umount2(2) with which a mount may still be in use."""
 _HERE, _WITH_ALL_BELOW = -100, 0x8000
 """Arguments of mount_setattr(2): paths start in this process's folder; what is mounted below a path changes, too."""
 
@@ -59,7 +61,7 @@ def enter(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
     a path that is not absolute.
     """
     place = Path("/proc")  # the folder that surely exists and holds nothing to be shown
-    _mount("tmpfs", str(place), "tmpfs", _NO_SETUID | _NO_DEVICES, "mode=755")
+    mount("tmpfs", str(place), "tmpfs", NO_SETUID | NO_DEVICES, "mode=755")
     kept = sorted({*map(Path, SYSTEM), *map(Path, DEVICES), *readable})
     without = {path.resolve() for path in hidden}
     for path in kept:
@@ -69,16 +71,16 @@ def enter(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
     for folder in (*SCRATCH, "/proc"):
         _inside(place, Path(folder)).mkdir(parents=True, exist_ok=True)
     proc = str(_inside(place, Path("/proc")))
-    _mount("proc", proc, "proc", _NO_SETUID | _NO_DEVICES)
+    mount("proc", proc, "proc", NO_SETUID | NO_DEVICES)
     writable = os.open(proc, os.O_PATH | os.O_DIRECTORY)
     kernel.prepared_syscall("umount2", proc.encode(), _DETACH)()
     # an existing proc is what lets each evaluation mount one of its own
-    _mount("proc", proc, "proc", _READ_ONLY | _NO_SETUID | _NO_DEVICES)
+    mount("proc", proc, "proc", READ_ONLY | NO_SETUID | NO_DEVICES)
     os.chdir(place)
     kernel.prepared_syscall("pivot_root", b".\0", b".\0")()
     kernel.prepared_syscall("umount2", b".\0", _DETACH)()
     os.chdir("/")
-    _mount("none", "/", "none", _REMOUNT | _READ_ONLY | _NO_SETUID | _NO_DEVICES)
+    mount("none", "/", "none", _REMOUNT | READ_ONLY | NO_SETUID | NO_DEVICES)
     return writable
 
 
@@ -93,13 +95,13 @@ def enter_scratch(size_mb: int, readable: Iterable[Path], has_own_processes: boo
     highest = (path for path in sorted(paths) if paths.isdisjoint(path.parents))
     covered = [(os.open(path, os.O_PATH), path) for path in highest if any(map(path.is_relative_to, SCRATCH))]
     for folder in SCRATCH:
-        _mount("tmpfs", folder, "tmpfs", _NO_SETUID | _NO_DEVICES, f"size={size_mb}m,mode=1777")
+        mount("tmpfs", folder, "tmpfs", NO_SETUID | NO_DEVICES, f"size={size_mb}m,mode=1777")
     for fd, path in covered:
         _make(path, stat.S_ISDIR(os.fstat(fd).st_mode))
-        _mount(f"/proc/self/fd/{fd}", str(path), "none", _BIND | _RECURSIVE)
+        mount(f"/proc/self/fd/{fd}", str(path), "none", _BIND | RECURSIVE)
         os.close(fd)
     if has_own_processes:
-        _mount("proc", "/proc", "proc", _READ_ONLY | _NO_SETUID | _NO_DEVICES)
+        mount("proc", "/proc", "proc", READ_ONLY | NO_SETUID | NO_DEVICES)
 
 
 def _show(path: Path, place: Path, hidden: Collection[Path]) -> None:
@@ -119,18 +121,14 @@ def _show(path: Path, place: Path, hidden: Collection[Path]) -> None:
 
 
 def _bind(path: Path, inside: Path) -> None:
+    """Show a file or folder, with all mounts below it, read-only at the path `inside`."""
     _make(inside, path.is_dir())
-    _mount(str(path), str(inside), "none", _BIND | _RECURSIVE)
+    mount(str(path), str(inside), "none", _BIND | RECURSIVE)
     # other file systems may be mounted below the path; a remount would leave these as they are
-    attributes = struct.pack("=QQQQ", _READ_ONLY | _NO_SETUID, 0, 0, 0)  # `struct mount_attr`
+    attributes = struct.pack("=QQQQ", READ_ONLY | NO_SETUID, 0, 0, 0)  # `struct mount_attr`
     kernel.prepared_syscall(
         "mount_setattr", _HERE, f"{inside}\0".encode(), _WITH_ALL_BELOW, attributes, len(attributes)
     )()
-
-
-def _mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    """Mount a file system of type `kind` at `target` by mount(2); raises OSError if it fails."""
-    kernel.prepared("mount", source.encode(), target.encode(), kind.encode(), flags, data.encode())()
 
 
 def _make(path: Path, is_folder: bool) -> None:
@@ -143,6 +141,7 @@ def _make(path: Path, is_folder: bool) -> None:
 
 
 def _inside(place: Path, path: Path) -> Path:
+    """Return an absolute path below the new root `place`; raises SandboxError if it is not absolute."""
     if not path.is_absolute():
         raise SandboxError(f"a path in the sandbox must be absolute, not {path}")
     return place / path.relative_to("/")

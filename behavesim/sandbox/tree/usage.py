@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+"""The unit of times in /proc: clock ticks in a second."""
 _PAGE = os.sysconf("SC_PAGESIZE")
+"""The unit of resident memory in /proc: bytes in a page."""
 _PARENT, _FIRST_TIME, _THREADS, _STARTED, _RESIDENT = 1, 11, 17, 19, 21
 """Fields of /proc/PID/stat behind the command's name; from _FIRST_TIME on, two own times and two of reaped children."""
 _SHARED_BY_ALL = ("Pss_Anon:", "Pss_Shmem:", "SwapPss:")
@@ -65,7 +67,7 @@ def processes() -> dict[int, Process]:
     return dict(_seen())
 
 
-def tree(root: int, seen: Mapping[int, Process], without: Mapping[int, object] | None = None) -> dict[int, Process]:
+def tree(root: int, seen: Mapping[int, Process], without: Collection[int] = ()) -> dict[int, Process]:
     """Return the process `root` and its descendants, by process id; empty if `root` is not among `seen`.
 
     Descendants whose ids are in `without` are left out, with their own descendants.
@@ -78,7 +80,7 @@ def tree(root: int, seen: Mapping[int, Process], without: Mapping[int, object] |
     while waiting:
         pid = waiting.pop()
         found[pid] = seen[pid]
-        waiting += [child for child in children.get(pid, ()) if child not in (without or {})]
+        waiting += [child for child in children.get(pid, ()) if child not in without]
     return found
 
 
@@ -107,6 +109,7 @@ def _held(pid: int) -> int:
 
 
 def _seen() -> Iterator[tuple[int, Process]]:
+    """Yield the id of each process in /proc, and what the kernel says of it; nothing where there is no /proc."""
     with contextlib.suppress(OSError), os.scandir("/proc") as folder:
         for entry in folder:
             # a process may end between these lines
@@ -116,6 +119,7 @@ def _seen() -> Iterator[tuple[int, Process]]:
 
 
 def _process(folder: Path) -> Process:
+    """Return what the kernel says of a process; raises OSError if it has ended. `folder` is its one in /proc."""
     fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()  # a command's name may hold anything
     own, reaped = (sum(map(int, fields[at : at + 2])) / _TICKS_A_SECOND for at in (_FIRST_TIME, _FIRST_TIME + 2))
     resident = int(fields[_RESIDENT]) * _PAGE
