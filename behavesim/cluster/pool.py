@@ -15,8 +15,8 @@ from behavesim.cluster.proof import proof
 from behavesim.cluster.runner import ClusterRunner
 from behavesim.cluster.schedulers import scheduler_of
 from behavesim.evaluators.judge import folders_of_runs
-from behavesim.sandbox.frames import PREFIX, header_limit
-from behavesim.sandbox.limits import MEGABYTE, Limits
+from behavesim.sandbox.frames import frame_limit
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.sandbox.tree.pool import ResultPool
@@ -55,21 +55,19 @@ class Cluster:
         name = Path(place).name if parcel.files else place
         given = self.allow_weak_isolation, parcel.hash, proof(loaded, split)
         order = Order("functions", name, split, *given, limits=limits)
-        count = len(instances_of(loaded, split))
-        most = PREFIX.size + header_limit(count) + limits.output_mb * MEGABYTE
-        known = Ready("", (), count, loaded.runs_apart, loaded.entry_point)
-        return SolutionPool(self._runner(order, parcel, most, known), limits)
+        known = Ready("", (), len(instances_of(loaded, split)), loaded.runs_apart, loaded.entry_point)
+        return SolutionPool(self._runner(order, parcel, known), limits)
 
     def evaluator(self, file: EvaluatorFile, limits: Limits) -> ResultPool:
         """Return the sandbox of an evaluator and its programs, not entered yet; raises TaskError as `functions`."""
         parcel = parcel_of_evaluator(file, folders_of_runs(file))
         there = _relative(file).to_json()
         order = Order("evaluator", there, "search", self.allow_weak_isolation, parcel.hash, "", limits=limits)
-        most = PREFIX.size + header_limit(0) + limits.output_mb * MEGABYTE
-        return ResultPool(self._runner(order, parcel, most, Ready("", (), 0)), limits)
+        return ResultPool(self._runner(order, parcel, Ready("", (), 0)), limits)
 
-    def _runner(self, order: Order, parcel: Parcel, most: int, known: Ready) -> ClusterRunner:
-        """Return a runner, not entered yet; `most` is the largest frame in bytes, `known` what is known of the task."""
+    def _runner(self, order: Order, parcel: Parcel, known: Ready) -> ClusterRunner:
+        """Return a runner, not entered yet; `known` is what is known of the task."""
+        most = frame_limit(known.instances, order.limits.output)
         terms = Terms(order, parcel, facts(), self.allow_others, most)
         runner = ClusterRunner(scheduler_of(self.workers), terms, known, self.tell, self.clock, self.window)
         self.sights.append(runner.sight)

@@ -20,12 +20,12 @@ from behavesim.base.errors import BehavesimError, SandboxError, TaskError
 from behavesim.cluster.facts import facts
 from behavesim.cluster.messages import BEAT_S, ENOUGH, HANDLER, Order, as_values
 from behavesim.cluster.parcel import Unpacking
-from behavesim.evaluators.judge import LOADER, folders_of_runs
+from behavesim.evaluators.judge import evaluator_pool
 from behavesim.sandbox.environment import bare_environment
 from behavesim.sandbox.layers import LAYERS
-from behavesim.sandbox.messages import TaskAssignment, TreeAssignment
+from behavesim.sandbox.messages import TaskAssignment
 from behavesim.sandbox.pool import FIRST_USE_S, PRELOADED, SCIENTIFIC
-from behavesim.sandbox.runner import Places, Runner, TaskRunner, ZygoteRunner
+from behavesim.sandbox.runner import Places, Runner, TaskRunner
 from behavesim.task.evaluated import EvaluatorFile
 
 GATHER_S = 0.004
@@ -95,10 +95,7 @@ class Desk:
         """Return the runner of an order, not entered yet; raises TaskError if the task here is another."""
         if order.profile == "evaluator":
             file = EvaluatorFile.from_json(order.task).from_folder(folder)
-            hidden = tuple(map(str, folders_of_runs(file)))
-            given = LOADER, file.to_json(), [str(file.folder)]
-            tree = TreeAssignment(*given, workers=self._places, hidden=hidden, limits=order.limits, layers=LAYERS)
-            return ZygoteRunner(tree, self._places, order.allow_weak_isolation)
+            return evaluator_pool(file, self._places, order.limits, order.allow_weak_isolation).runner
         task = str(folder / order.task) if order.task.endswith(".py") else order.task
         if order not in self._proven and await _proof(task, order.split) != order.proof:
             raise TaskError("the task or its instances are not the same there; install the same version, and its data")

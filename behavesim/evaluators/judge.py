@@ -24,7 +24,7 @@ _JOURNALS = ("run.db", "*/run.db", "*/*/run.db", "*/*/*/run.db")
 
 
 def evaluator_pool(
-    file: EvaluatorFile, workers: int, limits: Limits, allow_weak_isolation: bool, clock: Heartbeat | None
+    file: EvaluatorFile, workers: int, limits: Limits, allow_weak_isolation: bool, clock: Heartbeat | None = None
 ) -> TreePool:
     """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
 

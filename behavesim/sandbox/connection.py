@@ -17,8 +17,7 @@ from typing import Any
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.environment import bare_environment
-from behavesim.sandbox.frames import PREFIX, header_limit
-from behavesim.sandbox.limits import MEGABYTE
+from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
 from behavesim.sandbox.wire import encode_source
 
@@ -250,7 +249,7 @@ class ZygoteConnection:
             self._ready.set_exception(kind(f"{start}{message['error']}"))
         elif "isolation" in message:
             ready = Ready(**message)
-            self._frame_limit = PREFIX.size + header_limit(ready.instances) + self._limits.output_mb * MEGABYTE
+            self._frame_limit = frame_limit(ready.instances, self._limits.output)
             self._ready.set_result(ready)
         elif (waiting := self._endings.get(message["job"])) and not waiting.done():
             waiting.set_result(Ending(**message))

@@ -84,6 +84,11 @@ def header_limit(instances: int) -> int:
     return HEADER_LIMIT + HEADER_BYTES_AN_INSTANCE * instances
 
 
+def frame_limit(instances: int, output: int) -> int:
+    """Return the most bytes of a frame whose arrays have `output` bytes, for the number of instances."""
+    return PREFIX.size + header_limit(instances) + output
+
+
 def encode_failure(reason: str, message: str) -> bytes:
     """Return the frame of a failure; the message is cut and cleaned by `as_message`.
 

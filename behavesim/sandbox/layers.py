@@ -125,9 +125,8 @@ class Confinement:
 
     def _limit_resources(self) -> Iterator[Step]:
         """Yield steps that limit memory, CPU time, files and core dumps, and without a seccomp filter the threads."""
-        memory = self.limits.memory_mb * MEGABYTE
         bounds = {
-            resource.RLIMIT_AS: self.address_space + memory if self.address_space else _NO_BOUND,
+            resource.RLIMIT_AS: self.address_space + self.limits.memory if self.address_space else _NO_BOUND,
             # the zygote enforces it more exactly, but not on every system
             resource.RLIMIT_CPU: math.ceil(self.limits.most_s(math.inf)) + 1,
             resource.RLIMIT_FSIZE: 0,

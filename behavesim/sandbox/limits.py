@@ -77,6 +77,16 @@ class Limits:
         return NEAR * self.allowed_s(first_s)
 
     @property
+    def output(self) -> int:
+        """`output_mb` in bytes."""
+        return self.output_mb * MEGABYTE
+
+    @property
+    def memory(self) -> int:
+        """`memory_mb` in bytes."""
+        return self.memory_mb * MEGABYTE
+
+    @property
     def wall_s(self) -> float:
         """Limit on wall-clock time (s), for programs that sleep instead of computing: twice the CPU time, plus 2.
 

@@ -36,8 +36,8 @@ class Runner(Protocol):
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
         """Run a program on every instance, or let it answer calls; `question` holds these, encoded, and is else empty.
 
-        The encoding is `wire.encode_question`. Waits until a place is free on the machine where the program runs, or with
-        `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails.
+        The encoding is `wire.encode_question`. Waits until a place is free on the machine where the program runs, or
+        with `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails.
         """
         ...
 
@@ -80,19 +80,19 @@ class Places:
 class RunnerPool:
     """Base class of sandboxes that let a runner run programs, and read here what their processes sent.
 
-    An async context manager, which enters and leaves the runner. `limits` are those that programs run under.
+    An async context manager, which enters and leaves `runner`. `limits` are those that programs run under.
     """
 
     def __init__(self, runner: Runner, limits: Limits) -> None:
-        self._runner = runner
+        self.runner = runner
         self._limits = limits
 
     async def __aenter__(self) -> Self:
-        await self._runner.__aenter__()
+        await self.runner.__aenter__()
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        await self._runner.__aexit__(*raised)
+        await self.runner.__aexit__(*raised)
 
     @property
     def isolation(self) -> str:
@@ -100,12 +100,12 @@ class RunnerPool:
 
         Raises SandboxError if the pool was not entered: the level is found then.
         """
-        return self._runner.ready.isolation
+        return self.runner.ready.isolation
 
     @property
     def notes(self) -> Sequence[str]:
         """What keeps the isolation from "strong+", a line each; raises SandboxError if the pool was not entered."""
-        return self._runner.ready.notes
+        return self.runner.ready.notes
 
 
 class ZygoteRunner:

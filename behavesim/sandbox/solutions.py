@@ -39,8 +39,8 @@ class SolutionPool(RunnerPool):
         the program. `postponed` is called each time that it is put off, see `settled`. Raises SandboxError as that
         does, or if the pool was not entered.
         """
-        ran = await settled(self._runner, self._limits, source, postponed, may_signal=self._may_signal)
-        return result(ran, self._limits, self._runner.ready.instances)
+        ran = await settled(self.runner, self._limits, source, postponed, may_signal=self._may_signal)
+        return result(ran, self._limits, self.runner.ready.instances)
 
     async def answers(
         self, source: str, calls: Sequence[tuple[Any, ...]], postponed: Postponed = unnoticed, /
@@ -52,9 +52,8 @@ class SolutionPool(RunnerPool):
         sent, SandboxError as `evaluate`.
         """
         questions = b"".join(map(_encoded, calls))
-        ran = await settled(self._runner, self._limits, source, postponed, questions, self._may_signal)
-        limit = self._limits.output_mb * MEGABYTE
-        found = _decoded(ran, self._limits, partial(whole_answers, count=len(calls), limit=limit))
+        ran = await settled(self.runner, self._limits, source, postponed, questions, self._may_signal)
+        found = _decoded(ran, self._limits, partial(whole_answers, count=len(calls), limit=self._limits.output))
         return found if isinstance(found, Failure) else _solved(ran, self._limits, found)
 
     @property

@@ -18,7 +18,6 @@ from pathlib import Path
 from behavesim.base.errors import SandboxError
 from behavesim.sandbox import apart, candidate, isolation, layers, processes, remains
 from behavesim.sandbox.forking import Perform, Zygote, settle
-from behavesim.sandbox.limits import MEGABYTE
 from behavesim.sandbox.messages import Ready, TaskAssignment, errors_sent, line
 from behavesim.task import instances_begun, task_from
 
@@ -45,7 +44,7 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
 
 def _without_task(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     """Return the function for children, which answers calls, and the message for the daemon, without the level yet."""
-    answer = partial(apart.answer_questions, assignment.entry_point, assignment.limits.output_mb * MEGABYTE)
+    answer = partial(apart.answer_questions, assignment.entry_point, assignment.limits.output)
     return answer, Ready("", (), 0, entry_point=assignment.entry_point, hidden=assignment.hidden)
 
 
@@ -61,7 +60,7 @@ def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     runs_apart, stateless = task.runs_apart, task.stateless
     instances = tuple(instances_begun(task, assignment.split, assignment.starts))
     solve, files = remains.solving_only(task)
-    work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE, stateless)
+    work = candidate.Work(solve, entry_point, instances, assignment.limits.output, stateless)
     candidate.rehearse(template, work, assignment.first_use_s)
     if processes.threads() > 1:
         raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")

@@ -58,7 +58,7 @@ class TreeConfinement(Confinement):
         bounds = {
             # what the evaluator has loaded does not count: this runs when the nursery forks its first child
             # RLIMIT_AS would end runtimes that reserve addresses without using them, such as those of Java and Go
-            resource.RLIMIT_DATA: processes.data_memory() + self.limits.memory_mb * MEGABYTE,
+            resource.RLIMIT_DATA: processes.data_memory() + self.limits.memory,
             resource.RLIMIT_CPU: math.ceil(self.limits.most_s(0.0)) + 1,
             **_SHARED_BOUNDS,
             resource.RLIMIT_NPROC: self.tasks,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from behavesim.base.clock import Clock
 from behavesim.sandbox import processes
-from behavesim.sandbox.limits import MEGABYTE, Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import FORK, REQUEST, Ending, Ready, line
 from behavesim.sandbox.tree import confinement, usage
 from behavesim.sandbox.tree.nursery import MOST_SAID
@@ -236,7 +236,7 @@ class Keeper:
             each.deadline = each.started + min(self._limits.wall_s + without_s, self._limits.longest_s)
             if now >= each.deadline:
                 return "waited" if without_s >= self._limits.longest_s / 2 else "wall"
-        if usage.holds_more(members, self._limits.memory_mb * MEGABYTE + self._loaded_memory):
+        if usage.holds_more(members, self._limits.memory + self._loaded_memory):
             return "memory"
         # few processes cannot have so many
         has_many = len(members) * confinement.OPEN_FILES > confinement.MOST_FILES
@@ -258,7 +258,7 @@ class Keeper:
         without_reaped = {pid: replace(process, reaped_s=0.0) for pid, process in own.items()}
         if self._nursery_cpu.read(without_reaped) > self._nursery_may_s:
             raise NurseryFailed(f"the evaluator was not loaded after {self._load_s:g} s of CPU time")
-        if usage.holds_more(own, self._limits.memory_mb * MEGABYTE + self._loaded_memory):
+        if usage.holds_more(own, self._limits.memory + self._loaded_memory):
             raise NurseryFailed(f"the evaluator takes more than {self._limits.memory_mb} MB of memory to load")
         if sum(process.threads for process in own.values()) > confinement.MOST_PROCESSES:
             raise NurseryFailed(f"the evaluator starts more than {confinement.MOST_PROCESSES} processes when loaded")

@@ -32,7 +32,7 @@ class ResultPool(RunnerPool):
         `settled`. Raises SandboxError if it dies again or does not start, or as `settled`, and TaskError if the
         evaluator can no longer be loaded.
         """
-        ran = await settled(self._runner, self._limits, program, postponed, may_signal=True)
+        ran = await settled(self.runner, self._limits, program, postponed, may_signal=True)
         return self._sent(ran), ran.ending.cpu_s
 
     def _sent(self, ran: Ran) -> bytes | Failure:

@@ -179,7 +179,7 @@ async def test_an_evaluator_that_starts_threads_when_loaded_is_refused():
 
 
 async def test_another_zygote_takes_the_place_of_a_dead_one(pool):
-    zygote = await pool._runner._zygote.connection()
+    zygote = await pool.runner._zygote.connection()
     os.kill(zygote._process.pid, 9)
     assert await out(pool, "out = 1") == 1
 
