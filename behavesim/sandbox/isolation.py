@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from behavesim.sandbox import processes
+from behavesim.sandbox import kernel, namespaces, processes
 from behavesim.sandbox.layers import Confinement
+
+if TYPE_CHECKING:
+    from behavesim.sandbox.tree.confinement import TreeConfinement
 
 LEVELS = ("process", "partial", "strong", "strong+")
 """The isolation levels, weakest first: only resource limits; Landlock or seccomp; both; both within namespaces."""
@@ -59,7 +63,7 @@ def find(confinement: Confinement, reaching_outside: Sequence[Attempt]) -> tuple
         "seccomp": calls is not None and prevents(replace(bare, calls=calls), (socket.socket, _fork, _signal_parent)),
         "namespaces": own_pids is not None and prevents(bare, reaching_outside),
     }
-    notes = (*confinement.notes, *remedies(holds))
+    notes = (*confinement.notes, *_remedies(holds))
     proven = replace(
         bare, rules=rules if holds["landlock"] else None, calls=calls if holds["seccomp"] else None, notes=notes
     )
@@ -67,7 +71,25 @@ def find(confinement: Confinement, reaching_outside: Sequence[Attempt]) -> tuple
     return LEVELS[holds["landlock"] + holds["seccomp"] + all(holds.values())], proven
 
 
-def remedies(holds: Mapping[str, bool]) -> tuple[str, ...]:
+def find_of_tree(confined: TreeConfinement, reaching_outside: Sequence[Attempt]) -> tuple[str, tuple[str, ...]]:
+    """Return the level of isolation, "strong+", "partial" or "process", and notes on what keeps it from "strong+".
+
+    Each note is a line. `reaching_outside` come from `attempts_to_reach_outside`. If any layer does not hold,
+    the level is at most "partial". Raises OSError if no child can be forked.
+    """
+    bare = replace(confined, has_landlock=False, calls=None)
+    *sockets_and_signals, _ = reaching_outside  # the last asks for /proc, which a tree has a view of its own of
+    world = (*sockets_and_signals, _write_outside)
+    holds = {
+        "landlock": confined.has_landlock and prevents(replace(bare, has_landlock=True), (_write_setting,)),
+        "seccomp": confined.calls is not None and prevents(replace(bare, calls=confined.calls), (_internet, _unshare)),
+        "namespaces": confined.own_pids is not None and prevents(bare, world),
+    }
+    level = LEVELS[-1] if all(holds.values()) else LEVELS[min(holds["landlock"] + holds["seccomp"], 1)]
+    return level, (*confined.notes, *_remedies(holds))
+
+
+def _remedies(holds: Mapping[str, bool]) -> tuple[str, ...]:
     """Return what the machine needs for each layer that does not hold, a line each."""
     return tuple(_REMEDIES[layer] for layer, held in holds.items() if not held)
 
@@ -119,3 +141,20 @@ def _fork() -> None:
 
 def _signal_parent() -> None:
     os.kill(os.getppid(), 0)
+
+
+def _write_outside() -> None:
+    os.close(os.open("/usr/behavesim-test", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    Path("/usr/behavesim-test").unlink()
+
+
+def _write_setting() -> None:
+    Path("/proc/self/comm").write_text("x")
+
+
+def _internet() -> None:
+    socket.socket(socket.AF_INET).close()
+
+
+def _unshare() -> None:
+    kernel.prepared("unshare", namespaces.NEW_USER)()

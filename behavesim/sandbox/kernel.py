@@ -66,7 +66,7 @@ RISKY = {
     "nfsservctl": (180, 42), "move_pages": (279, 239), "migrate_pages": (256, 238), "fanotify_init": (300, 262),
     "kcmp": (312, 272),
 }  # fmt: skip
-"""Calls for administrators, or with a long history of faults in the kernel; see `tree.calls`."""
+"""Calls for administrators, or with a long history of faults in the kernel; see `seccomp`."""
 UNCHARGED = {
     "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "msgget": (68, 186),
     "mq_open": (240, 180), "inotify_init": (253, None), "inotify_init1": (294, 26),

@@ -1,7 +1,9 @@
-"""A filter of system calls: a call that is not known to be harmless fails, and the kernel does not carry it out.
+"""Filters of system calls: a call that a filter refuses fails, and the kernel does not carry it out.
 
-The filter is a program for the kernel's classic packet filter (BPF). It is made from two lists that a reader can check
-line by line, `kernel.HARMLESS` and `_DELICATE` below, and needs no library.
+The filter of candidates allows what is known to be harmless. It is made from two lists that a reader can check line by
+line, `kernel.HARMLESS` and `_DELICATE` below. Evaluations need compilers, shells and libraries, which make too many
+calls for that. Their filters, the second profile's, refuse what `kernel` lists as RISKY, UNCHARGED and ENCLOSING, and
+some others with some arguments. A filter is a program for the kernel's classic packet filter (BPF).
 """
 
 from __future__ import annotations
@@ -11,14 +13,15 @@ import errno
 import fcntl
 import os
 import platform
+import socket
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 
-from behavesim.sandbox import kernel
+from behavesim.sandbox import kernel, namespaces
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The kernel's numbers (AUDIT_ARCH_…) for the 64-bit system calls of each machine."""
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 """BPF operations: load 32 bits of the data, three comparisons of these with the operand, end with a decision."""
 _CALL, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 """Offsets of call number, architecture and arguments in the data of a filter (`struct seccomp_data`), in bytes."""
@@ -32,6 +35,8 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 """The flags of open(2) that need more than reading."""
 _HARMLESS_FCNTL = (fcntl.F_DUPFD, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_DUPFD_CLOEXEC)
 """The commands of fcntl(2) that the filter allows: they copy a descriptor, or read and set its flags."""
+_NEW_NAMESPACES = 0x7E020080
+"""The flags of clone(2) for namespaces: mounts, control groups, hostname, IPC, users, processes, network, time."""
 _HARMLESS_ADVICE = (0, 1, 2, 3, 4, 8, 14, 15)
 """The advice that madvise(2) may be given: how memory will be used, that it can be freed, and on huge pages.
 
@@ -52,10 +57,32 @@ class _Program(ctypes.Structure):
 
 def program() -> bytes:
     """Return the filter of candidates as BPF code; raises OSError if this machine's call numbers are not known."""
-    return compiled({**dict.fromkeys(kernel.HARMLESS, (GRANT,)), **_DELICATE}, otherwise=(REFUSE,))
+    return _compiled({**dict.fromkeys(kernel.HARMLESS, (_GRANT,)), **_DELICATE}, otherwise=(_REFUSE,))
 
 
-def compiled(answers: Mapping[str, Answer], otherwise: Answer) -> bytes:
+def tree_program(may_connect: bool) -> bytes:
+    """Return the filter of evaluations as BPF code; raises OSError if the machine's system call numbers are not known.
+
+    Only sockets of the family AF_UNIX can be made. `may_connect` is whether connect(2) is allowed: an evaluation in a
+    root folder and a network of its own can connect to no other program.
+    """
+    refused = (*kernel.ENCLOSING, *(() if may_connect else ("connect",)))
+    return _compiled({**_common(), **dict.fromkeys(refused, (_REFUSE,))}, otherwise=(_GRANT,))
+
+
+def nursery_program() -> bytes:
+    """Return the filter of the process that loads an evaluator, as BPF code; raises OSError as `tree_program`.
+
+    It allows connect(2), mounts, and what `unshare` and `setns` need to isolate the children that it forks.
+    """
+    enclosing = {
+        "unshare": _one_of(0, (namespaces.NEW_PIDS, namespaces.NEW_MOUNTS | namespaces.NEW_IPC)),
+        "setns": _one_of(1, (namespaces.NEW_PIDS,)),
+    }
+    return _compiled({**_common(), **enclosing}, otherwise=(_GRANT,))
+
+
+def _compiled(answers: Mapping[str, Answer], otherwise: Answer) -> bytes:
     """Return a filter as BPF code: the answer for each call, by its name, and `otherwise` for all other calls.
 
     Calls that this machine does not have are skipped. Raises OSError if the machine's call numbers are not known,
@@ -94,7 +121,7 @@ def _spans(answers: Mapping[int, Answer], otherwise: Answer) -> list[tuple[int, 
         if (answer := answers.get(call, otherwise)) != spans[-1][1]:
             spans.append((call, answer))
     # every call has a second number there, for 32-bit pointers: a list of refused numbers would miss it
-    return [*spans[1:], (_X32, (REFUSE,))] if spans[-1][1] != (REFUSE,) else spans[1:]
+    return [*spans[1:], (_X32, (_REFUSE,))] if spans[-1][1] != (_REFUSE,) else spans[1:]
 
 
 def _halved(spans: Sequence[tuple[int, Answer]]) -> Answer:
@@ -107,15 +134,15 @@ def _halved(spans: Sequence[tuple[int, Answer]]) -> Answer:
     return ((_IF_AT_LEAST, len(below), 0, upper[0][0]), *below, *_halved(upper))
 
 
-GRANT: Instruction = (_RETURN, 0, 0, _ALLOW)
+_GRANT: Instruction = (_RETURN, 0, 0, _ALLOW)
 """Ends with the decision that the kernel carries out the call."""
-REFUSE: Instruction = (_RETURN, 0, 0, _ERROR | errno.EPERM)
+_REFUSE: Instruction = (_RETURN, 0, 0, _ERROR | errno.EPERM)
 """Ends with the decision that the call fails with EPERM, as for lack of rights."""
-UNKNOWN: Instruction = (_RETURN, 0, 0, _ERROR | errno.ENOSYS)
+_UNKNOWN: Instruction = (_RETURN, 0, 0, _ERROR | errno.ENOSYS)
 """Ends with the decision that the call fails with ENOSYS, as on an older kernel: programs then use another call."""
 
 
-def argument(position: int, half: int = 0) -> Instruction:
+def _argument(position: int, half: int = 0) -> Instruction:
     """Return the instruction that loads 32 bits of the call's argument `position`, which counts from 0.
 
     They are the lower half, or the upper one if `half` is 1.
@@ -123,36 +150,50 @@ def argument(position: int, half: int = 0) -> Instruction:
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * position + 4 * half)
 
 
-def one_of(position: int, values: Sequence[int]) -> Answer:
+def _one_of(position: int, values: Sequence[int]) -> Answer:
     """Return instructions that grant the call if the lower 32 bits of argument `position` are one of the values.
 
     Otherwise the call is refused with EPERM. 32 bits are enough where the kernel reads no more of the argument.
     """
     tests = ((_IF_EQUAL, left, 0, value) for left, value in zip(range(len(values), 0, -1), values, strict=True))
-    return (argument(position), *tests, REFUSE, GRANT)
+    return (_argument(position), *tests, _REFUSE, _GRANT)
 
 
 _DELICATE: dict[str, Answer] = {
     # Files are opened for reading only; Landlock says which files.
-    "open": (argument(1), (IF_ANY_BIT, 0, 1, _WRITING), REFUSE, GRANT),
-    "openat": (argument(2), (IF_ANY_BIT, 0, 1, _WRITING), REFUSE, GRANT),
-    "openat2": (UNKNOWN,),
+    "open": (_argument(1), (_IF_ANY_BIT, 0, 1, _WRITING), _REFUSE, _GRANT),
+    "openat": (_argument(2), (_IF_ANY_BIT, 0, 1, _WRITING), _REFUSE, _GRANT),
+    "openat2": (_UNKNOWN,),
     # A process may read its own limits: process id 0, and a null pointer for new limits.
     "prlimit64": (
-        *(argument(0), (_IF_EQUAL, 0, 5, 0)),
-        *(argument(2), (_IF_EQUAL, 0, 3, 0), argument(2, 1), (_IF_EQUAL, 0, 1, 0)),
-        *(GRANT, REFUSE),
+        *(_argument(0), (_IF_EQUAL, 0, 5, 0)),
+        *(_argument(2), (_IF_EQUAL, 0, 3, 0), _argument(2, 1), (_IF_EQUAL, 0, 1, 0)),
+        *(_GRANT, _REFUSE),
     ),
-    "sched_getaffinity": one_of(0, (0,)),
+    "sched_getaffinity": _one_of(0, (0,)),
     # Clocks of the system and of the own process; a negative number is another process's CPU time.
     **dict.fromkeys(
         ("clock_gettime", "clock_getres", "clock_nanosleep"),
-        (argument(0), (IF_ANY_BIT, 0, 1, 0xFFFFFFF0), REFUSE, GRANT),
+        (_argument(0), (_IF_ANY_BIT, 0, 1, 0xFFFFFFF0), _REFUSE, _GRANT),
     ),
     # Opening a file asks whether it is a terminal: the answer is no. Devices take no other requests.
     "ioctl": ((_RETURN, 0, 0, _ERROR | errno.ENOTTY),),
     # Commands that copy descriptors and set their flags; others send signals or take leases.
-    "fcntl": one_of(1, _HARMLESS_FCNTL),
+    "fcntl": _one_of(1, _HARMLESS_FCNTL),
     # Hints about memory; other advice marks it as broken, shares it or cuts it out of a file.
-    "madvise": one_of(2, _HARMLESS_ADVICE),
+    "madvise": _one_of(2, _HARMLESS_ADVICE),
 }
+
+
+def _common() -> dict[str, Answer]:
+    """Return the answers that the filters of evaluations and of the nursery share, by call."""
+    only_local = _one_of(0, (socket.AF_UNIX,))
+    return {
+        **dict.fromkeys(kernel.RISKY, (_REFUSE,)),
+        # as a kernel that lacks them: libraries then use other calls, and files below /dev/shm as shared memory
+        **dict.fromkeys(kernel.UNCHARGED, (_UNKNOWN,)),
+        "clone": (_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _REFUSE, _GRANT),
+        "clone3": (_UNKNOWN,),  # its flags lie in memory, which a filter cannot read; libraries then use clone
+        "socket": only_local,
+        "socketpair": only_local,
+    }

@@ -14,7 +14,7 @@ from behavesim.base.errors import SandboxError
 from behavesim.sandbox import kernel, landlock, layers, libraries, namespaces, processes, seccomp
 from behavesim.sandbox.layers import Confinement, Step
 from behavesim.sandbox.limits import MEGABYTE, Limits
-from behavesim.sandbox.tree import calls, root
+from behavesim.sandbox.tree import root
 
 MOST_PROCESSES = 512
 """Most threads in all processes of one evaluation: enough for pools of workers, too few to fill a machine's table."""
@@ -99,7 +99,7 @@ class TreeConfinement(Confinement):
         kernel.prepared_to_drop_capabilities(kept)()
         kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
         if self.calls is not None:
-            seccomp.installation(calls.nursery_program())()
+            seccomp.installation(seccomp.nursery_program())()
         return replace(self, own_pids=own_pids, proc=None, zygote=os.getpid())
 
 
@@ -138,7 +138,7 @@ def prepare(
     attempts.put_on("user", lambda: layers.leave_root(seen))
     own = attempts.put_on("namespaces", partial(_enter_own_world, seen, unseen))
     has_landlock = attempts.put_on("landlock", _landlock_works) or False
-    filtered = attempts.put_on("seccomp", partial(calls.program, may_connect=own is not None))
+    filtered = attempts.put_on("seccomp", partial(seccomp.tree_program, may_connect=own is not None))
     kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
     own_pids, proc = own or (None, None)
     return TreeConfinement(

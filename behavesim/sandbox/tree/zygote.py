@@ -10,7 +10,7 @@ from pathlib import Path
 
 from behavesim.sandbox import isolation, processes
 from behavesim.sandbox.messages import Ready, TreeAssignment, errors_sent
-from behavesim.sandbox.tree import confinement, nursery, selftest
+from behavesim.sandbox.tree import confinement, nursery
 from behavesim.sandbox.tree.keeper import Keeper
 
 
@@ -25,7 +25,7 @@ def main(assignment: TreeAssignment, control: socket.socket) -> None:
     with errors_sent(control), isolation.attempts_to_reach_outside() as attempts:
         paths = (tuple(map(Path, assignment.readable)), tuple(map(Path, assignment.hidden)))
         confined = confinement.prepare(assignment.layers, assignment.limits, *paths, assignment.workers)
-        level, notes = selftest.find(confined, attempts)
+        level, notes = isolation.find_of_tree(confined, attempts)
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
