@@ -224,10 +224,8 @@ class ClusterRunner:
     def _accept(self, link: Link) -> None:
         """Raise Refused if a worker's isolation is weaker than the run's; tell a person how it differs otherwise."""
         if self._ready and LEVELS.index(link.isolation) < LEVELS.index(self._ready.isolation):
-            said = (
-                f"worker {link.name} is left out: its isolation is {link.isolation}, the run's {self._ready.isolation}"
-            )
-            raise Refused(f"{said} ({'; '.join(link.notes)})")
+            said = f"its isolation is {link.isolation}, the run's {self._ready.isolation}"
+            raise Refused(f"worker {link.name} is left out: {said} ({'; '.join(link.notes)})")
         if link.differs:
             self._tell(f"worker {link.name} differs and is accepted: {'; '.join(link.differs)}")
 

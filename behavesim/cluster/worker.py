@@ -87,8 +87,7 @@ class Desk:
                 await asyncio.to_thread(unpacking.write, *piece)
             if unpacking.hash != order.parcel:
                 raise TaskError("the task's files arrived damaged")
-            runner = await self._runner(order, folder)
-            async with runner:
+            async with await self._runner(order, folder) as runner:
                 yield runner
 
     async def _runner(self, order: Order, folder: Path) -> Runner:

@@ -47,9 +47,8 @@ def rehearse(template: str, work: Work, timeout_s: float) -> None:
     """
     # the alarm mostly comes inside `run_program`, which takes it for the template's failure
     with contextlib.suppress(TakesTooLong), cpu_limited(timeout_s):
-        run_program(
-            template, replace(work, instances=deepcopy(work.instances[:1])), Progress()
-        )  # `solve` may change it
+        # a copy, since `solve` may change it
+        run_program(template, replace(work, instances=deepcopy(work.instances[:1])), Progress())
 
 
 def perform(work: Work, source: str, progress: Progress, fd: int, link: int | None = None) -> None:
