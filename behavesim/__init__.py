@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from behavesim.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from behavesim.analysis.metric import Metric
+    from behavesim.analysis.metrics import Metric
     from behavesim.analysis.report import RunReport
     from behavesim.analysis.run import Run
     from behavesim.analysis.table import Unit
@@ -40,7 +40,7 @@ _HOMES = {
     "InvalidSolution": "task",
     "LoadedRun": "application.loaded",
     "Member": "state.members",
-    "Metric": "analysis.metric",
+    "Metric": "analysis.metrics",
     "Method": "methods.method",
     "MethodSettings": "methods.method",
     "NotAdded": "state.events",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from behavesim.analysis.difference import program_difference
-from behavesim.reports.difference_screen import show_difference
+from behavesim.reports.candidate_screen import show_difference
 
 from .options import RUNS, AsJson, NamedRun, RunsDir, number_called, read_run
 from .output import print_result

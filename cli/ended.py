@@ -10,7 +10,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.summary_cache import kept_summary
 from behavesim.application.session import Ended
 from behavesim.engine.build import Launch
-from behavesim.reports.ending import ending
+from behavesim.reports.next_steps import ending
 from behavesim.reports.summary_tables import summary_table
 from behavesim.reports.terminal import show
 from behavesim.reports.words import named

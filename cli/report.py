@@ -11,8 +11,7 @@ import typer
 
 from behavesim.analysis.comparison import RunComparison, comparison
 from behavesim.analysis.held_out_scores import Unseen
-from behavesim.analysis.metric import Metric
-from behavesim.analysis.metrics import METRICS, known_metrics
+from behavesim.analysis.metrics import METRICS, Metric, known_metrics
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
 from behavesim.application.held_out import reports_of

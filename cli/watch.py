@@ -10,7 +10,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.run_summary import in_force, state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
-from behavesim.reports.ending import ending
+from behavesim.reports.next_steps import ending
 from behavesim.reports.panels import line as plain
 
 from .options import RUNS, OneRun, RunsDir, run_folder

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from behavesim.analysis.groups import Family, RunGroup, grouped, is_finished, repeats
 from behavesim.analysis.islands import DiversityAt
-from behavesim.analysis.metric import Metric, measured
-from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS
+from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS, Metric, measured
 from behavesim.analysis.ranks import Ranks, ranks
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import (

@@ -7,7 +7,7 @@ from difflib import unified_diff
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
+from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table, cells_of
 from behavesim.base.errors import UsageError
 from behavesim.base.score_source import ScoreSource
 from behavesim.prompts.parting import did, first_difference
@@ -70,15 +70,11 @@ class ProgramDifference:
             Column("a_did", title="what a does"),
             Column("b_did", title="what b does"),
         )
-        rows = ((i.instance, i.a_score, i.b_score, i.similarity, i.step, i.a_did, i.b_did) for i in self.instances)
+        rows = tuple(cells_of(each, columns) for each in self.instances)
         is_same = all(i.step is None for i in self.instances)
         caption = "They do exactly the same on all instances." if is_same else ""
         return Table(
-            "instances",
-            "the first step at which they differ, and what each does there",
-            columns,
-            tuple(rows),
-            caption,
+            "instances", "the first step at which they differ, and what each does there", columns, rows, caption
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.table import COUNT, FRACTION, Column, Table
+from behavesim.analysis.table import COUNT, FRACTION, Column, Table, cells_of
 
 
 @dataclass(frozen=True)
@@ -56,5 +56,4 @@ def failures_table(reasons: tuple[RejectionReason, ...]) -> Table:
         Column("share", FRACTION),
         Column("example", title="most often"),
     )
-    rows = ((each.stage, each.reason, each.count, each.share, each.example) for each in reasons)
-    return Table("failures", "why candidates fail", columns, tuple(rows))
+    return Table("failures", "why candidates fail", columns, tuple(cells_of(each, columns) for each in reasons))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from behavesim.analysis.convergence import MeanCheckpoint, mean_convergence
 from behavesim.analysis.report import RunReport
 from behavesim.base.score_source import ScoreSource
 from behavesim.proposers.installed import models_asked
@@ -40,6 +41,16 @@ class RunGroup:
     def budget(self) -> int:
         """The budget of the first run, in candidates, or the number that it asked for if that is larger."""
         return _budget(self.runs[0])
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether the gap of every improvement of its runs is known."""
+        return all(each.gap is not None for run in self.runs for each in run.improvements)
+
+    def mean_convergence(self, by_gap: bool) -> tuple[MeanCheckpoint, ...]:
+        """Return samples of its runs' best gaps, or best scores, up to the end of the shortest run."""
+        end = min(run.summary.asked for run in self.runs)
+        return mean_convergence([run.improvements for run in self.runs], end, by_gap)
 
     @property
     def finished(self) -> RunGroup:

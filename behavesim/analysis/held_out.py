@@ -12,7 +12,7 @@ from behavesim.analysis.recommendation import gain
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.summary import TOP
-from behavesim.analysis.table import FRACTION, SCORE, Column, Table
+from behavesim.analysis.table import FRACTION, SCORE, Column, Table, cells_of
 from behavesim.base.errors import TaskError
 from behavesim.state.events import TEMPLATE
 from behavesim.state.protocols import Judge
@@ -135,11 +135,7 @@ def known_held_out(run: Run, split: Unseen = "held-out") -> HeldOut | None:
 
 
 async def scores_of(
-    runs: Sequence[Run],
-    chosen: Sequence[Sequence[Candidate]],
-    task: Task,
-    judge: Judge,
-    split: Unseen = "held-out",
+    runs: Sequence[Run], chosen: Sequence[Sequence[Candidate]], task: Task, judge: Judge, split: Unseen = "held-out"
 ) -> dict[str, HeldOutScore]:
     """Return the scores of the template and of each run's chosen programs on a split, by source.
 
@@ -178,13 +174,7 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
         return f"{named} (recommended)" if candidate == recommended else named
 
     template = (name(TEMPLATE), None, found.template.score, found.template.gap, None, None)
-    programs = (
-        (
-            name(each.candidate),
-            *(each.search_score, each.score, each.gap, each.improvement, each.reason),
-        )
-        for each in found.programs
-    )
+    programs = ((name(each.candidate), *cells_of(each, columns[1:])) for each in found.programs)
     name_of_table, title = found.split.replace("-", "_"), f"on {found.split} instances"
     return Table(name_of_table, title, columns, (template, *programs), caption if found.fallen else "")
 

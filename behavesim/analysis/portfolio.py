@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from behavesim.analysis.clearing import Clearing, Entrant, Scores
-from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Cell, Column, Table
+from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Cell, Column, Table, cells_of
 from behavesim.base.errors import UsageError
 from behavesim.similarity.measure import BehaveSim
 from behavesim.task import Objective
@@ -85,11 +85,7 @@ class Portfolio:
             Column("alike", COUNT, title="programs"),
         )
         rows: list[tuple[Cell, ...]] = [
-            (
-                *(place, self._named(each), each.score, each.gap, each.together, each.adds),
-                *(each.validation, each.validation_together, each.validation_adds, each.nearest, each.alike),
-            )
-            for place, each in enumerate(self.members, 1)
+            (place, self._named(each), *cells_of(each, columns[2:])) for place, each in enumerate(self.members, 1)
         ]
         return Table("portfolio", "programs that behave differently", columns, tuple(rows), self._caption())
 

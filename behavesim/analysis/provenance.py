@@ -64,7 +64,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Making:
+class Provenance:
     """How a run was made; file names stand without their folders.
 
     `commands`, one after the other, make the run again: the run's, then a resume for each time that its budget was
@@ -84,7 +84,7 @@ class Making:
     behaviour: str
 
 
-def making(run: Run) -> Making:
+def provenance_of(run: Run) -> Provenance:
     """Return how the run was made, as far as its journal says; raises UsageError as `owners_in` does."""
     flat, defaults = run.settings.flat(), _defaults(run)
     differing = {name: value for name, value in flat.items() if name not in NAMED and value != defaults.get(name)}
@@ -92,7 +92,7 @@ def making(run: Run) -> Making:
     chosen = {name: value for name, value in differing.items() if name in decisive}
     first, *raised = _budgets(run)
     provenance = {} if run.state.started is None else run.state.started.provenance
-    return Making(
+    return Provenance(
         commands=(without_folders(_command(flat | {"budget": first}, chosen)), *map(_resume, raised)),
         settings=tuple(
             Setting(name, without_folders(_text(value)), _text(defaults.get(name))) for name, value in differing.items()

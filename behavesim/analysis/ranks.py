@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from behavesim.analysis.groups import Family, RunGroup
-from behavesim.analysis.metric import Metric
+from behavesim.analysis.metrics import Metric
 from behavesim.analysis.statistics import SIGNIFICANCE
 
 

@@ -10,7 +10,7 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.held_out import HeldOut, HeldOutProgram, HeldOutTemplate
 from behavesim.analysis.held_out_scores import Unseen
 from behavesim.analysis.run import Run
-from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
+from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, cells_of
 from behavesim.state.events import TEMPLATE
 
 Role = Literal["template", "best", "recommended"]
@@ -84,12 +84,7 @@ def splits_table(found: tuple[SplitScores, ...]) -> Table:
         *(Column("shifted", SCORE), Column("shifted_gap", FRACTION, title="gap")),
     )
     rows = tuple(
-        (
-            each.program,
-            None if each.candidate == TEMPLATE else each.candidate,
-            *(each.search, each.search_gap, each.validation, each.gain, each.held_out, each.held_out_gap),
-            *(each.shifted, each.shifted_gap),
-        )
+        (each.program, None if each.candidate == TEMPLATE else each.candidate, *cells_of(each, columns[2:]))
         for each in found
     )
     has_gain = any(each.gain is not None for each in found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -167,6 +167,15 @@ class Table:
         return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows, best=best)
 
 
-def facts_table(name: str, title: str, facts: Mapping[str, str]) -> Table:
-    """Return a table with a row for each fact, a name and a value, in order; it has no headings for people."""
-    return Table(name, title, (Column("what", title=""), Column("value", title="")), tuple(facts.items()))
+def cells_of(value: object, columns: Iterable[Column]) -> tuple[Cell, ...]:
+    """Return the cells of a row: the attributes of `value` that have the columns' names."""
+    return tuple(getattr(value, column.name) for column in columns)
+
+
+def facts_table(name: str, title: str, facts: Mapping[str, str | None]) -> Table:
+    """Return a table with a row for each fact, a name and a value, in order; it has no headings for people.
+
+    Facts that are None are left out.
+    """
+    rows = tuple((what, fact) for what, fact in facts.items() if fact is not None)
+    return Table(name, title, (Column("what", title=""), Column("value", title="")), rows)

@@ -9,7 +9,7 @@ from math import comb
 
 from behavesim.analysis.comparison import GroupTest, RunComparison, TaskComparison
 from behavesim.analysis.groups import Family, RunGroup
-from behavesim.analysis.metric import Metric
+from behavesim.analysis.metrics import Metric
 from behavesim.analysis.statistics import SIGNIFICANCE
 
 SPOKEN = (

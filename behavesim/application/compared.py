@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from behavesim.analysis.comparison import GroupTest, RunComparison, TaskComparison, comparison
-from behavesim.analysis.metric import Metric
-from behavesim.analysis.metrics import known_metrics
+from behavesim.analysis.metrics import Metric, known_metrics
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run

@@ -25,7 +25,7 @@ from behavesim.engine.loop import Search
 from behavesim.methods.installed import method_of
 from behavesim.methods.method import Method
 from behavesim.proposers.prices import Prices
-from behavesim.reports.moment import Moment
+from behavesim.reports.live_run import LiveRun
 from behavesim.reports.panels import line
 from behavesim.state.state import RunState
 
@@ -47,7 +47,7 @@ POLL_S = 0.5
 
 
 @asynccontextmanager
-async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
+async def shown(moment: Callable[[], LiveRun]) -> AsyncIterator[None]:
     """Show a run on stderr until the block ends: a live view on a terminal, plain lines elsewhere.
 
     `moment` returns the run as it is now; it is called for each drawing. If the view fails, the block goes on without.
@@ -64,7 +64,7 @@ async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
         await asyncio.to_thread(outlet.close)  # which waits for a slow terminal
 
 
-async def _live(console: Console, moment: Callable[[], Moment]) -> None:
+async def _live(console: Console, moment: Callable[[], LiveRun]) -> None:
     """Show the live view until cancelled; when the terminal's size changes, clear the screen and begin a new view.
 
     Terminals wrap lines that no longer fit in different ways, so the old view cannot be drawn over.
@@ -86,7 +86,7 @@ async def _live(console: Console, moment: Callable[[], Moment]) -> None:
         console.clear()
 
 
-async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
+async def _lines(console: Console, moment: Callable[[], LiveRun]) -> None:
     """Print a line on the run when `Pace` says so, and notices within REFRESH_S, until cancelled."""
     shown, pace = 0, Pace()
     try:
@@ -111,7 +111,7 @@ class Pace:
         self._seen: tuple[object, ...] = ()
         self._looks = 0
 
-    def is_due(self, now: Moment) -> bool:
+    def is_due(self, now: LiveRun) -> bool:
         """Whether a line is printed now; this is to be called every REFRESH_S seconds."""
         best = now.state.best
         seen = (now.state.template is None, None if best is None else best.candidate, now.is_warming)
@@ -122,7 +122,7 @@ class Pace:
         return True
 
 
-def _print_notices(console: Console, moment: Moment, after: int) -> int:
+def _print_notices(console: Console, moment: LiveRun, after: int) -> int:
     """Print the notices but for the first `after`, which were printed before; return the number of all notices."""
     for notice in moment.notices[after:]:
         console.print(str(notice), soft_wrap=True)
@@ -153,14 +153,14 @@ def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[
     return shown(moment_of_search(launch, search))
 
 
-def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
+def moment_of_search(launch: Launch, search: Search) -> Callable[[], LiveRun]:
     """Return a function that returns what to show of a search of this process now; its rate is measured from now."""
     rate = Rate(search.state.registered)
 
-    def moment() -> Moment:
+    def moment() -> LiveRun:
         state, caps = search.state, search.caps
         of_cluster = {"cluster": launch.sights[-1]()} if launch.sights else {}
-        return Moment(
+        return LiveRun(
             run=launch.folder.run,
             settings=launch.settings,
             state=state,
@@ -182,7 +182,7 @@ async def watch(run: Run) -> None:
     """
     rate, decides, notices = Rate(run.state.registered), _method_of(run), LoggedNotices(run.folder.log)
 
-    def moment() -> Moment:
+    def moment() -> LiveRun:
         run.follow()
         notices.follow()
         facts = {} if decides is None else _facts(decides, run.state)
@@ -197,10 +197,10 @@ async def watch(run: Run) -> None:
     run.follow()  # events may have been committed between the last drawing and the end
 
 
-def moment_of(run: Run, rate: float = 0.0) -> Moment:
+def moment_of(run: Run, rate: float = 0.0) -> LiveRun:
     """Return what to show of a run as it was when its journal was last read; `rate` is in candidates per second."""
     cost = Spending.of(run.state.tally.tokens, Prices.named(run.settings.prices).cost).cost_usd
-    return Moment(run.folder.run, run.settings, run.state, run.active_s, rate, cost)
+    return LiveRun(run.folder.run, run.settings, run.state, run.active_s, rate, cost)
 
 
 def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:

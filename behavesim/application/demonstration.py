@@ -12,7 +12,7 @@ from pathlib import Path
 from behavesim.analysis.run import Run
 from behavesim.application.console import moment_of, shown
 from behavesim.base.errors import JournalError, UsageError
-from behavesim.reports.moment import Moment
+from behavesim.reports.live_run import LiveRun
 from behavesim.store.database import first_time
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
@@ -51,7 +51,7 @@ async def played(folder: RunFolder, seconds: float) -> Run:
     run = Run.load(folder.path, until=1)
     began = time.monotonic()
 
-    def moment() -> Moment:
+    def moment() -> LiveRun:
         share = min(1.0, (time.monotonic() - began) / seconds) if seconds > 0 else 1.0
         run.follow(until=bisect_right(times, times[0] + share * (times[-1] - times[0])))
         return moment_of(run, run.state.registered / run.active_s if run.active_s else 0.0)

@@ -1,12 +1,13 @@
-"""Print one candidate."""
+"""Print one candidate, or how two differ."""
 
 from __future__ import annotations
 
 from behavesim.analysis.candidate_details import CandidateDetails
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.table import SECONDS, Table, facts_table
+from behavesim.analysis.difference import DiffedProgram, ProgramDifference
+from behavesim.analysis.table import DISTANCE, SECONDS, Table, facts_table
 from behavesim.reports.terminal import show, show_lines, show_text
-from behavesim.reports.words import SCORES, named, worth
+from behavesim.reports.words import SCORES, named, unless_trusted, worth
 
 
 def show_candidate(shown: CandidateDetails, with_prompt: bool = False, with_reply: bool = False) -> None:
@@ -42,8 +43,7 @@ def _facts(shown: CandidateDetails) -> Table:
         "thought": of.thought or None,
         "left out of the prompt": ", ".join(shown.left_out) or None,
     }
-    known = {name: fact for name, fact in facts.items() if fact is not None}
-    return facts_table("candidate", f"run {shown.run}: {named(of.candidate)}", known)
+    return facts_table("candidate", f"run {shown.run}: {named(of.candidate)}", facts)
 
 
 def _cpu(candidate: Candidate, limit_s: float | None) -> str | None:
@@ -62,3 +62,22 @@ def _rejected(candidate: Candidate) -> str | None:
         return None
     why = f": {candidate.message}" if candidate.message else ""
     return f"in {candidate.stage}, {candidate.reason}{why}"
+
+
+def show_difference(found: ProgramDifference) -> None:
+    """Print on stdout the diff of two programs' texts, their scores and similarity, and where their behaviours part.
+
+    A program without a score is shown with its status. The similarity is unknown unless both are feasible.
+    """
+    show_text(found.diff or "the two programs have the same text", "diff")
+    show_lines("", [""])
+    alike = "unknown: not both are feasible" if found.similarity is None else DISTANCE.text(found.similarity)
+    facts = {"a": _worth(found.a), "b": _worth(found.b), "similarity": alike, **unless_trusted(found.score_source)}
+    title = f"run {found.run}: {named(found.a.candidate)} (a) and {named(found.b.candidate)} (b)"
+    show([facts_table("programs", title, facts), *([found.table()] if found.instances else [])])
+
+
+def _worth(program: DiffedProgram) -> str:
+    if program.score is None:
+        return f"{program.status} ({named(program.candidate)})"
+    return worth(program.candidate, program.score, program.gap)

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from behavesim.analysis.comparison import ChoiceTest, GroupResult, GroupTest, RunComparison, TaskComparison
-from behavesim.analysis.metric import About, Metric
+from behavesim.analysis.metrics import About, Metric
 from behavesim.analysis.ranks import Ranks
-from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table
+from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table, cells_of
 from behavesim.reports.words import short_name
 
 FEWEST = 5
@@ -25,6 +25,9 @@ GROUP = Column("group")
 """Column of the labels of groups of runs, first in every table of groups."""
 P_VALUES = (Column("p", PROBABILITY), Column("p_holm", PROBABILITY, title="p, Holm"))
 """Columns of a test's p-value: as it is, and corrected for the number of tests."""
+
+CHOICES = tuple(Column(name, COUNT) for name in ("runs", "better", "equal", "worse", "unknown", "seeds"))
+"""Columns of the numbers of runs and seeds in which a recommended program is beside the best of the search."""
 
 
 def comparison_tables(found: RunComparison) -> list[Table]:
@@ -164,7 +167,7 @@ def _test(test: GroupTest, metrics: Mapping[str, Metric], runs: int) -> tuple[Ce
     column = metrics[test.metric].column
     interval = (test.low, test.high) if runs >= FEWEST else (None, None)
     difference = Estimate(test.difference, None, *interval, unit=column.unit)
-    return column.heading, test.a, test.b, difference, test.superiority, test.p, test.p_holm
+    return column.heading, test.a, test.b, difference, test.superiority, *cells_of(test, P_VALUES)
 
 
 def _over_time(entry: TaskComparison, on: str) -> Table:
@@ -191,12 +194,7 @@ def _by_tenth(group: GroupResult) -> dict[int, float | None]:
 
 
 def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> Table:
-    columns = (
-        Column("by"),
-        *(Column(name, COUNT) for name in ("runs", "better", "equal", "worse", "unknown", "seeds")),
-        Column("mean", POINTS, title="mean advantage"),
-        *P_VALUES,
-    )
+    columns = (Column("by"), *CHOICES, Column("mean", POINTS, title="mean advantage"), *P_VALUES)
     title = f"the recommended program beside the best of the search, on held-out instances of {on}"
     caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"
     rows = tuple(_choice(choice, metrics) for choice in entry.choice)
@@ -205,5 +203,4 @@ def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> T
 
 def _choice(choice: ChoiceTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
     mean = Estimate(choice.mean, None, *((choice.low, choice.high) if choice.seeds >= FEWEST else (None, None)))
-    counts = choice.runs, choice.better, choice.equal, choice.worse, choice.unknown, choice.seeds
-    return (metrics[choice.metric].title, *counts, mean, choice.p, choice.p_holm)
+    return (metrics[choice.metric].title, *cells_of(choice, CHOICES), mean, *cells_of(choice, P_VALUES))

@@ -24,14 +24,7 @@ def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
     groups_over_time, tests and choice are removed if they have no rows now. Raises UsageError if the folder cannot be
     written, or if a metric has the name of a column of runs.csv.
     """
-    tables = _of_runs(comparison.runs) | _of_tasks(comparison.tasks)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, rows in tables.items():
-            _write(folder / f"{name}.csv", rows)
-    except OSError as error:
-        raise UsageError(f"cannot write to {folder}: {error.strerror}; choose another --csv folder") from None
-    return [f"{name}.csv" for name, rows in tables.items() if rows]
+    return _write_all(_of_runs(comparison.runs) | _of_tasks(comparison.tasks), folder)
 
 
 def write_tables(tables: Sequence[Table], folder: Path) -> list[str]:
@@ -39,14 +32,12 @@ def write_tables(tables: Sequence[Table], folder: Path) -> list[str]:
 
     Raises UsageError if the folder cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for table in tables:
-            names = [column.name for column in table.columns]
-            _write(folder / f"{table.name}.csv", [dict(zip(names, row, strict=True)) for row in table.rows])
-    except OSError as error:
-        raise UsageError(f"cannot write to {folder}: {error.strerror}; choose another --csv folder") from None
-    return [f"{table.name}.csv" for table in tables if table.rows]
+    return _write_all({table.name: _rows(table) for table in tables}, folder)
+
+
+def _rows(table: Table) -> list[Row]:
+    names = [column.name for column in table.columns]
+    return [dict(zip(names, row, strict=True)) for row in table.rows]
 
 
 def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
@@ -59,9 +50,7 @@ def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
         of = {"run": run.summary.run, "score_source": run.summary.score_source}
         found.setdefault("convergence", []).extend({**of, **asdict(then)} for then in run.convergence)
         for table in (*run.tables(), *run.series()):
-            names = [column.name for column in table.columns]
-            rows = ({**of, **dict(zip(names, row, strict=True))} for row in table.rows)
-            found.setdefault(table.name, []).extend(rows)
+            found.setdefault(table.name, []).extend({**of, **row} for row in _rows(table))
     return found
 
 
@@ -103,6 +92,17 @@ def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, list[Row]]:
                 values = asdict(sample)
                 rows["groups"].append({**of, "metric": metric, "runs": len(values.pop("values")), **values})
     return rows
+
+
+def _write_all(tables: Mapping[str, list[Row]], folder: Path) -> list[str]:
+    """Write each table, given by its name, into the folder, and return the names of the files with rows."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in tables.items():
+            _write(folder / f"{name}.csv", rows)
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror}; choose another --csv folder") from None
+    return [f"{name}.csv" for name, rows in tables.items() if rows]
 
 
 def _write(path: Path, rows: list[Row]) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from behavesim.reports.live_islands import islands_panel
-from behavesim.reports.moment import Moment
+from behavesim.reports.live_run import LiveRun
 from behavesim.reports.panels import curve, diversity, failures, figures, head, legend
 
 Lines = list[list[Segment]]
@@ -35,8 +35,8 @@ class Dashboard:
     lines of the rest.
     """
 
-    def __init__(self, moment: Moment) -> None:
-        self._moment = moment
+    def __init__(self, live: LiveRun) -> None:
+        self._live = live
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         unbounded = options.update(height=None)  # else rich would pad or cut every part to the terminal's height
@@ -44,44 +44,44 @@ class Dashboard:
         def draw(part: RenderableType | None, width: int) -> Lines:
             return [] if part is None else console.render_lines(part, unbounded.update(width=width))
 
-        for line in _laid_out(self._moment, draw, options.max_width, options.size.height - 1):
+        for line in _laid_out(self._live, draw, options.max_width, options.size.height - 1):
             yield from line
             yield Segment.line()
         yield Segment("")  # the cursor waits on an empty line: there an echoed ^C has room, and moves no other line
 
 
-def _laid_out(moment: Moment, draw: Draw, width: int, room: int) -> Lines:
+def _laid_out(live: LiveRun, draw: Draw, width: int, room: int) -> Lines:
     """Return the lines of all parts that `room` lines have room for; the curve and the box take what is left.
 
     The meanings of words are shown only where they leave room for the curve.
     """
-    top = draw(head(moment), width)
-    body, is_whole = (_side_by_side if width >= SIDE_BY_SIDE else _stacked)(moment, draw, width, room - len(top))
-    words = draw(legend(moment), width) if is_whole and moment.state.islands else []
+    top = draw(head(live), width)
+    body, is_whole = (_side_by_side if width >= SIDE_BY_SIDE else _stacked)(live, draw, width, room - len(top))
+    words = draw(legend(live), width) if is_whole and live.state.islands else []
     left = room - len(top) - len(body)
     if left < len(words) + CURVE[0]:
         words = []
     left -= len(words)
-    if is_whole and moment.state.bests and left >= CURVE[0]:
-        body += draw(curve(moment, width, min(left, CURVE[1])), width)
-        boxed = draw(head(moment, is_boxed=True), width)
+    if is_whole and live.state.bests and left >= CURVE[0]:
+        body += draw(curve(live, width, min(left, CURVE[1])), width)
+        boxed = draw(head(live, is_boxed=True), width)
         if len(boxed) + len(body) + len(words) <= room:
             top = boxed
     return [*top, *body, *words][:room]
 
 
-def _side_by_side(moment: Moment, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
+def _side_by_side(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
     across = int(LEFT * width)
-    left, is_whole = _fitting([draw(part(moment), across) for part in (figures, diversity, failures)], room)
-    right = draw(islands_panel(moment, width - across - GAP, room), width - across - GAP)
+    left, is_whole = _fitting([draw(part(live), across) for part in (figures, diversity, failures)], room)
+    right = draw(islands_panel(live, width - across - GAP, room), width - across - GAP)
     blank, gap = [Segment(" " * across)], Segment(" " * GAP)
     return [[*(one or blank), gap, *(other or ())] for one, other in zip_longest(left, right)], is_whole
 
 
-def _stacked(moment: Moment, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
-    first = draw(figures(moment), width)
-    islands = draw(islands_panel(moment, width, room - len(first)), width)
-    return _fitting([first, islands, *(draw(part(moment), width) for part in (diversity, failures))], room)
+def _stacked(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
+    first = draw(figures(live), width)
+    islands = draw(islands_panel(live, width, room - len(first)), width)
+    return _fitting([first, islands, *(draw(part(live), width) for part in (diversity, failures))], room)
 
 
 def _fitting(parts: Sequence[Lines], room: int) -> tuple[Lines, bool]:

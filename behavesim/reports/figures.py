@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.analysis.behaviour_map import Place
-from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
+from behavesim.analysis.convergence import Checkpoint, Improvement
 from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.portfolio import Portfolio
@@ -94,11 +94,10 @@ def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
     A group's curve ends where its shortest run ends, and it has no band if it has one run. The vertical axis is the gap
     in per cent, or the score if any run's gap is unknown.
     """
-    has_gap = all(each.gap is not None for group in groups for run in group.runs for each in run.improvements)
+    has_gap = all(group.has_gaps for group in groups)
     factor = FRACTION.factor if has_gap else 1.0
     for place, group in enumerate(groups):
-        end = min(run.summary.asked for run in group.runs)
-        means = mean_convergence([run.improvements for run in group.runs], end, by_gap=has_gap)
+        means = group.mean_convergence(by_gap=has_gap)
         if not means:
             continue
         asked = [each.asked for each in means]

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from behavesim.analysis.islands import IslandSummary, islands
 from behavesim.analysis.table import SCORE
-from behavesim.reports.curve import area, at_the_end_of
-from behavesim.reports.moment import Moment
+from behavesim.reports.live_run import LiveRun
+from behavesim.reports.text_drawings import area, at_the_end_of
 from behavesim.reports.words import percent
 from behavesim.state.events import TEMPLATE
 from behavesim.state.state import RunState
@@ -25,13 +25,13 @@ OMITTED = ("gap", "mean", "scores")
 """Columns that are left out in this order until there is room for a sparkline."""
 
 
-def islands_panel(moment: Moment, width: int, room: int) -> Table | None:
+def islands_panel(live: LiveRun, width: int, room: int) -> Table | None:
     """Return a table of the islands for `width` characters and `room` lines; None without islands.
 
     If there are too many islands, the best are shown, at least one. If the columns are too wide together, those of
     OMITTED are left out until a sparkline of the best score fits, and then the sparkline. The rest may be wider.
     """
-    state, found = moment.state, islands(moment.state)
+    state, found = live.state, islands(live.state)
     # Two lines are for the headings and for how many islands are left out.
     shown = found if len(found) < room else _best_of(found, state, max(1, room - 2))
     if not shown:

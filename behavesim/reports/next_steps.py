@@ -1,14 +1,103 @@
-"""Say which commands to use next, after the report of a run or of several."""
+"""Say what to do next: after a session of a run ended, and why it ended; and after a report of runs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.report import RunReport
+from behavesim.analysis.run import Run
+from behavesim.analysis.run_summary import given_up
 from behavesim.analysis.summary import Summary
+from behavesim.base.config import Settings
+from behavesim.base.text import counted, one_line
+from behavesim.engine.caps import BY_NAME
+from behavesim.proposers.installed import keeps_requests
+from behavesim.reports.words import rejections
+from behavesim.store.reading import read_reply
 
+USUAL = 3
+"""Largest number of reasons for rejection that a sentence names: the most frequent ones."""
+SHOWN = 300
+"""Largest number of characters of a reply, or of an error message, that are shown: the rest is cut off."""
+
+ADVICE: Mapping[str, str] = {
+    "truncated": "replies are cut off: raise max_completion_tokens, or ask a model that thinks less",
+    "given-up": "the endpoint refuses these prompts: read its message, and mend what it names",
+    "timeout": "programs take longer than timeout_s: raise it",
+    "keeps-state": "programs keep state between calls, which this task does not allow: say so in the prompt",
+    "memory": "programs take more than memory_mb: raise it",
+}
+"""Advice by the most frequent reason for rejection, shown with an example of a rejected candidate."""
+OTHER_MODEL = "try another model, or look at the prompt: it may not fit this one"
+"""Advice for a reason that ADVICE does not have, with any proposer but the offline one."""
+OTHER_GRAMMAR = "the offline proposer knows too little of this task: give the task a `grammar`, or ask a model"
+"""Advice for a reason that ADVICE does not have, with the offline proposer."""
 MOST_NAMES = 4
 """Largest number of runs that a command names: with more it would take several lines of a terminal."""
+
+
+def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
+    """Return lines that say what ended a run and which command to use next.
+
+    `reason` is as in the journal, such as "budget" or "max_cost"; "finished" if there was nothing left to resume; None
+    if the process was killed. `settings` are those of the last session. If too many candidates were rejected, or all of
+    them by the end of the budget or at another cap, the lines have an example and advice. After a kill, an interrupt or
+    an error they only say how many requests may be billed, and how to resume. Raises JournalError if the run's journal
+    cannot be read.
+    """
+    name = run.folder.argument
+    resume, report = f"behavesim resume {name}", f"behavesim report {name}"
+    if reason == "finished":  # it was resumed after its budget was spent
+        return [f"run {run.folder.run} is finished; give it a larger --budget to go on"]
+    if reason == "budget":
+        return [*_nothing_feasible(run), f"next: {report}"]
+    if reason in ("interrupted", "failed", None):
+        return [*_given_up(run), f"next: {resume}"]
+    cap = BY_NAME.get(reason)  # None for a reason that is no cap
+    said = f"{reason}; go on with {resume}" if cap is None else cap.sentence(run.state, settings, resume)
+    if reason == "max_rejected_share":
+        last = len(run.state.tally.recent)  # the cap decides on the last candidates registered
+        rejected = [each for each in run.candidates[: run.state.registered][-last:] if each.status == "rejected"]
+        again = f"next: {report}, or {resume} --set max_rejected_share=1"
+        return [f"stopped: {said} {_usual_reasons(rejected)}", *_example(run, rejected), *_given_up(run), again]
+    return [f"stopped: {said}", *_nothing_feasible(run), *_given_up(run), f"next: {report}"]
+
+
+def _given_up(run: Run) -> list[str]:
+    requests = given_up(run)
+    most = "up to " if run.state.under_way is None else ""
+    said = f"{most}{counted(requests, 'request')} under way may have been billed, and are made again on resume"
+    prompts = sum(bool(batch.id) for batch in run.state.batched.values()) if keeps_requests(run.settings) else 0
+    batched = f"the batch with {counted(prompts, 'prompt')} goes on at the endpoint; resume takes up its replies"
+    return [*([said] if requests else []), *([batched] if prompts else [])]
+
+
+def _nothing_feasible(run: Run) -> list[str]:
+    """Return lines on the reasons and an example if every candidate was rejected; no lines otherwise."""
+    rejected = [each for each in run.candidates if each.status == "rejected"]
+    if run.state.tally.feasible or not rejected:
+        return []
+    said = f"nothing was found: all {len(rejected)} candidates were rejected {_usual_reasons(rejected)}"
+    return [said, *_example(run, rejected)]
+
+
+def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:
+    """Return lines on the last candidate rejected for the most frequent reason: its message, its reply, and advice."""
+    ((usual, _),) = Counter(each.reason or "" for each in rejected).most_common(1)
+    example = next(each for each in reversed(rejected) if each.reason == usual)
+    lines = [f"such as candidate {example.candidate} ({one_line(example.message or usual, SHOWN)})"]
+    reply = read_reply(run.folder.journal, example.candidate)
+    if reply is not None and reply.text.strip():
+        lines.append(f"whose reply was: {one_line(reply.text, SHOWN)}")
+    is_offline = run.settings.proposer == "genetic"
+    return [*lines, ADVICE.get(usual, OTHER_GRAMMAR if is_offline else OTHER_MODEL)]
+
+
+def _usual_reasons(rejected: Sequence[Candidate]) -> str:
+    """Return at most three most frequent reasons in brackets, such as "(3 out of memory, 1 timed out)"."""
+    return f"({rejections(dict(Counter(each.reason or '' for each in rejected).most_common(USUAL)))})"
 
 
 def next_steps(run: RunReport, name: str) -> dict[str, str]:

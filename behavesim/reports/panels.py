@@ -1,4 +1,4 @@
-"""The parts of the live view: pure functions from a moment of a run to a renderable of rich."""
+"""The parts of the live view: pure functions from a run at one moment to a renderable of rich."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from rich.text import Text
 from behavesim.analysis.table import DISTANCE, SCORE
 from behavesim.base.text import counted, printable
 from behavesim.engine.caps import rejected_share
-from behavesim.reports.curve import convergence, from_template
 from behavesim.reports.live_islands import GAP
-from behavesim.reports.moment import Moment
-from behavesim.reports.spending import spending
+from behavesim.reports.live_run import LiveRun, spending
+from behavesim.reports.text_drawings import convergence, from_template
 from behavesim.reports.words import REJECTED, clock, frequency, percent, progress, short_name, worth
 from behavesim.state.members import Mean
 from behavesim.state.settings import proposer_parts
@@ -43,39 +42,39 @@ NAME = 12
 """Smallest width of the names at the left, in characters: it aligns the values of all parts."""
 
 
-def line(moment: Moment) -> str:
+def line(live: LiveRun) -> str:
     """Return the progress of a run as one line without styles, for logs and pipes."""
-    state, best = moment.state, moment.state.best
+    state, best = live.state, live.state.best
     gap = None if best is None else state.objective.gap(best.score)
-    known = "".join(f", {each}" for each in (*_rate(moment), *_left(moment), *_awaited(moment)))
+    known = "".join(f", {each}" for each in (*_rate(live), *_left(live), *_awaited(live)))
     known += _source(state)
     return (
-        f"{state.tally.outcomes}/{moment.settings.budget} done, {state.tally.feasible} feasible, "
+        f"{state.tally.outcomes}/{live.settings.budget} done, {state.tally.feasible} feasible, "
         f"{state.tally.rejected.total()} rejected, {_best_and_template(state)}"
         f"{'' if gap is None else f' (gap {percent(gap)})'}{known}"
     )
 
 
-def head(moment: Moment, is_boxed: bool = False) -> RenderableType:
+def head(live: LiveRun, is_boxed: bool = False) -> RenderableType:
     """Return the run's name and main settings, progress bar, advice, and two latest messages, cut at 240 characters.
 
     Of the advice in force it has the latest sentence, and how many there are. `is_boxed` draws a box around
     them, which takes two more lines.
     """
-    settings, state = moment.settings, moment.state
+    settings, state = live.settings, live.state
     models = settings.flat().get("models", ())
     model = f" ({', '.join(models)})" if models else ""
     about = Text.assemble(
-        ("" if is_boxed else f"{moment.run}  ", "bold"),
+        ("" if is_boxed else f"{live.run}  ", "bold"),
         (settings.method, "bold cyan"),
         f" on {short_name(settings.task)}, proposer {settings.proposer}{model}, "
         f"seed {settings.seed}, isolation {state.isolation}{_source(state)}",
         no_wrap=True,  # so that the height does not depend on the width
         overflow="ellipsis",
     )
-    notices = [Text(str(notice)[:NOTICE_LENGTH], style="yellow") for notice in moment.notices[-NOTICES:]]
-    body = Group(about, _progress(moment), *_advice(state), *notices)
-    return Panel(body, title=Text(f"behavesim · {moment.run}"), title_align="left") if is_boxed else body
+    notices = [Text(str(notice)[:NOTICE_LENGTH], style="yellow") for notice in live.notices[-NOTICES:]]
+    body = Group(about, _progress(live), *_advice(state), *notices)
+    return Panel(body, title=Text(f"behavesim · {live.run}"), title_align="left") if is_boxed else body
 
 
 def _source(state: RunState) -> str:
@@ -94,81 +93,83 @@ def _advice(state: RunState) -> list[Text]:
     return [Text(said, no_wrap=True, overflow="ellipsis")]
 
 
-def _progress(moment: Moment) -> RenderableType:
-    state, settings = moment.state, moment.settings
+def _progress(live: LiveRun) -> RenderableType:
+    state, settings = live.state, live.settings
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column()
     grid.add_column(justify="right", no_wrap=True)
     done = f"{state.tally.outcomes:,} / {settings.budget:,}"
     most = "" if settings.max_time_s is None else f" of {clock(settings.max_time_s)}"
-    text = "   ".join([done, *_rate(moment), ", ".join([f"{clock(moment.active_s)}{most} gone", *_left(moment)])])
+    text = "   ".join([done, *_rate(live), ", ".join([f"{clock(live.active_s)}{most} gone", *_left(live)])])
     grid.add_row(ProgressBar(total=settings.budget, completed=state.tally.outcomes), Text(text))
     return grid
 
 
-def figures(moment: Moment) -> Table:
+def figures(live: LiveRun) -> Table:
     """Return a table of the best score, the work under way, what was spent, the method's facts and stuck islands."""
-    state, best = moment.state, moment.state.best
-    evaluating = f"{counted(moment.evaluating, 'program')}"
+    state, best = live.state, live.state.best
+    evaluating = f"{counted(live.evaluating, 'program')}"
     return _facts(
         {
             "progress": _best_and_template(state),
             "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
-            **({"comparison": "being loaded; compiled once a machine, about 10 s"} if moment.is_warming else {}),
-            "in flight": ", ".join([*(_awaited(moment) or [counted(moment.waiting, "prompt")]), evaluating]),
+            "comparison": "being loaded; compiled once a machine, about 10 s" if live.is_warming else None,
+            "in flight": ", ".join([*(_awaited(live) or [counted(live.waiting, "prompt")]), evaluating]),
             "feasible": _feasible(state),
-            **_put_off(state),
-            **spending(moment),
-            **moment.facts,
-            **_stuck(moment),
+            "put off": _put_off(state),
+            **spending(live),
+            **live.facts,
+            "stuck": _stuck(live),
         }
     )
 
 
-def _put_off(state: RunState) -> dict[str, str]:
-    """Return how often programs were put off, with the reasons; {} if none was."""
+def _put_off(state: RunState) -> str | None:
+    """Return how often programs were put off, with the reasons; None if none was."""
     why = state.tally.put_off
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in why.most_common())
-    return {"put off": f"{counted(why.total(), 'time')}, then tried alone: {reasons}"} if why else {}
+    return f"{counted(why.total(), 'time')}, then tried alone: {reasons}" if why else None
 
 
-def diversity(moment: Moment) -> Table:
+def diversity(live: LiveRun) -> Table:
     """Return a table of how many behaviours differ, and how far newcomers are from their islands and from the others.
 
     The shares of programs that repeat a behaviour, and of copies of a program, are of the feasible candidates.
     """
-    tally = moment.state.tally
+    tally = live.state.tally
     different = tally.feasible - tally.repeated_behaviours
     repeats = f"{_share(tally.repeated_behaviours, tally.feasible)} repeat{_of_late(tally.recent_repeats)}"
     copies = f"{_share(tally.repeated_programs, tally.feasible)} copies"
-    return _facts({"behaviours": f"{different:,} different; {repeats}; {copies}", **_distances(moment.state)})
+    return _facts({"behaviours": f"{different:,} different; {repeats}; {copies}", "newcomers": _distances(live.state)})
 
 
-def failures(moment: Moment) -> Group:
+def failures(live: LiveRun) -> Group:
     """Return a list of the at most six most frequent reasons for rejection, with counts and shares of all outcomes."""
-    tally = moment.state.tally
+    tally = live.state.tally
     most = tally.rejected.most_common(6)
     rows = {REJECTED.get(reason, reason): f"{n:,}  {_share(n, tally.outcomes)}" for reason, n in most}
     return Group(Text("why candidates fail", style="bold"), _facts(rows) if rows else Text("none has", style="dim"))
 
 
-def curve(moment: Moment, width: int, height: int) -> Group:
+def curve(live: LiveRun, width: int, height: int) -> Group:
     """Return the curve of the best score over candidates, upwards is better, `width` characters by `height` lines.
 
     The run must have a best program, and `height` must be at least 4.
     """
-    state = moment.state
+    state = live.state
     bests = from_template(None if state.template is None else state.template.score, state.bests, state.gain)
     lines = convergence(bests, state.registered, width, height - 1)
     return Group(Text("convergence", style="bold"), *(Text(line, style="cyan", no_wrap=True) for line in lines))
 
 
-def _facts(rows: Mapping[str, str]) -> Table:
+def _facts(rows: Mapping[str, str | None]) -> Table:
+    """Return a table with a row for each fact, a name and a value; facts that are None are left out."""
     table = Table.grid(padding=(0, GAP))
     table.add_column(min_width=NAME, no_wrap=True)
     table.add_column()
     for name, value in rows.items():
-        table.add_row(Text(name, style="bold"), Text(value))
+        if value is not None:
+            table.add_row(Text(name, style="bold"), Text(value))
     return table
 
 
@@ -178,26 +179,26 @@ def _feasible(state: RunState) -> str:
     return known + (f"; of the last {RECENT} {100 * rejected_share(state):.0f} % rejected" if is_told else "")
 
 
-def _stuck(moment: Moment) -> dict[str, str]:
-    """Return a line on the islands without a better program for long; no line if there are no islands."""
-    known, stuck = moment.state.islands, moment.stuck
+def _stuck(live: LiveRun) -> str | None:
+    """Return how many islands have had no better program for long, and their names; None if there are no islands."""
+    known, stuck = live.state.islands, live.stuck
     if not known:
-        return {}
+        return None
     named = ", ".join(stuck[:NAMED]) + (" …" if len(stuck) > NAMED else "")
     which = f"{len(stuck)} of {len(known)}: {named}" if stuck else f"none of {len(known)}"
-    return {"stuck": f"{which} (no better program for {moment.long:,} candidates)"}
+    return f"{which} (no better program for {live.long:,} candidates)"
 
 
-def _distances(state: RunState) -> dict[str, str]:
-    """Return a line with the mean distances of the programs that joined an island to it, and to the other islands.
+def _distances(state: RunState) -> str | None:
+    """Return the mean distances of the programs that joined an island to it, and to the other islands.
 
-    There is no line if none was measured. A report compares all programs of an island instead.
+    It is None if none was measured. A report compares all programs of an island instead.
     """
     own = sum((group.inside for group in state.islands.values()), Mean()).value
     others = sum((group.between for group in state.islands.values()), Mean()).value
     known = {"their island": own, "the others": others}
     said = [f"{DISTANCE.text(1.0 - value)} from {what}" for what, value in known.items() if value is not None]
-    return {"newcomers": f"mean distance {', '.join(said)}"} if said else {}
+    return f"mean distance {', '.join(said)}" if said else None
 
 
 def _share(count: int, of: int) -> str:
@@ -218,32 +219,29 @@ def _best_and_template(state: RunState) -> str:
     return progress(state.template.score, state.best.score, state.gain, state.objective.unit)
 
 
-def _rate(moment: Moment) -> list[str]:
+def _rate(live: LiveRun) -> list[str]:
     """Return the rate of candidates as text; no text at a rate of 0."""
-    return [frequency(moment.rate)] if moment.rate > 0 else []
+    return [frequency(live.rate)] if live.rate > 0 else []
 
 
-def _awaited(moment: Moment) -> list[str]:
+def _awaited(live: LiveRun) -> list[str]:
     """Return a text on the replies that a folder or a command is to give; none for other proposers, or without any."""
-    name, argument = proposer_parts(moment.settings.proposer)
-    prompts = counted(moment.waiting, "prompt")
-    said = {
-        "folder": f"{prompts} in {argument} without NAME.reply.md",
-        "command": f"{prompts} at the command",
-    }
-    return [said[name]] if name in said and moment.waiting else []
+    name, argument = proposer_parts(live.settings.proposer)
+    prompts = counted(live.waiting, "prompt")
+    said = {"folder": f"{prompts} in {argument} without NAME.reply.md", "command": f"{prompts} at the command"}
+    return [said[name]] if name in said and live.waiting else []
 
 
-def legend(moment: Moment) -> Text:
+def legend(live: LiveRun) -> Text:
     """Return a text that explains the words of the islands and of the behaviours; empty without islands."""
-    islands = "; ".join(f"{name}: {what}" for name, what in WORDS.items()) if moment.state.islands else ""
+    islands = "; ".join(f"{name}: {what}" for name, what in WORDS.items()) if live.state.islands else ""
     return Text(islands, style="dim")
 
 
-def _left(moment: Moment) -> list[str]:
+def _left(live: LiveRun) -> list[str]:
     """Return the remaining time as text, or that the comparison is being loaded; no text if the time is unknown."""
-    if moment.is_warming:
+    if live.is_warming:
         return ["loading the comparison"]
-    if moment.left_s is None:
+    if live.left_s is None:
         return []
-    return ["over a year left" if moment.left_s > YEAR_S else f"{clock(moment.left_s)} left"]
+    return ["over a year left" if live.left_s > YEAR_S else f"{clock(live.left_s)} left"]

@@ -9,17 +9,16 @@ from itertools import accumulate
 
 from behavesim.analysis.behaviours import top_table
 from behavesim.analysis.failures import failures_table
-from behavesim.analysis.metric import Metric
+from behavesim.analysis.metrics import Metric
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.splits import splits_table
 from behavesim.analysis.table import SCORE
 from behavesim.base.text import counted
-from behavesim.reports.curve import convergence, from_template
-from behavesim.reports.dendrogram import dendrogram
 from behavesim.reports.next_steps import command_lines, next_steps
 from behavesim.reports.sections import Section, of_tables
 from behavesim.reports.summary_tables import headline_table, summary_table
 from behavesim.reports.terminal import lines_taken, show_lines, show_text, width
+from behavesim.reports.text_drawings import convergence, dendrogram, from_template
 from behavesim.reports.words import named
 from behavesim.store.folder import RunFolder
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from behavesim.analysis.summary import Scored, Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, facts_table
 from behavesim.base.text import counted, dollars
+from behavesim.base.tokens import Spending
 from behavesim.reports.words import (
     SCORES,
     clock,
@@ -24,7 +25,7 @@ from behavesim.reports.words import (
 
 if TYPE_CHECKING:
     from behavesim.analysis.behaviours import DistinctCounts
-    from behavesim.analysis.metric import Metric  # which needs all of a report, and a run needs none of it
+    from behavesim.analysis.metrics import Metric
 
 MINUTE_S = 60
 """Seconds from which a run's time is shown as minutes:seconds; a shorter time is shown as "12.3 s"."""
@@ -63,30 +64,27 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
     `metrics` are further metrics to show, with their values before they are scaled for people (a fraction, not per
     cent); None is shown as "unknown".
     """
-    rows = {
+    top10 = None if summary.top10_gap is None else f"{percent(summary.top10_gap)}, the mean of the ten best programs"
+    facts = {
         "state": state_in_words(summary),
-        "method": f"{short_name(summary.method)} on {short_name(summary.task)}, seed {summary.seed}",
+        "method": _method(summary),
         "proposer": summary.proposer,
         "candidates": _candidates(summary),
-        **({"rejected": rejections(summary.rejected)} if summary.rejected else {}),
+        "rejected": rejections(summary.rejected) or None,
         **_progress(summary),
         **_best(summary),
         "recommended": _recommended(summary),
-        **(
-            {}
-            if summary.top10_gap is None
-            else {"top-10 gap": f"{percent(summary.top10_gap)}, the mean of the ten best programs"}
-        ),
+        "top-10 gap": top10,
         **_metrics(metrics),
         **_spent(summary),
-        **_advice(summary),
+        "advice": _advice(summary),
         "scores": SCORES[summary.score_source],
-        **_behaviour(summary),
+        "behaviour": _behaviour(summary),
         "isolation": summary.isolation,
         "time": _time(summary),
         "digest": summary.digest[:16],  # enough to compare by eye; --json has all of it
     }
-    return facts_table("summary", f"run {summary.run}", rows)
+    return facts_table("summary", f"run {summary.run}", facts)
 
 
 def headline_table(
@@ -94,53 +92,67 @@ def headline_table(
 ) -> Table:
     """Return the few facts of a run with which its report begins; `metrics` are as for `summary_table`."""
     different = f"{counted(distinct.programs, 'program')}, {counted(distinct.behaviours, 'behaviour')}"
-    rows = {
+    facts = {
         "state": f"{state_in_words(summary)}, {_time(summary)}",
-        "method": f"{short_name(summary.method)} on {short_name(summary.task)}, seed {summary.seed}, "
-        f"proposer {summary.proposer}",
+        "method": f"{_method(summary)}, proposer {summary.proposer}",
         "candidates": _candidates(summary),
-        **({"rejected": rejections(summary.rejected)} if summary.rejected else {}),
-        **({"different": different} if distinct.feasible else {}),
+        "rejected": rejections(summary.rejected) or None,
+        "different": different if distinct.feasible else None,
         **_progress(summary),
-        **({"best": "none yet"} if summary.best is None else {}),
+        "best": "none yet" if summary.best is None else None,
         **_metrics(metrics),
         **_spent(summary),
-        **_advice(summary),
+        "advice": _advice(summary),
         **unless_trusted(summary.score_source),
-        **_behaviour(summary),
+        "behaviour": _behaviour(summary),
     }
-    return facts_table("summary", f"run {summary.run}", rows)
+    return facts_table("summary", f"run {summary.run}", facts)
+
+
+def _method(summary: Summary) -> str:
+    return f"{short_name(summary.method)} on {short_name(summary.task)}, seed {summary.seed}"
 
 
 def _metrics(metrics: Mapping[Metric, float | None]) -> dict[str, str]:
     return {metric.title: _with_unit(metric, value) for metric, value in metrics.items()}
 
 
-def _spent(summary: Summary) -> dict[str, str]:
-    """Return lines on tokens and cost; none if no request was sent, as nothing was spent then."""
+def _spent(summary: Summary) -> dict[str, str | None]:
+    """Return facts on tokens and cost; none if no request was sent, as nothing was spent then.
+
+    "estimated" and "unanswered" are requests whose cost is not known exactly.
+    """
     used = {kind: count for kind, count in summary.tokens.items() if count != 0}
     if not used and not summary.cost_usd and summary.cost_usd is not None and not summary.unanswered:
         return {}
-    tokens = ", ".join(f"{kind} {count:,}" for kind, count in used.items() if count is not None)
+    tokens = ", ".join(f"{kind} {count:,}" for kind, count in used.items() if count is not None) or "unknown"
+    unanswered = f"{counted(summary.unanswered, 'request')} sent and given up, and perhaps billed"
     return {
-        **({"tokens": tokens or "unknown"} if used else {}),
+        "tokens": tokens if used else None,
         "cost": dollars(summary.cost_usd),
-        **_uncertain(summary),
+        "estimated": None if summary.estimated is None else _estimated(summary.estimated),
+        "unanswered": unanswered if summary.unanswered else None,
     }
 
 
-def _advice(summary: Summary) -> dict[str, str]:
-    """Return a line on what a person advised the model, the latest first; none if nobody did."""
-    said = [each.words for each in reversed(summary.advice)]
-    return {"advice": "; ".join(said)} if said else {}
+def _estimated(spending: Spending) -> str:
+    cost = "" if spending.cost_usd is None else f"about {dollars(spending.cost_usd)}: "
+    return (
+        f"{cost}{spending.prompt:,} prompt, {spending.completion:,} completion; {spending.estimated} of "
+        f"{spending.calls} replies did not say what they took, and are estimated from the text"
+    )
 
 
-def _behaviour(summary: Summary) -> dict[str, str]:
-    """Return a line on what an evaluator's programs are compared by; none for a task's own trajectories."""
+def _advice(summary: Summary) -> str | None:
+    """Return what a person advised the model, the latest first; None if nobody did."""
+    return "; ".join(each.words for each in reversed(summary.advice)) or None
+
+
+def _behaviour(summary: Summary) -> str | None:
+    """Return what an evaluator's programs are compared by; None for a task's own trajectories."""
     from behavesim.evaluators.tracing import in_words  # a slow import, which a list of runs does not need
 
-    known = in_words(summary.behaviour)
-    return {"behaviour": known} if known else {}
+    return in_words(summary.behaviour) or None
 
 
 def _candidates(summary: Summary) -> str:
@@ -190,18 +202,3 @@ def _time(summary: Summary) -> str:
     seconds = summary.seconds
     known = f"{seconds:.1f} s" if seconds < MINUTE_S else clock(seconds)
     return f"{known}, {frequency(summary.asked / seconds)}" if seconds > 0 and summary.asked else known
-
-
-def _uncertain(summary: Summary) -> dict[str, str]:
-    """Return lines on estimated and on unanswered requests, whose cost is not known exactly; none if there are none."""
-    rows, about = {}, summary.estimated
-    if about is not None:
-        tokens = f"{about.prompt:,} prompt, {about.completion:,} completion"
-        cost = "" if about.cost_usd is None else f"about {dollars(about.cost_usd)}: "
-        rows["estimated"] = (
-            f"{cost}{tokens}; {about.estimated} of {about.calls} replies did not say what "
-            "they took, and are estimated from the text"
-        )
-    if summary.unanswered:
-        rows["unanswered"] = f"{counted(summary.unanswered, 'request')} sent and given up, and perhaps billed"
-    return rows

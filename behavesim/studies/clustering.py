@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from behavesim.analysis.agreement import Agreement, agreement
 from behavesim.analysis.run import Run
+from behavesim.analysis.similarities import Agreement, agreement
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
 from behavesim.reports.drawing import new_figure
 from behavesim.reports.figures import draw_tree, write_figure

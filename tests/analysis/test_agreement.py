@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis import agreement as module
-from behavesim.analysis.agreement import Pair, agreement
+from behavesim.analysis import similarities as module
 from behavesim.analysis.run import Run
+from behavesim.analysis.similarities import Pair, agreement
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity.optional import missing
 from behavesim.code_similarity.rouge import rouge

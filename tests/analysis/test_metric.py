@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.analysis.metric import Metric, measured
+from behavesim.analysis.metrics import Metric, measured
 from behavesim.analysis.table import COUNT, RATIO
 from behavesim.base.errors import UsageError
 from tests.analysis.examples import made

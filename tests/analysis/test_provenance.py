@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.provenance import Setting, making, without_folders
+from behavesim.analysis.provenance import Setting, provenance_of, without_folders
 from behavesim.state.events import RunResumed
 from behavesim.task.evaluated import EvaluatorFile
 from tests.analysis.journals import PROVENANCE, feasible, journalled, started, stopped
@@ -15,7 +15,7 @@ from tests.analysis.journals import PROVENANCE, feasible, journalled, started, s
 def test_the_command_names_what_decides_and_the_table_all_that_differs(tmp_path: Path) -> None:
     provenance = PROVENANCE | {"behavesim": "1.2", "python": "3.11"}
     settings = {"proposer": "genetic", "islands": 2, "workers": 3, "prompt_times": True}
-    made = making(journalled(tmp_path / "a", started(provenance, **settings), feasible(0, 3.0)))
+    made = provenance_of(journalled(tmp_path / "a", started(provenance, **settings), feasible(0, 3.0)))
     assert made.commands == (
         "behavesim run tsp --method funsearch --proposer genetic --budget 20 --seed 7 "
         "--set prompt_times=true --set islands=2",
@@ -33,15 +33,15 @@ def test_a_run_with_an_evaluator_names_it_and_its_program(tmp_path: Path) -> Non
     task.write_text(file.to_toml())
     run = journalled(tmp_path / "a", started(task=str(task))[:1], feasible(0, 3.0))
     words = "--evaluator 'command:python score.py {program}' --program first.py --minimise"
-    assert making(run).commands[0].startswith(f"behavesim run {words} --method funsearch ")
+    assert provenance_of(run).commands[0].startswith(f"behavesim run {words} --method funsearch ")
     task.unlink()
-    assert making(run).commands[0].startswith("behavesim run score-12.toml --method funsearch ")
+    assert provenance_of(run).commands[0].startswith("behavesim run score-12.toml --method funsearch ")
 
 
 def test_a_budget_that_was_spent_and_raised_is_a_second_command(tmp_path: Path) -> None:
     first = [started(budget=1), feasible(0, 3.0), stopped("budget")]
-    assert len(making(journalled(tmp_path / "a", *first)).commands) == 1
-    run, resume = making(
+    assert len(provenance_of(journalled(tmp_path / "a", *first)).commands) == 1
+    run, resume = provenance_of(
         journalled(tmp_path / "b", *first, [RunResumed((), "strong")], feasible(1, 2.0), stopped("budget"))
     ).commands
     assert ("--budget 1 " in run, resume) == (True, "behavesim resume --budget 2")
@@ -62,11 +62,11 @@ def test_folders_are_cut_from_absolute_paths_alone(text: str, short: str) -> Non
 
 def test_the_workers_of_a_cluster_are_those_that_the_log_names(tmp_path: Path) -> None:
     run = journalled(tmp_path / "a", started(), feasible(0, 3.0))
-    assert making(run).workers is None
+    assert provenance_of(run).workers is None
     lost, other = "worker two is left out, its sandbox fails: No space left", "rate limit: waiting 20 s"
     for line in ("the cluster: 2 workers (one, two)", lost, other, "the cluster: 1 worker (one)"):
         run.folder.note(line)
-    found = making(run).workers
+    found = provenance_of(run).workers
     assert found is not None and found.serving == "1 worker (one)" and found.per_minute
     assert [change.text for change in found.changes][1:] == [lost, "the cluster: 1 worker (one)"]
     assert found.since == found.changes[-1].at >= run.events_at[0] // 1

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console, ConsoleDimensions
 
 from behavesim.application import console, outlet
-from behavesim.reports.moment import Moment
+from behavesim.reports.live_run import LiveRun
 from tests.reports.test_panels import moment
 
 CLEARED = "\x1b[2J"
@@ -72,7 +72,7 @@ async def _looks(count: int) -> None:
     """Show a run until it has been looked at so often."""
     seen = 0
 
-    def look() -> Moment:
+    def look() -> LiveRun:
         nonlocal seen
         seen += 1
         return moment()

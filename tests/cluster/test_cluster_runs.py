@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import behavesim as bs
-from behavesim.analysis.provenance import making
+from behavesim.analysis.provenance import provenance_of
 from behavesim.application.verification import verified
 from behavesim.base.errors import UsageError
 from behavesim.base.heartbeat import Heartbeat
@@ -95,7 +95,7 @@ def test_a_run_on_a_cluster_finds_what_a_run_here_finds(cluster: str, tmp_path: 
     assert there.state.digest() == here.state.digest()
     assert there.state.started is not None
     assert (said := there.state.started.provenance["cluster"]).startswith("the cluster: ")
-    assert (workers := making(there).workers) is not None
+    assert (workers := provenance_of(there).workers) is not None
     assert re.fullmatch(r"1 worker, 2 places, isolation \S+ \(0\)", workers.serving) and said == workers.changes[0].text
     found = asyncio.run(verified(there.folder, cluster))
     assert not found.differences and found.evaluations

@@ -23,7 +23,7 @@ from behavesim.engine.loop import Search
 from behavesim.proposers import openai_batches
 from behavesim.proposers.openai_settings import OPENAI, OpenAISettings
 from behavesim.proposers.price_list import PriceList
-from behavesim.reports.ending import ending
+from behavesim.reports.next_steps import ending
 from behavesim.state.events import BatchSent, Responded, RunResumed
 from behavesim.store.reading import read_events
 from tests.crash.processes import FEW_CITIES

@@ -18,7 +18,7 @@ from behavesim.application.launch import new_launch, next_launch
 from behavesim.base.errors import ProposerError
 from behavesim.engine.build import Launch
 from behavesim.engine.loop import Search
-from behavesim.reports.ending import ending
+from behavesim.reports.next_steps import ending
 from behavesim.reports.words import state_in_words
 from behavesim.state.events import Responded, RunResumed, RunStopped
 from behavesim.store.reading import read_events

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from behavesim.base.tokens import Usage
-from behavesim.reports.moment import Moment
+from behavesim.reports.live_run import LiveRun
 from behavesim.state.events import Added, Asked, Compared, Evaluated, NotAdded, Prompt, Reply, Responded
 from behavesim.state.state import RunState
 from behavesim.trajectory import Trajectory
@@ -28,7 +28,7 @@ def compared() -> RunState:
     return later
 
 
-def parts(moment: Moment, width: int, height: int) -> set[str]:
+def parts(moment: LiveRun, width: int, height: int) -> set[str]:
     """The parts that a terminal of that size shows."""
     seen = shown(moment, width, height)
     signs = {

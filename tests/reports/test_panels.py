@@ -15,7 +15,7 @@ from behavesim.base.notices import Notice
 from behavesim.base.tokens import Usage
 from behavesim.engine.settings import settings_from_person
 from behavesim.reports.dashboard import Dashboard
-from behavesim.reports.moment import Moment
+from behavesim.reports.live_run import LiveRun
 from behavesim.reports.panels import line
 from behavesim.reports.words import clock
 from behavesim.state.events import (
@@ -56,17 +56,17 @@ def state() -> RunState:
 
 
 def test_a_run_that_waits_for_its_first_comparison_says_so_instead_of_a_time() -> None:
-    assert line(Moment("first", SETTINGS, state(), 20.0, 1.0, None)).endswith(", 0:40 left")
-    waiting = line(Moment("first", SETTINGS, state(), 20.0, 1.0, None, is_warming=True))
+    assert line(LiveRun("first", SETTINGS, state(), 20.0, 1.0, None)).endswith(", 0:40 left")
+    waiting = line(LiveRun("first", SETTINGS, state(), 20.0, 1.0, None, is_warming=True))
     assert waiting.endswith(", loading the comparison")
     seen = shown(moment(is_warming=True))
     assert row(seen, "comparison") == "being loaded; compiled once a machine, about 10 s"
     assert "comparison" not in shown(moment())
 
 
-def moment(**changes: Any) -> Moment:
+def moment(**changes: Any) -> LiveRun:
     """The run of 21 candidates, 20 seconds old, at one a second."""
-    return replace(Moment("first", SETTINGS, state(), 20.0, 1.0, 0.25), **changes)
+    return replace(LiveRun("first", SETTINGS, state(), 20.0, 1.0, 0.25), **changes)
 
 
 def begun() -> RunState:
@@ -79,7 +79,7 @@ def begun() -> RunState:
     return state
 
 
-def shown(moment: Moment, width: int = 120, height: int = 60) -> str:
+def shown(moment: LiveRun, width: int = 120, height: int = 60) -> str:
     console = Console(file=io.StringIO(), width=width, height=height, record=True)
     console.print(Dashboard(moment))
     return console.export_text()
@@ -251,7 +251,7 @@ def test_what_a_folder_or_a_command_is_waited_for_is_said(proposer: str, said: s
     waiting = state()
     waiting.apply(Asked(21, (), None, Prompt("", "improve")))
     settings = settings_from_person({"task": "tsp", "proposer": proposer})
-    now = Moment("first", settings, waiting, 20.0, 1.0, None)
+    now = LiveRun("first", settings, waiting, 20.0, 1.0, None)
     assert row(shown(now), "in flight") == f"{said or '1 prompt'}, 0 programs"
     assert line(now).endswith(f", {said}") is (said is not None)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from behavesim.analysis.comparison import RunComparison, comparison
-from behavesim.analysis.metric import Metric
+from behavesim.analysis.metrics import Metric
 from behavesim.analysis.run import Run
 from behavesim.application.experiment.plan import Experiment, Planned
 from behavesim.application.held_out import reports_of

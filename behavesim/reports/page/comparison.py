@@ -10,10 +10,10 @@ from pydantic import TypeAdapter
 
 from behavesim.analysis.behaviour_map import SharedMap, shared_map
 from behavesim.analysis.comparison import RunComparison, TaskComparison
-from behavesim.analysis.convergence import mean_convergence
+from behavesim.analysis.convergence import MeanCheckpoint
 from behavesim.analysis.groups import RunGroup
-from behavesim.analysis.metric import Metric
-from behavesim.analysis.provenance import making
+from behavesim.analysis.metrics import Metric
+from behavesim.analysis.provenance import provenance_of
 from behavesim.analysis.report import UNMEASURED, attempted
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Scored
@@ -21,16 +21,6 @@ from behavesim.analysis.table import Table
 from behavesim.analysis.verdicts import SPOKEN, verdicts
 from behavesim.reports.comparison_tables import comparison_tables, family_names, remarks
 from behavesim.reports.summary_tables import runs_table
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """The mean best of a group's runs after `asked` candidates, and its 95 % interval, None for one run."""
-
-    asked: int
-    mean: float
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True)
@@ -48,7 +38,7 @@ class GroupShown:
 
     label: str
     runs: tuple[str, ...]
-    curve: tuple[CurvePoint, ...]
+    curve: tuple[MeanCheckpoint, ...]
     dots: tuple[Dot, ...]
 
 
@@ -90,7 +80,7 @@ class TableShown:
 
 @dataclass(frozen=True)
 class MadeShown:
-    """The commands that make a run again, one after the other (`Making.commands`), or why they are unknown."""
+    """The commands that make a run again, one after the other (`Provenance.commands`), or why they are unknown."""
 
     run: str
     commands: tuple[str, ...]
@@ -134,7 +124,7 @@ def comparison_document(found: RunComparison, runs: Sequence[Run], home: str | N
 
 def _commands(run: Run) -> tuple[str, ...]:
     """Return the commands that make the run again, or one line that says why they are unknown."""
-    made, why = attempted(lambda: making(run), None, "unknown")
+    made, why = attempted(lambda: provenance_of(run), None, "unknown")
     return why if made is None else made.commands
 
 
@@ -142,7 +132,7 @@ def _task(
     found: RunComparison, task: TaskComparison, name: str, runs: Mapping[Path, Run]
 ) -> tuple[TaskShown, tuple[str, ...]]:
     groups = [group for group in found.groups if group.family == task.family]
-    by_gap = all(each.gap is not None for group in groups for run in group.runs for each in run.improvements)
+    by_gap = all(group.has_gaps for group in groups)
     metric = _spoken(found, groups)
     loaded = [[runs[run.origin.folder] for run in group.runs] for group in groups]
     nothing = SharedMap((), None, 0.0, tuple(() for _ in groups))
@@ -178,15 +168,13 @@ def _spoken(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:
 
 
 def _group(group: RunGroup, by_gap: bool, metric: Metric | None) -> GroupShown:
-    end = min(run.summary.asked for run in group.runs)
-    means = mean_convergence([run.improvements for run in group.runs], end, by_gap)
     dots = (
         (run.summary.run, run.summary.seed, None if metric is None else run.metrics[metric.name]) for run in group.runs
     )
     return GroupShown(
         label=group.label,
         runs=tuple(run.summary.run for run in group.runs),
-        curve=tuple(CurvePoint(each.asked, each.best.mean, each.best.low, each.best.high) for each in means),
+        curve=group.mean_convergence(by_gap),
         dots=tuple(Dot(run, seed, value) for run, seed, value in dots if value is not None),
     )
 

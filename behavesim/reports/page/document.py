@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from behavesim.analysis.agreement import Pair, agreement, held_candidates
 from behavesim.analysis.behaviour_map import BehaviourMap, behaviour_map
 from behavesim.analysis.behaviours import DistinctCounts, TopProgram
 from behavesim.analysis.candidate_details import Ancestor, lineage
@@ -22,10 +23,11 @@ from behavesim.analysis.held_out import HeldOut, known_held_out
 from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.playback import Scene, playback, with_pictures
 from behavesim.analysis.portfolio import Portfolio
-from behavesim.analysis.provenance import Making, making, without_folders
+from behavesim.analysis.provenance import Provenance, provenance_of, without_folders
 from behavesim.analysis.records import metric_names
 from behavesim.analysis.report import UNMEASURED, RunReport, attempted, report
 from behavesim.analysis.run import Run
+from behavesim.analysis.similarities import Pair, agreement, held_candidates
 from behavesim.analysis.summary import Summary
 from behavesim.reports.heatmap import dendrogram_of
 from behavesim.reports.words import rejections, short_name, state_in_words
@@ -40,29 +42,11 @@ PAIRS = 8
 Corners = tuple[float, float, float, float]
 """One coordinate of the four corners of a join's line in a dendrogram: up one branch, across, and down the other."""
 Matrix = tuple[tuple[float, ...], ...]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """All candidates in the order of their numbers, a tuple for each column; unknown values are None.
-
-    Columns keep a page small: it does not repeat their names for each candidate. They mean the same as the fields of
-    `Candidate`; gaps are fractions.
-    """
-
-    candidate: tuple[int, ...]
-    status: tuple[str, ...]
-    score: tuple[float | None, ...]
-    gap: tuple[float | None, ...]
-    group: tuple[str | None, ...]
-    operator: tuple[str, ...]
-    parents: tuple[tuple[int, ...], ...]
-    model: tuple[str | None, ...]
-    stage: tuple[str | None, ...]
-    reason: tuple[str | None, ...]
-    copy_of: tuple[int | None, ...]
-    cpu_s: tuple[float | None, ...]
-    counted_s: tuple[float | None, ...]
+COLUMNS = (
+    *("candidate", "status", "score", "gap", "group", "operator", "parents", "model"),
+    *("stage", "reason", "copy_of", "cpu_s", "counted_s"),
+)
+"""What the page knows of every candidate: fields of `Candidate`, and its gap, a fraction."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +99,8 @@ class Document:
     and `has_held_out` says if the task has any. `sentence` counts the distinct behaviours, `rejections` the candidates
     rejected for each reason, `stands` is the run's state in words. `notes` say what could not be computed, and why.
     `diversity` is that over time. `likeness` is None if there are fewer than two programs to compare, or if they cannot
-    be. `limit_s` is the limit on the CPU seconds of a program that count. `texts` is a list for the template and one
+    be. `candidates` has the columns COLUMNS by name: a page stays small if it does not repeat names for each candidate.
+    `limit_s` is the limit on the CPU seconds of a program that count. `texts` is a list for the template and one
     for every candidate, as JSON, gzipped, in base64. Each list holds the source (null without one), the thought, the
     message of rejection, the score on each instance, the feedback, and pairs of a metric's name and value. It is null
     for a template that is not evaluated yet. They are most of a run's size, so the page unpacks them only when a
@@ -131,7 +116,7 @@ class Document:
     rejections: str
     stands: str
     notes: tuple[str, ...]
-    made: Making
+    made: Provenance
     held_out: HeldOut | None
     has_held_out: bool
     convergence: tuple[Checkpoint, ...]
@@ -144,7 +129,7 @@ class Document:
     lineage: tuple[Ancestor, ...]
     scenes: tuple[Scene, ...]
     failures: tuple[RejectionReason, ...]
-    candidates: Columns
+    candidates: Mapping[str, tuple[Any, ...]]
     metrics: tuple[MetricColumn, ...]
     limit_s: float
     texts: str
@@ -176,7 +161,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         rejections=rejections(found.summary.rejected),
         stands=without_folders(state_in_words(found.summary)),
         notes=tuple(map(without_folders, dict.fromkeys((*found.notes, *no_map, *no_likeness, *no_pictures)))),
-        made=making(run),
+        made=provenance_of(run),
         held_out=tried,
         has_held_out=found.origin.has_held_out,
         convergence=found.convergence,
@@ -203,9 +188,10 @@ def _without_folders(summary: Summary) -> Summary:
     return replace(summary, task=task, method=method, proposer=proposer, failure=failure)
 
 
-def _columns(run: Run) -> Columns:
+def _columns(run: Run) -> dict[str, tuple[Any, ...]]:
+    """Return a tuple for each of COLUMNS, in the order of the candidates' numbers; unknown values are None."""
     rows = [{**vars(each), "gap": run.gap(each.score)} for each in run.candidates]
-    return Columns(**{field.name: tuple(row[field.name] for row in rows) for field in fields(Columns)})
+    return {name: tuple(row[name] for row in rows) for name in COLUMNS}
 
 
 def _metrics(run: Run) -> tuple[MetricColumn, ...]:

@@ -22,18 +22,8 @@ LIBRARIES = ("d3.js", "plot.js", "prism.js", "diff.js")
 """Scripts of third parties, in the order in which they are loaded: Plot needs d3 before it."""
 SCRIPTS = (
     *("elements.js", "code.js", "dialog.js", "program.js", "overview.js", "best.js", "convergence.js", "unseen.js"),
-    *(
-        "portfolio.js",
-        "metrics.js",
-        "table.js",
-        "map.js",
-        "likeness.js",
-        "diversity.js",
-        "pictures.js",
-        "replay.js",
-        "genealogy.js",
-    ),
-    *("lineage.js", "making.js", "page.js"),
+    *("portfolio.js", "metrics.js", "table.js", "map.js", "likeness.js", "diversity.js", "pictures.js", "replay.js"),
+    *("genealogy.js", "lineage.js", "making.js", "page.js"),
 )
 """Our own scripts, joined into one module in this order: separate modules would have to be fetched."""
 COMPARISON_SCRIPTS = ("elements.js", "code.js", "dialog.js", "comparison.js", "comparison_page.js")

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import expect
 
 from behavesim.analysis.comparison import RunComparison, comparison
-from behavesim.analysis.provenance import making
+from behavesim.analysis.provenance import provenance_of
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
@@ -60,8 +60,9 @@ async def test_curves_dots_and_verdicts_are_those_of_the_runs(compared: RunCompa
         assert {run.settings.method for run in own} == {group["label"]}
         for point in group["curve"]:
             bests = [min(c.score for c in run.candidates[: point["asked"]] if c.score is not None) for run in own]
-            assert point["mean"] == pytest.approx(fmean((best - 2.0) / 2.0 for best in bests))
-            assert point["low"] <= point["mean"] <= point["high"]
+            mean, low, high = (point["best"][name] for name in ("mean", "low", "high"))
+            assert mean == pytest.approx(fmean((best - 2.0) / 2.0 for best in bests))
+            assert low <= mean <= high
         gaps = [run.gap(run.best.score) for run in own if run.best is not None]
         assert [dot["value"] for dot in group["dots"]] == gaps
     assert task["template"] == 4.0
@@ -70,7 +71,7 @@ async def test_curves_dots_and_verdicts_are_those_of_the_runs(compared: RunCompa
     ]
     assert shown["tables"][0]["title"] == "comparison on tsp: what was found"
     assert [row[0][0] for row in shown["tables"][-1]["rows"]] == [run.folder.run for run in runs]
-    assert [each["commands"] for each in shown["made"]] == [list(making(run).commands) for run in runs]
+    assert [each["commands"] for each in shown["made"]] == [list(provenance_of(run).commands) for run in runs]
 
 
 async def test_a_comparison_is_read_and_its_programs_opened(text: str, opened: Opened) -> None:

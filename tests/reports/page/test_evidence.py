@@ -151,11 +151,11 @@ async def test_candidates_are_counted_in_whole_numbers_whether_few_or_many(
     assert await ticks(few, "convergence") == ["0", "1", "2", "3", "4", "5"]
     assert await few.locator("#convergence [aria-label=dot]").first.locator("circle").count() == 4
     many = document(runs["one"])
-    columns = {name: (*values, *values * 11999) for name, values in vars(many.candidates).items()}
+    columns = {name: (*values, *values * 11999) for name, values in many.candidates.items()}
     columns["candidate"] = tuple(range(12000))
     grown = replace(
         many,
-        candidates=replace(many.candidates, **columns),
+        candidates=columns,
         convergence=(replace(many.convergence[0], asked=12000),),
     )
     page = await opened(html(grown))

@@ -12,7 +12,7 @@ const worthText = (isFraction) => (value) => (isFraction ? percent(value) : scor
 
 function drawCurves({ groups, by_gap: byGap, unit, template }) {
   const scale = byGap ? 100 : 1;
-  const points = groups.flatMap(({ curve, runs }, group) => curve.map((at) => ({ ...at, group, seeds: runs.length })));
+  const points = groups.flatMap(({ curve, runs }, group) => curve.map(({ asked, best }) => ({ ...best, asked, group, seeds: runs.length })));
   if (!points.length) return [nothing("No group has a feasible program in all of its runs.")];
   const bands = points.filter((at) => at.low !== null);
   const text = worthText(byGap);
@@ -26,7 +26,7 @@ function drawCurves({ groups, by_gap: byGap, unit, template }) {
   const ends = d3.extent([...inner, ...(isNear ? [template] : [])]);
   const margin = ends[0] === ends[1] ? Math.abs(ends[0]) / 10 || 1 : 0;
   const asked = d3.max(points, (at) => at.asked);
-  const ended = groups.map(({ label, curve }) => (curve.length ? `${label} ${text(curve.at(-1).mean)}` : "")).filter(Boolean).join(", ");
+  const ended = groups.map(({ label, curve }) => (curve.length ? `${label} ${text(curve.at(-1).best.mean)}` : "")).filter(Boolean).join(", ");
   return [chart(`Mean best so far over ${asked} candidates, in the end ${ended}`, {
     height: 340, marginLeft: 56, marginRight: 24, marginBottom: 44,
     x: { label: "candidates", domain: [0, asked], ticks: wholeTicks(0, asked), tickFormat: count },

@@ -11,7 +11,7 @@ import pytest
 from behavesim.analysis.run import Run
 from behavesim.base.tokens import Usage
 from behavesim.engine.settings import settings_from_person
-from behavesim.reports.ending import ADVICE, ending
+from behavesim.reports.next_steps import ADVICE, ending
 from behavesim.state.events import Asked, Event, NotAdded, Prompt, Rejected, Reply, Responded, RunStarted, RunStopped
 from behavesim.state.settings import owners
 from behavesim.store.folder import RunFolder

@@ -1,4 +1,4 @@
-"""A run at one moment, as the live view shows it, and quantities computed from it."""
+"""A run as the live view shows it at one moment: its state, its progress, and what it has spent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from behavesim.base.config import Settings
 from behavesim.base.notices import Notice
+from behavesim.base.text import dollars
+from behavesim.base.tokens import NO_TOKENS, Tokens
 from behavesim.state.events import GroupName
 from behavesim.state.state import RunState
 
@@ -20,8 +22,8 @@ With a smaller budget it is a quarter of the budget.
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A run at one moment; `run` is its name.
+class LiveRun:
+    """A run as it is at one moment; `run` is its name.
 
     `active_s` is the time the run has been active, in seconds, pauses between sessions left out. `rate` is the recent
     number of candidates registered per second, 0 if unknown. `cost_usd` is the cost of all requests so far in USD; it
@@ -72,3 +74,46 @@ class Moment:
         """Names of the islands without a better program for `long` candidates or more; empty islands do not count."""
         bests = {name: group.bests for name, group in self.state.islands.items() if group.members}
         return [name for name, best in bests.items() if best and self.state.registered - best[-1][0] >= self.long]
+
+
+def spending(live: LiveRun) -> dict[str, str | None]:
+    """Return facts on requests, tokens and cost, with their caps; no facts if no request was answered.
+
+    "requests" is None without a cap on them. Tokens are "unknown" if no answer reported them and none are
+    estimated; the cost is "unknown" if a price is. What holds estimates is marked with "about".
+    """
+    used, settings = live.state.tally.tokens.values(), live.settings
+    whole = sum((each.with_estimates() for each in used), NO_TOKENS)
+    if not whole.calls:
+        return {}
+    is_estimated = any(each.estimated_prompt or each.estimated_completion for each in used)
+    return {
+        "requests": None if settings.max_calls is None else f"{whole.calls:,} of {settings.max_calls:,}",
+        "tokens": _tokens(live, whole, is_estimated),
+        "cost": f"{'about ' if is_estimated else ''}{_cost(live)}",
+    }
+
+
+def _tokens(live: LiveRun, whole: Tokens, is_estimated: bool) -> str:
+    if whole.unreported == whole.calls and not is_estimated:
+        return "unknown"
+    most = live.settings.max_tokens
+    known = f"{whole.prompt:,} in, {whole.completion:,} out{'' if most is None else f' of {most:,}'}"
+    known = f"about {known}, estimated from the text" if is_estimated else known
+    a_reply = _a_reply(live, whole.prompt + whole.completion)
+    return known if a_reply is None or not live.rate else f"{known}; {60 * a_reply * live.rate:,.0f}/min"
+
+
+def _cost(live: LiveRun) -> str:
+    most = live.settings.max_cost_usd
+    known = f"{dollars(live.cost_usd)}{'' if most is None else f' of {dollars(most)}'}"
+    a_reply = _a_reply(live, live.cost_usd)
+    if a_reply is None:
+        return known
+    an_hour = f"{dollars(3600 * a_reply * live.rate)}/h, " if live.rate else ""
+    return f"{known}; {an_hour}{dollars(a_reply * live.settings.budget)} for the whole budget"
+
+
+def _a_reply(live: LiveRun, amount: float | None) -> float | None:
+    """Return the mean amount per reply, in the amount's unit; None if unknown, or before FEW replies."""
+    return amount / live.answered if amount is not None and live.answered >= FEW else None

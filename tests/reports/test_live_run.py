@@ -6,8 +6,7 @@ from typing import Any
 
 from behavesim.base.tokens import Usage
 from behavesim.engine.settings import settings_from_person
-from behavesim.reports.moment import Moment
-from behavesim.reports.spending import spending
+from behavesim.reports.live_run import LiveRun, spending
 from behavesim.state.events import Asked, Prompt, Reply, Responded, RunStarted
 from behavesim.state.state import RunState
 from behavesim.task import Objective
@@ -21,7 +20,8 @@ def spent(replies: int = 10, cost_usd: float | None = 0.5, rate: float = 2.0, **
     for candidate in range(replies):
         state.apply(Asked(candidate, (), None, Prompt("", "template")))
         state.apply(Responded(candidate, Reply("", "m", (Usage(prompt=900, completion=100),))))
-    return spending(Moment("first", settings, state, 20.0, rate, cost_usd))
+    facts = spending(LiveRun("first", settings, state, 20.0, rate, cost_usd))
+    return {name: fact for name, fact in facts.items() if fact is not None}  # the view leaves the others out
 
 
 def test_what_is_spent_is_said_with_its_rate_and_what_the_whole_budget_would_take() -> None:
