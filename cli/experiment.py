@@ -16,8 +16,7 @@ from behavesim.analysis.verdicts import verdicts
 from behavesim.application.event_loop import run_until_asked_to_end
 from behavesim.application.experiment.estimate import estimate
 from behavesim.application.experiment.execution import Execution, unfinished
-from behavesim.application.experiment.plan import Experiment, Planned, plan, read_experiment
-from behavesim.application.experiment.power import too_few_seeds
+from behavesim.application.experiment.plan import Experiment, Planned, plan, read_experiment, too_few_seeds
 from behavesim.application.experiment.report import PAGE, compared
 from behavesim.base.config import cores
 from behavesim.base.errors import UsageError

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from behavesim.analysis.rivals import SET, Rival, Spent, rivals_of
@@ -48,14 +49,14 @@ async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tupl
     if len(once) < count:
         return ()
     found = [_spent("the best program alone", task, once[:1], 1), _spent(SET, task, once, 1)]
-    many = twice = list[_Tried]()
+    many = list[_Tried]()
     if type(task).starts is not Task.starts:
         many = await _tried(settings, task, sources[:1], count)
         if many:
             found.append(_spent(f"the best program begun {count} times", task, many, count))
         half = sources[: count // 2]
         twice = await _tried(settings, task, half, 2) if len(half) > 1 else []
-        if len(half) > 1 and len(twice) == len(half):
+        if twice and len(twice) == len(half):
             found.append(_spent(f"the first {len(half)} programs, each begun twice", task, twice, 2))
     if type(task).improve is not Task.improve:
         found.append(_spent("the best program, then improved", task, once[:1], 1, improved=True))
@@ -100,15 +101,13 @@ def _scored(task: Task, instances: Sequence[Any], solved: Solved) -> _Tried | No
 
 
 def _spent(name: str, task: Task, tried: Sequence[_Tried], starts: int, improved: bool = False) -> Spent:
-    """Return what programs found, each begun `starts` times: the best score of all of them on each instance."""
+    """Return what programs found, each begun `starts` times: the best score of all of them on each instance.
+
+    Those are the scores after `Task.improve` if `improved`.
+    """
     best = max if task.objective.direction == "maximise" else min
-    scores: list[float] = []
-    place = 0
-    for instance in instances_of(task, "validation"):
-        after = place + (len(task.starts(instance, starts)) if starts > 1 else 1)
-        scores.append(
-            best(score for each in tried for score in (each.improved if improved else each.scores)[place:after])
-        )
-        place = after
+    begun = [len(task.starts(each, starts)) if starts > 1 else 1 for each in instances_of(task, "validation")]
+    best_of_all = map(best, zip(*(each.improved if improved else each.scores for each in tried), strict=True))
+    scores = tuple(best(islice(best_of_all, count)) for count in begun)
     cpu_s = sum(each.cpu_s + (each.improving_s if improved else 0.0) for each in tried)
-    return Spent(name, len(tried), len(tried) * starts, cpu_s, tuple(scores))
+    return Spent(name, len(tried), len(tried) * starts, cpu_s, scores)

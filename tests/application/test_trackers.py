@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import behavesim as bs
-from behavesim.application.trackers.tracker import Row
-from behavesim.application.trackers.tracking import Tracking, track
+from behavesim.application.trackers.tracking import Row, Tracking, track
 from behavesim.base.errors import UsageError
 from behavesim.store.folder import RunFolder
 

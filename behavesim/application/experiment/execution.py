@@ -71,22 +71,18 @@ class Execution:
         self._runs_dir.mkdir(parents=True, exist_ok=True)
         async with shared_cluster(self._workers) as variables:
             self._environment = {**os.environ, **variables}
-            return await self._all()
-
-    async def _all(self) -> list[str]:
-        """Make every run, and end in order when cancelled; see `run`."""
-        working = asyncio.gather(*map(self._one, self._planned))
-        try:
-            await asyncio.shield(working)  # a cancellation must not kill the runs, which end in order below
-        except asyncio.CancelledError:
-            self._is_ending = True
-            self.end()
-            await working
-            raise
+            working = asyncio.gather(*map(self._one, self._planned))
+            try:
+                await asyncio.shield(working)  # a cancellation must not kill the runs, which end in order below
+            except asyncio.CancelledError:
+                self.end()
+                await working
+                raise
         return sorted(self._failed)
 
     def end(self) -> None:
-        """Ask all running processes to stop. A second call makes them stop without waiting for paid replies."""
+        """Begin no more runs, and ask the running ones to stop; a second call stops them without their paid replies."""
+        self._is_ending = True
         for process in self._living:
             _end(process)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from behavesim.analysis.verdicts import too_few
 from behavesim.application.launch import task_settings
 from behavesim.base.config import OWN, Settings, read_toml
 from behavesim.base.errors import UsageError, nearest
@@ -164,6 +166,20 @@ def groups(experiment: Experiment) -> list[Group]:
         for variant in free
     ]
     return [*crossed, *bound]
+
+
+def too_few_seeds(experiment: Experiment, planned: Sequence[Planned]) -> str:
+    """Return a sentence if no test of the experiment can be significant, whatever its runs find; "" if one can.
+
+    Tests are those of one metric, on all tasks, with Holm's correction; the smallest group decides.
+    """
+    groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for run in planned:
+        same = {name: value for name, value in run.settings.decisive().items() if name != "seed"}
+        groups[run.settings.task][json.dumps(same, sort_keys=True)] += 1
+    pairs = [comb(len(sizes), 2) if experiment.tests is None else len(experiment.tests) for sizes in groups.values()]
+    least = min((size for sizes in groups.values() for size in sizes.values()), default=0)
+    return too_few(least, sum(pairs))
 
 
 def _seeds(experiment: Experiment, task: str) -> Sequence[int]:

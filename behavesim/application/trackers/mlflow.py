@@ -8,7 +8,7 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param
 
-from behavesim.application.trackers.tracker import Row
+from behavesim.application.trackers.tracking import Row
 
 EXPERIMENT = "behavesim"
 """The name of the MLflow experiment that holds all runs."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tensorboardX import SummaryWriter
 
-from behavesim.application.trackers.tracker import Row
+from behavesim.application.trackers.tracking import Row
 
 
 class TensorBoard:

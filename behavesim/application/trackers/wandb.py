@@ -7,7 +7,7 @@ from typing import Any
 
 import wandb
 
-from behavesim.application.trackers.tracker import Row
+from behavesim.application.trackers.tracking import Row
 
 
 class WandB:
