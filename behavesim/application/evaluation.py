@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from behavesim.base.config import Settings
+from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
 from behavesim.engine.judging import judging
 from behavesim.programs.extract import extract, form_of
 from behavesim.programs.fences import fenced
-from behavesim.programs.reading import Request
+from behavesim.programs.reading import Program, Request
 from behavesim.state.events import Stage
 from behavesim.task import Split, Task
 from behavesim.task.evaluated import first_program
@@ -43,6 +44,19 @@ def read_program(file: Path, task: Task) -> str:
     return first_program(file) if file.is_dir() else read_text_file(file, "program")
 
 
+def extracted(task: Task, text: str) -> Program | Failure:
+    """Return the program in a person's text, extracted as from a model's reply: the same conditions hold for both."""
+    return extract(form_of(task), Request(fenced(text), task.template))
+
+
+def program_of(task: Task, name: str, text: str) -> str:
+    """Return a text if it holds a program of the task, else raise UsageError, which calls the text by its `name`."""
+    program = extracted(task, text)
+    if isinstance(program, Failure):
+        raise UsageError(f"{name} is no program of task {task.name} ({program.reason}): {program.message}")
+    return text
+
+
 async def evaluate(
     settings: Settings,
     task: Task,
@@ -59,8 +73,7 @@ async def evaluate(
     async with judging(settings, task, split) as judge:
 
         async def one(file: str, source: str) -> Evaluation:
-            # extracted as from a model's reply, so that a person's program meets the same conditions
-            program = extract(form_of(task), Request(fenced(source), task.template))
+            program = extracted(task, source)
             if isinstance(program, Failure):
                 return Evaluation(file, "extraction", program, judge.isolation)
             return Evaluation(file, "evaluation", await judge.evaluate(program.source), judge.isolation)

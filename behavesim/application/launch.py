@@ -7,7 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from behavesim.application.injection import first_events
+from behavesim.analysis.run import Run
+from behavesim.analysis.summary import TOP
+from behavesim.application.evaluation import program_of, read_program
 from behavesim.base.config import Settings, cores
 from behavesim.base.errors import UsageError
 from behavesim.engine.build import Launch
@@ -15,8 +17,11 @@ from behavesim.engine.settings import changed_settings, settings_from_person
 from behavesim.proposers.installed import proposer_type, takes_notes
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.proposers.proposer import Proposer
+from behavesim.proposers.replay import brought_again
+from behavesim.state.events import Advised, Asked, ClockRead, Injected
 from behavesim.state.settings import proposer_parts, settings_from_journal
 from behavesim.store.folder import RunFolder
+from behavesim.store.reading import read_events
 from behavesim.task import Task, TaskReference
 
 
@@ -66,30 +71,27 @@ def new_launch(
     unsaid = "openai" if flags.get("models") or has_endpoint() else "genetic"  # who names a model wants it asked
     defaults = {"workers": cores(), "proposer": unsaid, **(suggested or {})}
     settings, loaded = task_settings(task, flags, assignments, file, defaults)
-    if replayed := _as_replayed(settings.proposer, runs_dir):
-        settings, loaded = task_settings(task, flags, assignments, file, {**defaults, **replayed})
+    original = _replayed(settings, runs_dir)
+    if original is not None:
+        settings, loaded = task_settings(task, flags, assignments, file, {**defaults, **_asked_as_in(original)})
     if needs_key and (missing := proposer_type(settings.proposer).missing()):
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
     folder = RunFolder.named(runs_dir, name) if name else RunFolder.fresh(runs_dir, loaded.name, datetime.now())
     folder.refuse_at_once()
-    return Launch(settings, loaded, folder, first_events(settings, runs_dir, loaded))
+    return Launch(settings, loaded, folder, _first_events(settings, runs_dir, loaded, original))
 
 
-def _as_replayed(proposer: str, runs_dir: Path) -> dict[str, Any]:
-    """Return the defaults that the proposer "replay:RUN" takes from the run RUN; for other proposers there are none.
+def _replayed(settings: Settings, runs_dir: Path) -> RunFolder | None:
+    """Return the run that the proposer "replay:RUN" replays, None for other proposers; raises UsageError if none is."""
+    kind, run = proposer_parts(settings.proposer)
+    return RunFolder.find(runs_dir, run) if kind == "replay" else None
 
-    Raises UsageError if there is no such run, or if its settings cannot be read.
-    """
-    kind, argument = proposer_parts(proposer)
-    if kind != "replay":
-        return {}
-    original = settings_from_journal(RunFolder.find(runs_dir, argument).read_settings())
+
+def _asked_as_in(original: RunFolder) -> dict[str, Any]:
+    """Return the settings that a replay takes from its original, by name; raises UsageError if they cannot be read."""
+    settings = settings_from_journal(original.read_settings())
     # where nobody read the prompts, there were no notes and questions were repeated: the settings have to say so
-    return {
-        "ask_once": original.ask_once,
-        "ask_each_once": original.ask_each_once,
-        "notes": _took_notes(original),
-    }
+    return {"ask_once": settings.ask_once, "ask_each_once": settings.ask_each_once, "notes": _took_notes(settings)}
 
 
 def _took_notes(original: Settings) -> bool:
@@ -97,6 +99,54 @@ def _took_notes(original: Settings) -> bool:
         return takes_notes(original)
     except UsageError:  # a person's proposer that is not on this machine: those read prompts unless they say otherwise
         return Proposer.writes_text
+
+
+def _first_events(
+    settings: Settings, runs_dir: Path, task: Task, original: RunFolder | None
+) -> tuple[Injected | Advised | ClockRead, ...]:
+    """Return the events with which a new run begins: what its `original` was given, and the programs of `start_with`.
+
+    `original` is the run that it replays, if any: its programs, advice and clock readings are brought again. The
+    setting `start_with` names a run in `runs_dir`, of which the ten best programs are taken, best first, or a folder of
+    programs, which are taken by their names. Raises UsageError if it is neither, if a program is not one of the task,
+    or if both the replayed run and `start_with` bring programs.
+    """
+    again: tuple[Injected | Advised | ClockRead, ...] = ()
+    if original is not None:
+        known = read_events(original.journal, only=(Asked, Advised, ClockRead))
+        again = brought_again(event for _, _, event in known)
+    text = settings.start_with
+    if not text:
+        return again
+    if any(isinstance(event, Injected) for event in again):
+        raise UsageError("the replayed run brings its programs with it; leave --start-with out")
+    named = _best_of_run(text, runs_dir) or _in_folder(Path(text), task)
+    if not named:
+        kind = f"{task.suffix} files" if task.suffix else "folders, each a program"
+        raise UsageError(
+            f"there are no programs in {text!r}: it is no run with a feasible one, and no folder of {kind}"
+        )
+    return (*again, *(Injected(name, program_of(task, name, source)) for name, source in named))
+
+
+def _best_of_run(text: str, runs_dir: Path) -> list[tuple[str, str]]:
+    """Return names and sources of the ten best programs of the run that a text names; [] if it names no run."""
+    # `RunFolder.find` takes the beginning of an id too, and would take a folder of programs for a run of that name
+    if not any((path / "run.db").is_file() for path in (runs_dir / text, Path(text))):
+        return []
+    run = Run.load(RunFolder.find(runs_dir, text).path)
+    return [(f"{run.folder.run}-{each.candidate}", each.source or "") for each in run.ranked()[:TOP]]
+
+
+def _in_folder(folder: Path, task: Task) -> list[tuple[str, str]]:
+    """Return names and sources of a folder's programs, sorted by name; [] if there is no such folder.
+
+    A program is a file with the suffix of the task's programs, or a folder if those have several files.
+    """
+    if not folder.is_dir():
+        return []
+    found = folder.glob(f"*{task.suffix}") if task.suffix else (path for path in folder.iterdir() if path.is_dir())
+    return [(path.name, read_program(path, task)) for path in sorted(found)]
 
 
 def next_launch(
