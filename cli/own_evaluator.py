@@ -6,8 +6,6 @@ import ast
 import asyncio
 import os
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 
@@ -29,18 +27,10 @@ _IMPORTED = {
     "shinka": "behaviour_of, judged_by_script, loaded, sent",
     "command": "Command, behaviour_of, judged_by_command, sent",
 }
+"""What the written file imports for that, for each kind of evaluator; `loaded` only if its calls use it."""
 _READ = "the calls of the function, in order, as the evaluator makes them."
 _UNREAD = "the arguments of each call, in order: they could not be read from the evaluator."
-
-
-@dataclass(frozen=True)
-class Around:
-    """What a person named: the evaluator's kind and place, the first program, and whether lower scores are better."""
-
-    kind: Convention
-    place: str
-    program: Path | None
-    is_minimised: bool
+"""What the written file says of its list of calls: whether they were read from the evaluator, or have to be written."""
 
 
 def write_around(name: str, evaluator: str, program: Path | None, is_minimised: bool) -> None:
@@ -51,9 +41,9 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
     TaskError if a class is unusable.
     """
     kind, place = convention_of(evaluator)
-    around = Around(kind, place, program, is_minimised or kind == "eoh")
+    direction = {"DIRECTION": "minimise" if is_minimised or kind == "eoh" else "maximise"}
     if kind in ("llm4ad", "eoh"):
-        write_example("task", name, "class_evaluator", _around_class(around))
+        write_example("task", name, "class_evaluator", {**direction, **_around_class(place, program)})
         return
     if program is None or not program.is_file():
         raise UsageError("--evaluator needs the file of the program to start from; add --program FILE")
@@ -61,12 +51,12 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
         raise UsageError(f"a task's programs are Python, and {program} is not; run it with --evaluator as it is")
     template = read_text_file(program, "program")
     try:
-        found = _called(around, template)
+        found = _called(kind, place, template)
     except SyntaxError as error:
         raise UsageError(f"the first program {program} is no Python: {error}") from None
     if found is None:
         raise UsageError(f"{evaluator} calls no function of {program} by name; start from `behavesim task init {name}`")
-    path = write_example("task", name, "evaluator", _around_file(around, found, template))
+    path = write_example("task", name, "evaluator", {**direction, **_around_file(kind, place, found, template)})
     if not found.is_known:
         lines = path.read_text(encoding="utf-8").splitlines()
         number = 1 + next(place for place, line in enumerate(lines) if line.lstrip().startswith("calls = "))
@@ -74,51 +64,61 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
         tell(f"{unread}; edit line {number} of {path}")
 
 
-def _called(around: Around, template: str) -> Called | None:
-    """Return what an evaluator calls; of a command, the first Python file among its words.
+def _called(kind: Convention, place: str, template: str) -> Called | None:
+    """Return which function of the template an evaluator calls, and with what; None if it calls none by name.
 
-    If that calls none, it is the program's last function, with unknown arguments."""
-    if around.kind != "command":
-        return called_by(read_text_file(Path(around.place), "evaluator"), template, "loaded(EVALUATOR)")
-    scripts = [Path(word) for word in shlex.split(around.place) if word.endswith(".py") and Path(word).is_file()]
+    For a command it is what the first of the Python files among its words calls that calls any. If none does, it is the
+    template's last function, with unknown arguments. Raises SyntaxError if the template is not Python.
+    """
+    if kind != "command":
+        return called_by(read_text_file(Path(place), "evaluator"), template, "loaded(EVALUATOR)")
+    scripts = [Path(word) for word in shlex.split(place) if word.endswith(".py") and Path(word).is_file()]
     found = [called_by(read_text_file(script, "evaluator"), template) for script in scripts]
     functions = [node.name for node in ast.parse(template).body if isinstance(node, ast.FunctionDef)]
     guessed = Called(functions[-1], "[()]", is_known=False) if functions else None
     return next(filter(None, found), guessed)
 
 
-def _around_file(around: Around, found: Called, template: str) -> dict[str, str]:
+def _around_file(kind: Convention, place: str, found: Called, template: str) -> dict[str, str]:
+    """Return the texts of a task file around an evaluator that is a script or a command, by their marks in the example.
+
+    `found` says what the evaluator calls of the first program, whose text is `template`.
+    """
     here = "Path(__file__).parent"
-    command = f"Command({around.place!r}, {here})"
+    imported = _IMPORTED[kind]
     return {
-        "EVALUATOR_PLACE": command if around.kind == "command" else f"{here} / {os.path.relpath(around.place)!r}",
-        "IMPORTED": _IMPORTED[around.kind]
-        if "loaded" in found.calls
-        else _IMPORTED[around.kind].replace("loaded, ", ""),
-        "DIRECTION": "minimise" if around.is_minimised else "maximise",
+        "EVALUATOR_PLACE": f"Command({place!r}, {here})"
+        if kind == "command"
+        else f"{here} / {os.path.relpath(place)!r}",
+        "IMPORTED": imported if "loaded" in found.calls else imported.replace("loaded, ", ""),
         "CALLS_SAID": _READ if found.is_known else _UNREAD,
         "CALLS": found.calls,
         "STARS": "**" if found.are_named else "*",
-        "JUDGED": _JUDGED[around.kind],
+        "JUDGED": _JUDGED[kind],
         "FUNCTION": found.function,
         "DESCRIPTION": f'"""CHANGE: say what is sought. `{found.function}` is called, and its answers are scored."""',
         "TEMPLATE_TEXT": _quoted(template),
     }
 
 
-def _around_class(around: Around) -> Mapping[str, str]:
-    said = asyncio.run(described(around.place, allow_weak_isolation=True))
-    template = said.template if around.program is None else read_text_file(around.program, "program")
+def _around_class(place: str, program: Path | None) -> dict[str, str]:
+    """Return the texts of a task file around a class evaluator, by their marks in the example.
+
+    The template is the text of `program`, or the class's own if that is None. Raises UsageError if the class asks for
+    classes, TaskError if it cannot say what it asks for.
+    """
+    said = asyncio.run(described(place, allow_weak_isolation=True))
+    template = said.template if program is None else read_text_file(program, "program")
     if is_class(said.template, said.entry_point):
-        raise UsageError(f"{around.place} asks for a class, and a task's programs are functions; run it as it is")
-    module, _, name = around.place.rpartition(":")
-    place = f"{os.path.relpath(module)}:{name}" if module.endswith(".py") else around.place
+        raise UsageError(f"{place} asks for a class, and a task's programs are functions; run it as it is")
+    module, _, name = place.rpartition(":")
+    if module.endswith(".py"):
+        place = f"{os.path.relpath(module)}:{name}"
     told = (
         said.description or f"CHANGE: say what is sought. `{said.entry_point}` is called, and its replies are scored."
     )
     return {
         "EVALUATOR_PLACE": repr(place),
-        "DIRECTION": "minimise" if around.is_minimised else "maximise",
         "FUNCTION": said.entry_point,
         "RETURNS": annotation_of(said.template, said.entry_point),
         "DESCRIPTION": _quoted(
