@@ -51,7 +51,8 @@ def test_a_reply_that_is_not_the_program_that_was_put_in_is_found(behavesim: Com
     assert behavesim(*RUN, "--budget", 2, "--name", "first", "--start-with", "mine").code == 0
     with sqlite3.connect("runs/first/run.db") as db:  # the program stays: what was said around it is new
         db.execute(
-            "UPDATE events SET payload = json_set(payload, '$.reply.text', 'Mine:' || (payload ->> '$.reply.text')) "
+            "UPDATE events SET payload = "
+            "json_set(payload, '$.reply.text', 'Mine:' || char(10) || (payload ->> '$.reply.text')) "
             "WHERE type = 'Responded' AND candidate = 0"
         )
     verified = behavesim("verify", "first", "--json")
