@@ -52,7 +52,10 @@ class Dealer:
         return sum(link.places for link in self.links)
 
     def put(self, source: str, question: bytes, alone: bool = False) -> Job:
-        """Return a new program to be run, `alone` on its worker or not; it has been dealt out if there is room."""
+        """Return a new program to be run, `alone` on its worker or not; it has been dealt out if there is room.
+
+        `question` holds the encoded calls that it is to answer; empty if it runs on every instance.
+        """
         job = Job(next(self._numbers), source, question, alone, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         if len(self._waiting) == 1:  # otherwise nobody has room for the first one
@@ -76,18 +79,18 @@ class Dealer:
     def part(self, link: Link, why: str) -> None:
         """Let a worker serve no more: what it has runs elsewhere. It may come back, unless this happened too often.
 
-        Only the programs that ran there may be the cause; others waited there.
+        `why` is for a person. Only the programs that ran there may be the cause; others waited there.
         """
         self.links.discard(link)
         held, link.held = list(link.held.values()), {}
         if held:
             self._strike(link.name, why)
-        for at, job in reversed(list(enumerate(held))):
+        for at, job in reversed(list(enumerate(held))):  # each goes to the front, so that they keep their order
             self._again(job, link.name, is_suspect=at < link.places)
         self._deal()
 
     def end(self, link: Link, job: Job, found: Ran | str) -> None:
-        """Take what came of a program; if the worker's sandbox failed with it, it runs elsewhere."""
+        """Take what came of a program; a text says why the worker's sandbox failed, and the program runs elsewhere."""
         if isinstance(found, str):
             self._strike(link.name, f"worker {link.name} is left out, its sandbox fails: {found}")
             self._again(job, link.name, is_suspect=True)
@@ -145,7 +148,10 @@ class Dealer:
         self._mean_s += (found.cpu_s - self._mean_s) / min(self.done, 20)
 
     def _again(self, job: Job, name: str, is_suspect: bool) -> None:
-        """Let a program run on another worker, before those that wait. After MOST_LOST workers it fails instead."""
+        """Let a program run on another worker than `name`, before those that wait.
+
+        `is_suspect` is whether the program may be the cause. After MOST_LOST such workers it fails with SandboxError.
+        """
         job.link = None
         job.lost += is_suspect
         if job.done.done():

@@ -125,6 +125,7 @@ class Link:
         """Take in results; raises LineLost if the worker is silent or ends no program for too long, and Garbage."""
         while True:
             message = await _heard(self.line, self.clock, SILENT_S)
+            # a worker may be in other hands: nothing that it sends is believed
             if not message.keys() <= {"beat", "ran", "failed"}:
                 raise Garbage(f"a message came that could not come here: {message!r:.100}")
             for number, ran in results_of(message.get("ran") or [], self.terms.most):
@@ -151,9 +152,10 @@ async def opened(
     clock: Heartbeat,
     ended: Callable[[Link, Job, Ran | str], None],
 ) -> Link:
-    """Return a link to a worker, whose sandbox for this run has been started.
+    """Return a link to the worker at an address, whose sandbox for this run has been started.
 
-    Raises Refused if the worker does not fulfil the terms, LineLost if it is lost meanwhile, and Garbage.
+    `context` is for TLS (None without), `ended` is explained at Link. Raises Refused if the worker does not fulfil the
+    terms, LineLost if it is lost meanwhile, and Garbage.
     """
     line = await Line.open(address, context, terms.most + 2 * ENOUGH)
     try:

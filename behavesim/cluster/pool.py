@@ -17,7 +17,6 @@ from behavesim.cluster.schedulers import scheduler_of
 from behavesim.evaluators.judge import folders_of_runs
 from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Ready
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.sandbox.tree.pool import ResultPool
 from behavesim.task import Split, Task, TaskReference, instances_of
@@ -55,21 +54,20 @@ class Cluster:
         name = Path(place).name if parcel.files else place
         given = self.allow_weak_isolation, parcel.hash, proof(loaded, split)
         order = Order("functions", name, split, *given, limits=limits)
-        known = Ready("", (), len(instances_of(loaded, split)), loaded.runs_apart, loaded.entry_point)
-        return SolutionPool(self._runner(order, parcel, known), limits)
+        return SolutionPool(self._runner(order, parcel, len(instances_of(loaded, split))), limits)
 
     def evaluator(self, file: EvaluatorFile, limits: Limits) -> ResultPool:
         """Return the sandbox of an evaluator and its programs, not entered yet; raises TaskError as `functions`."""
         parcel = parcel_of_evaluator(file, folders_of_runs(file))
         there = _relative(file).to_json()
         order = Order("evaluator", there, "search", self.allow_weak_isolation, parcel.hash, "", limits=limits)
-        return ResultPool(self._runner(order, parcel, Ready("", (), 0)), limits)
+        return ResultPool(self._runner(order, parcel, 1), limits)
 
-    def _runner(self, order: Order, parcel: Parcel, known: Ready) -> ClusterRunner:
-        """Return a runner, not entered yet; `known` is what is known of the task."""
-        most = frame_limit(known.instances, order.limits.output)
+    def _runner(self, order: Order, parcel: Parcel, instances: int) -> ClusterRunner:
+        """Return a runner, not entered yet; `instances` is the number of the split's, 1 for an evaluator."""
+        most = frame_limit(instances, order.limits.output)
         terms = Terms(order, parcel, facts(), self.allow_others, most)
-        runner = ClusterRunner(scheduler_of(self.workers), terms, known, self.tell, self.clock, self.window)
+        runner = ClusterRunner(scheduler_of(self.workers), terms, instances, self.tell, self.clock, self.window)
         self.sights.append(runner.sight)
         return runner
 

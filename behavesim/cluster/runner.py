@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import replace
 from typing import Any, Self
 
 from behavesim.base.errors import SandboxError, UsageError
@@ -32,24 +31,24 @@ RATED_S = 5.0
 MOST_NAMED = 8
 """Most workers that are named where a person is told which serve."""
 LOOKS_WITHOUT = 5
-"""Such questions in a row while no worker serves, after which a person is told."""
+"""Questions to the scheduler in a row while no worker serves, after which a person is told."""
 
 
 class ClusterRunner:
     """Runs programs on the workers that a Dask scheduler lists; an async context manager.
 
     Entering enters `scheduler`, then waits until all workers that are listed serve or were refused. It raises
-    UsageError if there is no scheduler, or all workers were refused. `known` is what is known of the task; `ready` adds
-    the weakest isolation of these workers, and later workers must have as good a one. `tell` gets a line for a person
-    when workers come, go or are refused. It gets one too if they could run more programs at once than `window`, the
-    most in progress (None: no bound). Time limits go by `clock`, a new one if None.
+    UsageError if there is no scheduler, or all workers were refused. `instances` is the number of the split's, 1 for an
+    evaluator. The run's isolation is the weakest of these workers; later ones must have as good a one. `tell` gets a
+    line for a person when workers come, go or are refused. It gets one too if they could run more programs at once than
+    `window`, the most in progress (None: no bound). Time limits go by `clock`, a new one if None.
     """
 
     def __init__(
         self,
         scheduler: AbstractAsyncContextManager[Scheduler],
         terms: Terms,
-        known: Ready,
+        instances: int,
         tell: Callable[[str], None],
         clock: Heartbeat | None = None,
         window: int | None = None,
@@ -58,7 +57,7 @@ class ClusterRunner:
         self._entering = scheduler
         self._entered = AsyncExitStack()
         self._terms = terms
-        self._known = known
+        self._instances = instances
         self._tell = tell
         self._clock = clock or Heartbeat()
         self._ready: Ready | None = None
@@ -99,7 +98,10 @@ class ClusterRunner:
 
     @property
     def ready(self) -> Ready:
-        """What is known of the task, and the weakest isolation of the first workers."""
+        """The weakest isolation of the first workers, and the number of instances.
+
+        Raises SandboxError if the runner was not entered.
+        """
         if self._ready is None:
             raise SandboxError(NOT_ENTERED)
         return self._ready
@@ -151,7 +153,7 @@ class ClusterRunner:
             await self._changed.wait()
         self._tell_size()
         weakest = min(self.dealer.links, key=lambda link: LEVELS.index(link.isolation))
-        self._ready = replace(self._known, isolation=weakest.isolation, notes=tuple(weakest.notes))
+        self._ready = Ready(weakest.isolation, tuple(weakest.notes), self._instances)
 
     async def _follow(self, line: Line) -> None:
         """Ask the scheduler again and again which workers there are; raises SandboxError if it is lost."""
@@ -197,7 +199,7 @@ class ClusterRunner:
             except Garbage as error:
                 self._leave_out(name, f"worker {name} is left out, nothing of this was accepted: {error}")
             except LineLost as error:
-                if str(error) != said:
+                if str(error) != said:  # one that stays lost is told of once
                     self._tell_lost(name, error)
                 said = str(error)
             self._beginning.discard(address)

@@ -93,6 +93,7 @@ class Line:
             sizes = [number for (number,) in NUMBER.iter_unpack(await self._reader.readexactly(count * NUMBER.size))]
             self._refuse_above(sum(sizes))
             frame = await self._reader.readexactly(sizes[0])
+            # what Dask serialised its own way: it could be a pickle, and is not looked at
             await self._reader.readexactly(sum(sizes[1:]))
         except asyncio.IncompleteReadError:
             raise LineLost("its connection was closed") from None

@@ -47,7 +47,10 @@ class Desk:
         self._proven: set[Order] = set()  # whose task here is the daemon's; finding that out takes a second
 
     async def serve(self, comm: Comm, order: str) -> Status:
-        """Serve one daemon until its connection closes; whatever was opened for it is closed then."""
+        """Serve one daemon until its connection closes; whatever was opened for it is closed then.
+
+        `order` is an Order as JSON. The result tells Dask that no further reply is sent.
+        """
         with suppress(CommClosedError):
             await self._serve(comm, Order.from_json(order))
         return Status.dont_reply
@@ -115,7 +118,7 @@ class _Session:
         self._woken = asyncio.Event()
 
     def put(self, kind: str, value: Any) -> None:
-        """Send a value with the next message."""
+        """Send a value with the next message, in place of an unsent one of the same kind."""
         self._unsent[kind] = value
         self._woken.set()
 

@@ -152,11 +152,9 @@ class Zygote:
                     processes.kill_strays([each.pid for each in self._children.values()])
                 cpu_s = usage.ru_utime + usage.ru_stime
                 peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
-                got = child.progress
-                reached = got.instance, got.calls, got.first_s(cpu_s)
                 killed = child.killed or self._killed_by_machine(status, cpu_s, peak_bytes)
-                ending = Ending(job, status, killed, cpu_s, peak_bytes, *reached)
-                got.close()
+                ending = Ending(job, status, killed, cpu_s, peak_bytes, *child.progress.reached(cpu_s))
+                child.progress.close()
                 self._control.sendall(line(ending))
 
     def _killed_by_machine(self, status: int, cpu_s: float, peak_bytes: int) -> str:

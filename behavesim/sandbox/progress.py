@@ -63,16 +63,6 @@ class Progress:
         self._words[_IDLE] += time.monotonic_ns() - since_ns
 
     @property
-    def instance(self) -> int:
-        """The number of the instance that was begun last, from 1; 0 if none is known."""
-        return self._number(_INSTANCE)
-
-    @property
-    def calls(self) -> int:
-        """The number of calls that were begun; 0 if none is known."""
-        return self._number(_CALLS)
-
-    @property
     def idle_s(self) -> float:
         """Seconds for which the process has waited for calls."""
         return self._number(_IDLE) / 1e9
@@ -81,6 +71,13 @@ class Progress:
         """Return the CPU time of the first call so far (s), 0 if it has not begun; `cpu_s` is that of the process."""
         began, ended = self._number(_BEGAN), self._number(_ENDED)
         return min(max(0.0, (ended / 1e9 if ended else cpu_s) - began / 1e9), cpu_s) if began else 0.0
+
+    def reached(self, cpu_s: float) -> tuple[int, int, float]:
+        """Return the numbers of the instance and the call that were begun last, and `first_s`.
+
+        Both count from 1; 0 if none is known. `cpu_s` is the CPU time of the process (s).
+        """
+        return self._number(_INSTANCE), self._number(_CALLS), self.first_s(cpu_s)
 
     def _number(self, place: int) -> int:
         found = self._words[place]

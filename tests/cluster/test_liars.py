@@ -27,7 +27,6 @@ from behavesim.cluster.schedulers import Scheduler
 from behavesim.cluster.wire import NUMBER
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Ready
 from tests.cluster.fakes import Fake, Script, ready, scheduler_of, served
 
 REACHED = [1, 5, 0.001, False]
@@ -43,7 +42,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on(scheduler: str, told: list[str]) -> ClusterRunner:
-    return ClusterRunner(nullcontext(Scheduler(scheduler)), TERMS, Ready("", (), 1), told.append)
+    return ClusterRunner(nullcontext(Scheduler(scheduler)), TERMS, 1, told.append)
 
 
 async def honest(fake: Fake) -> None:
@@ -169,7 +168,7 @@ async def test_the_files_of_a_task_are_sent_in_pieces_and_once() -> None:
     terms = replace(TERMS, parcel=parcel, order=replace(ORDER, parcel=parcel.hash))
     async with AsyncExitStack() as stack:
         scheduler = nullcontext(Scheduler(await stack.enter_async_context(scheduler_of(ready(listening)))))
-        running = ClusterRunner(scheduler, terms, Ready("", (), 1), lambda text: None)
+        running = ClusterRunner(scheduler, terms, 1, lambda text: None)
         await stack.enter_async_context(running)
         for _ in range(3):
             await running.run("a program")
@@ -267,7 +266,7 @@ async def test_places_that_the_window_leaves_idle_are_told_of_once() -> None:
     told: list[str] = []
     async with AsyncExitStack() as stack:
         scheduler = nullcontext(Scheduler(await stack.enter_async_context(scheduler_of(*[ready(honest)] * 3))))
-        runner_of_three = ClusterRunner(scheduler, TERMS, Ready("", (), 1), told.append, window=2)
+        runner_of_three = ClusterRunner(scheduler, TERMS, 1, told.append, window=2)
         running = await stack.enter_async_context(runner_of_three)
         for _ in range(3):
             await running.run("a program")

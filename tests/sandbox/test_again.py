@@ -143,9 +143,9 @@ def test_calls_are_counted_and_the_first_one_timed() -> None:
     progress = Progress()
     progress.begin(3)
     double = progress.counted(lambda x, y=0: 2 * x + y)
-    assert (progress.calls, progress.first_s(5.0)) == (0, 0.0)
+    assert progress.reached(5.0) == (3, 0, 0.0)
     assert [double(1), double(2, y=1)] == [2, 5]
-    assert (progress.instance, progress.calls) == (3, 2)
+    assert progress.reached(5.0)[:2] == (3, 2)
     assert 0.0 <= progress.first_s(1e9) < 1.0
     nested = Progress()
     assert nested.counted(lambda: nested.first_s(1e9))() > 1e8, "as long as it lasts, all that follows is of that call"
@@ -155,7 +155,7 @@ def test_what_a_program_writes_into_its_page_is_no_more_than_a_number() -> None:
     progress = Progress()
     for place, forged in enumerate((-5, 1 << 62, 1, (1 << 53) - 1, -1)):
         progress._words[place] = forged
-    assert (progress.instance, progress.calls, progress.idle_s, progress.first_s(7.0)) == (0, 0, 0.0, 7.0)
+    assert (progress.reached(7.0), progress.idle_s) == ((0, 0, 7.0), 0.0)
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux can keep a page from later children")
@@ -168,7 +168,7 @@ def test_no_later_child_can_reach_the_page_of_another() -> None:
         os._exit(0)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGSEGV
-    assert progress.instance == 0
+    assert progress.reached(5.0)[0] == 0
 
 
 async def test_a_program_that_runs_alone_has_all_places_and_waits_its_turn() -> None:
