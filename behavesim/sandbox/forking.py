@@ -195,9 +195,9 @@ class Zygote:
             self._kill(child, "waited" if without_s >= longest_s / 2 else "wall")
 
 
-def settle() -> None:
+def prepare_for_forks() -> None:
     """Make this process ready for forks: fix random seeds, drop standard error, and have forks share its memory."""
-    randomness.settle()
+    randomness.fix_seeds()
     with Path(os.devnull).open("wb") as null:
         os.dup2(null.fileno(), 2)  # until here the daemon reads standard error if the start fails
     gc.collect()

@@ -8,7 +8,7 @@ import types
 from typing import Any
 
 
-def settle() -> None:
+def fix_seeds() -> None:
     """Seed `random` and numpy in this process, so that programs that seed nothing give equal results in every fork.
 
     New generators without a seed (`random.Random()`, `numpy.random.default_rng()`) get fixed seeds, too, and so does
@@ -21,7 +21,7 @@ def settle() -> None:
         drawn.seed(0)
 
 
-_seed = random.Random.seed  # the original, before `settle`
+_seed = random.Random.seed  # the original, before `fix_seeds`
 
 
 def _seed_never_by_entropy(self: random.Random, a: Any = None, version: int = 2) -> None:

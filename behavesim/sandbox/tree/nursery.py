@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.sandbox import processes
-from behavesim.sandbox.forking import Zygote, settle
+from behavesim.sandbox.forking import Zygote, prepare_for_forks
 from behavesim.sandbox.messages import TreeAssignment, in_words, line
 from behavesim.sandbox.tree.confinement import TreeConfinement
 from behavesim.sandbox.wire import send
@@ -54,7 +54,7 @@ def serve(link: socket.socket, assignment: TreeAssignment, confined: TreeConfine
         processes.die_with_parent(signal.SIGKILL)
         enclosed = confined.enter_nursery()
         evaluate = _load(assignment)
-        settle()
+        prepare_for_forks()
         link.sendall(line({"loaded": True}))
         Nursery(link, lambda source, _, fd: send(fd, evaluate(source)), assignment.limits, enclosed).serve()
     except (Exception, SystemExit) as error:  # noqa: BLE001 (the evaluator's: the daemon raises it again)
