@@ -42,11 +42,6 @@ class Dealer:
         self._mean_s = 0.0  # CPU seconds of a program, averaged over some twenty
 
     @property
-    def waiting(self) -> int:
-        """The number of programs that no worker has."""
-        return len(self._waiting)
-
-    @property
     def places(self) -> int:
         """The number of programs that the workers can run at once."""
         return sum(link.places for link in self.links)

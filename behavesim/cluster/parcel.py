@@ -98,7 +98,7 @@ def _beside(folder: Path, text: str) -> list[Path]:
 
 
 def parcel_of_evaluator(file: EvaluatorFile, hidden: Iterable[Path]) -> Parcel:
-    """Return the files of an evaluator's folder, but for `hidden` ones and those whose names begin with a dot.
+    """Return the files of an evaluator's folder, except `hidden` ones and those whose names begin with a dot.
 
     `hidden` may name folders. Raises TaskError if they are too large, too many, or cannot be read.
     """

@@ -76,7 +76,7 @@ class Desk:
 
     @asynccontextmanager
     async def _opened(self, order: Order, comm: Comm) -> AsyncIterator[Runner]:
-        """Yield a runner for an order, whose files come first, and are in a folder that is gone afterwards.
+        """Receive an order's files into a temporary folder, and yield its runner; the folder is deleted afterwards.
 
         Raises SandboxError if it does not start, and UsageError if its isolation is too weak. Raises TaskError if the
         files or the task are not those that the daemon has, and OSError if the disk is full.

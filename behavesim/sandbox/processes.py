@@ -99,7 +99,10 @@ def cpu_seconds(pid: int) -> float:
 
 
 def open_processes() -> int | None:
-    """Return a descriptor of /proc, which shows processes wherever this one moves; None except on Linux."""
+    """Return a descriptor of /proc; None except on Linux.
+
+    Through it this process sees the same processes after it has entered namespaces.
+    """
     try:
         return os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) if LINUX else None
     except OSError:

@@ -29,7 +29,7 @@ _SHARE = 10
 FORK_S = 1.0
 """CPU seconds by which each evaluation raises the nursery's own limit: a fork takes milliseconds."""
 _LONGEST_LINE = 1 << 16
-"""Most bytes of a message of the nursery whose end has not arrived."""
+"""Most bytes of a message of the nursery that is not complete yet."""
 _NO_STATUS = 1 << 16
 """The smallest number that is no wait status: these have 16 bits."""
 

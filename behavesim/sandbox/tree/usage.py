@@ -56,7 +56,8 @@ class CpuMeter:
         self._gone_s += sum(cpu_s for each, cpu_s in self._living.items() if each not in living)
         self._living = living
         own_s = sum(living.values())
-        # two lower bounds of the truth: the second misses what nobody waited for, the first what no look met
+        # Both sums are too low. This one lacks processes that nobody waited for; the other lacks those that started and
+        # ended between two readings.
         with_reaped_s = own_s + sum(process.reaped_s for process in members.values())
         self.most_s = max(self.most_s, own_s + self._gone_s, with_reaped_s)
         return self.most_s
