@@ -10,7 +10,7 @@ import typer
 from behavesim.application.demonstration import played, unpacked
 from behavesim.application.held_out import reports_of
 from behavesim.reports import run_screen
-from behavesim.reports.page import write_page
+from behavesim.reports.page.html import write_page
 from behavesim.reports.sections import show_sections
 
 from .options import RUNS, RunsDir

@@ -131,7 +131,7 @@ def _write(
     if csv is not None:
         tell(f"wrote {', '.join(write_csv(compared, csv))} to {csv.resolve()}")
     if html is not None:
-        from behavesim.reports.page import write_comparison, write_page  # imported late: only pages need them
+        from behavesim.reports.page.html import write_comparison, write_page
 
         if len(loaded) > 1:
             write_comparison(compared, loaded, html)

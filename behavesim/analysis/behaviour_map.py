@@ -182,6 +182,7 @@ def _best(runs: Sequence[Run], count: int) -> list[tuple[Run, Candidate]]:
 
 
 def _nearest_elsewhere(distances: NDArray[np.float64], of_group: NDArray[np.intp], own: int) -> float | None:
+    """Return a program's smallest distance to programs of other groups than `own`; None if there are none."""
     others = distances[of_group != own]
     return float(others.min()) if others.size else None
 

@@ -94,6 +94,7 @@ def top(run: Run) -> tuple[TopProgram, ...]:
 
 
 def _top_program(run: Run, best: Candidate, *others: Candidate) -> TopProgram:
+    """Return the entry of a behaviour, from its best program and the other distinct programs that have it."""
     worth, source = run.scored(best), best.source or ""
     return TopProgram(
         *worth.cells, source, 1 + len(others), best.group, best.operator, best.model, best.parents, best.metrics

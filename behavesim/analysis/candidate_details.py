@@ -115,10 +115,12 @@ def _neighbours(run: Run, candidate: Candidate) -> tuple[Neighbour, ...]:
 
 
 def _is_same(one: Candidate, other: Candidate) -> bool:
+    """Return whether two feasible candidates have the same program, by its hash if that is known."""
     return one.candidate == other.candidate or (one.program_hash != "" and one.program_hash == other.program_hash)
 
 
 def _parent(run: Run, number: int) -> Parent:
+    """Return a parent of a candidate by its number, with its score and gap if it has one."""
     score = run.candidate(number).score
     return Parent(number, score, run.gap(score))
 

@@ -94,11 +94,13 @@ class Candidates:
         return self._candidate(number) if number in self._known else None
 
     def _update(self, candidate: CandidateId, **changes: Any) -> None:
+        """Set fields of a candidate by name; a candidate that is new begins with the fields of the template."""
         # The template alone is evaluated without being asked for.
         self._known.setdefault(candidate, {"parents": (), "operator": "template"}).update(changes)
         self._made.pop(candidate, None)
 
     def _candidate(self, number: CandidateId) -> Candidate:
+        """Return a known candidate as a value, made once until its next change."""
         if number not in self._made:
             self._made[number] = Candidate(number, **self._known[number])
         return self._made[number]

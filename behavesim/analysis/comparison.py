@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import TypeVar
 
-from behavesim.analysis.groups import Family, RunGroup, grouped, is_finished, repeats
+from behavesim.analysis.groups import Family, Ranks, RunGroup, grouped, is_finished, ranks, repeats
 from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS, Metric, measured
-from behavesim.analysis.ranks import Ranks, ranks
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import (
     SIGNIFICANCE,
@@ -128,7 +127,7 @@ class RunComparison:
 
     `repeats` names the runs that repeat another run and are left out. `untested` names the runs that are left out of
     tests and ranks because they have not spent their budget. `ranks` ranks the groups by their best gap; None as for
-    `ranks.ranks`, or if the best gap is not among the metrics.
+    `groups.ranks`, or if the best gap is not among the metrics.
     """
 
     metrics: tuple[Metric, ...]
@@ -175,6 +174,7 @@ def comparison(
 def _by_task(
     groups: Sequence[RunGroup], tested: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Metric]
 ) -> tuple[TaskComparison, ...]:
+    """Return the comparison of each family: results of all its groups, and tests of those of `tested` alone."""
     families = list(dict.fromkeys(group.family for group in groups))
     ours = {family: [group for group in tested if group.family == family] for family in families}
     tests = _corrected({family: _tests(ours[family], pairs, metrics) for family in families})
@@ -188,6 +188,7 @@ def _by_task(
 
 
 def _result(group: RunGroup) -> GroupResult:
+    """Return the results of a group, from all its runs."""
     asked = [run.summary.asked for run in group.runs]
     values = {name: _values(group, name) for name in group.runs[0].metrics}
     return GroupResult(
@@ -221,6 +222,7 @@ def _over_time(group: RunGroup) -> tuple[MeanDiversity, ...]:
 
 
 def _values(group: RunGroup, metric: str) -> list[float]:
+    """Return a metric's values of the group's runs that have one, in their order."""
     values = (run.metrics[metric] for run in group.runs)
     return [value for value in values if value is not None]
 
@@ -242,11 +244,13 @@ def _tests(groups: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Me
 
 
 def _choices(groups: Sequence[RunGroup]) -> list[ChoiceTest]:
+    """Return the tests of recommended programs, by gap and by gain, without `p_holm`; none if no run has values."""
     tried = [run for group in groups for run in group.runs if run.held_out is not None]
     return [choice for metric in (CHOICE_GAP, CHOICE_GAIN) if (choice := _choice(metric, tried)) is not None]
 
 
 def _choice(metric: Metric, tried: Sequence[RunReport]) -> ChoiceTest | None:
+    """Return the test by one metric over the runs tried on held-out instances; None if none of them has a value."""
     by_seed: dict[int, list[float]] = {}
     for run in tried:
         if (value := run.metrics[metric.name]) is not None:

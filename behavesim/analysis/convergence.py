@@ -65,6 +65,7 @@ def convergence(run: Run) -> tuple[Checkpoint, ...]:
 
 
 def _checkpoint(run: Run, asked: int, top: list[float]) -> Checkpoint:
+    """Return the checkpoint after `asked` candidates, whose best utilities are `top`, ascending."""
     objective = run.state.objective
     scores = [objective.utility(utility) for utility in top]  # turning it twice gives the score again
     best = scores[-1] if scores else None
@@ -97,5 +98,6 @@ def _moments(end: int) -> list[int]:
 
 
 def _best_at(run: Sequence[Improvement], asked: int, by_gap: bool) -> float | None:
+    """Return the gap or the score of a run's best after `asked` candidates; None if it has none yet, or no gap."""
     then = bisect.bisect_right([each.asked for each in run], asked) - 1
     return None if then < 0 else run[then].gap if by_gap else run[then].score

@@ -93,6 +93,7 @@ def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
 
 
 def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple[InstanceDifference, ...]]:
+    """Return the similarity of two feasible candidates over all instances, and how they differ on each."""
     behaviours = run.trajectories([one.candidate, other.candidate])
     measure, words = run.measure(), InWords(run.task())
     found = []
@@ -117,6 +118,7 @@ def _diff(one: Candidate, other: Candidate) -> str:
 
 
 def _source(candidate: Candidate) -> str:
+    """Return a candidate's program; raises UsageError if it has none."""
     if not candidate.source:
         why = "it is open" if candidate.reason is None else f"{candidate.stage}: {candidate.reason}"
         raise UsageError(f"candidate {candidate.candidate} has no program to compare ({why})")

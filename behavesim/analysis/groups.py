@@ -1,15 +1,19 @@
-"""Groups of runs: same task, same instances, same settings except the seed."""
+"""Groups of runs (same task, same instances, same settings except the seed), and their mean ranks (Demšar 2006)."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+
+import numpy as np
 
 from behavesim.analysis.convergence import MeanCheckpoint, mean_convergence
+from behavesim.analysis.metrics import Metric
 from behavesim.analysis.report import RunReport
+from behavesim.analysis.statistics import SIGNIFICANCE
 from behavesim.base.score_source import ScoreSource
 from behavesim.proposers.installed import models_asked
 
@@ -82,6 +86,7 @@ def repeats(runs: Sequence[RunReport]) -> list[int]:
         alike.setdefault(same, []).append(place)
 
     def furthest(places: list[int]) -> int:
+        """Return the run to keep among those at these indices."""
         return max(places, key=lambda place: (is_finished(runs[place]), runs[place].summary.asked, -place))
 
     return sorted(place for places in alike.values() for place in places if place != furthest(places))
@@ -102,7 +107,7 @@ def _conditions(run: RunReport) -> str:
 
     It holds the budget, the versions, the scores' source, and all settings but the seed that can change results.
     """
-    kept = {name: value for name, value in _settings(run).items() if name != "seed"}
+    kept = {name: value for name, value in run.origin.settings.decisive().items() if name != "seed"}
     kept["budget"] = _budget(run)  # runs of different length are not comparable
     return json.dumps([kept, run.origin.versions, run.summary.score_source], sort_keys=True)
 
@@ -132,8 +137,8 @@ def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
 
     Settings of UNNAMED are left out, but if the runs have different proposers or models, that is added.
     """
-    ours, kind = _settings(run), (family_of(run), run.summary.method)
-    others = [_settings(each) for each in runs if (family_of(each), each.summary.method) == kind]
+    ours, kind = run.origin.settings.decisive(), (family_of(run), run.summary.method)
+    others = [each.origin.settings.decisive() for each in runs if (family_of(each), each.summary.method) == kind]
     differing = [name for name in ours if any(other.get(name, ours[name]) != ours[name] for other in others)]
     shown = [name for name in differing if name not in UNNAMED]
     if "proposer" in differing or "models" in differing:
@@ -141,10 +146,58 @@ def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
     return " ".join([run.summary.method, *(f"{name}={_text(ours[name])}" for name in shown)])
 
 
-def _settings(run: RunReport) -> dict[str, Any]:
-    return run.origin.settings.decisive()
-
-
 def _text(value: object) -> str:
     """Return a setting's value as text: lists, and the keys of mappings, joined by "+"; others in lower case."""
     return "+".join(map(str, value)) if isinstance(value, Mapping | list) else str(value).lower()
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The mean rank of each group in a metric, by label; rank 1 is the best.
+
+    `blocks` is the number of pairs of task and seed that all groups have. `p` is the p-value of Friedman's test that
+    all groups rank alike; None for two groups, or if all groups have one value in every block. Two groups whose mean
+    ranks differ by more than `critical` differ at the 0.05 level (Nemenyi).
+    """
+
+    metric: str
+    means: Mapping[str, float]
+    blocks: int
+    p: float | None
+    critical: float
+
+
+def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
+    """Return the mean ranks of the groups by `metric`, whose `direction` is "lower" or "higher".
+
+    The reports must hold its values (`metrics.measured`). Groups without any value are left out. None if fewer than
+    two groups remain, or if these share fewer than two pairs of task and seed.
+    """
+    values: dict[str, dict[tuple[Family, int], float]] = {}
+    for group in groups:
+        for run in group.runs:
+            if (value := run.metrics[metric.name]) is not None:
+                values.setdefault(group.label, {})[group.family, run.summary.seed] = value
+    shared = sorted(set.intersection(*map(set, values.values()))) if values else []
+    if len(values) < 2 or len(shared) < 2:
+        return None
+    sign = -1 if metric.direction == "higher" else 1  # rank 1 goes to the lowest value
+    table = np.array([[sign * of_group[block] for of_group in values.values()] for block in shared])
+    return _ranks(metric.name, list(values), table)
+
+
+def _ranks(metric: str, labels: Sequence[str], table: np.ndarray) -> Ranks:
+    """Return the ranks of groups from a table with a row per block and a column per group, in which lower is better."""
+    from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+    blocks, size = table.shape
+    means = rankdata(table, axis=1).mean(axis=0).tolist()
+    differ = size > 2 and bool((table != table[:, :1]).any())
+    spread = float(studentized_range.ppf(1 - SIGNIFICANCE, size, np.inf)) / math.sqrt(2)
+    return Ranks(
+        metric=metric,
+        means=dict(zip(labels, means, strict=True)),
+        blocks=blocks,
+        p=float(friedmanchisquare(*table.T).pvalue) if differ else None,
+        critical=spread * math.sqrt(size * (size + 1) / (6 * blocks)),
+    )

@@ -170,6 +170,7 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
     caption = f"no better than the template, unlike in the search: {', '.join(map(str, found.fallen))}"
 
     def name(candidate: int) -> str:
+        """Return a program's name in the table, with "(recommended)" if it is that."""
         named = "template" if candidate == TEMPLATE else str(candidate)
         return f"{named} (recommended)" if candidate == recommended else named
 
@@ -188,6 +189,7 @@ def _chosen(run: Run) -> list[Candidate]:
 
 
 def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, objective: Objective) -> HeldOutProgram:
+    """Return a program's row from its score and the template's, which must not have failed."""
     assert candidate.score is not None, "only feasible programs are tried"
     if score.score is None:
         return HeldOutProgram(candidate.candidate, candidate.score, None, None, None, score.reason)
@@ -196,6 +198,7 @@ def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, ob
 
 
 def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], run: Run, split: Unseen) -> HeldOut:
+    """Return the result of a run from the rows of its programs, best of the search first."""
     chosen = [each for each in programs if run.recommended and each.candidate == run.recommended.candidate]
     is_template = run.recommended is not None and run.recommended.candidate == TEMPLATE
     recommended = HeldOutMean(0.0, template.gap) if is_template else _mean(chosen)
@@ -204,6 +207,7 @@ def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], ru
 
 
 def _is_fallen(program: HeldOutProgram, run: Run) -> bool:
+    """Return whether a program is better than the template in the search, but not on the other instances."""
     template = run.state.template
     if program.improvement is None or template is None or program.improvement > 0:
         return False

@@ -48,6 +48,7 @@ def islands(state: RunState) -> tuple[IslandSummary, ...]:
 
 
 def _summary(state: RunState, number: int, name: str) -> IslandSummary:
+    """Return the summary of the island `name`, which has this number in the order of creation."""
     island = state.islands[name]
     members = [state.members[member] for member in island.members]
     best = state.best_member(island.members) if members else None
@@ -102,6 +103,7 @@ def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[Diver
 
 
 def _diversity(run: Run, islands: Sequence[Sequence[int]], registered: int, sample: int) -> Diversity:
+    """Return the diversity of these islands, given by their members, when so many candidates were registered."""
     rng = np.random.default_rng([run.settings.seed, registered])  # so that a report comes out the same every time
     groups = [_drawn([m for m in island if m >= 0], sample, rng) for island in islands]
     members = sorted({member for group in groups for member in group})
@@ -115,6 +117,7 @@ def _diversity(run: Run, islands: Sequence[Sequence[int]], registered: int, samp
 
 
 def _drawn(members: list[int], sample: int, rng: np.random.Generator) -> list[int]:
+    """Return at most `sample` of the members, drawn without replacement."""
     if len(members) <= sample:
         return members
     return sorted(rng.choice(members, size=sample, replace=False).tolist())

@@ -56,6 +56,7 @@ class Metric:
         self._check("about", self.about in (None, *get_args(About)), "search, held-out, behaviour or None")
 
     def _check(self, part: str, fits: bool, expected: str) -> None:
+        """Raise UsageError if a field does not fit, with what was expected of it."""
         if not fits:
             raise UsageError(f"metric {self.name!r}: its {part} is to be {expected}, not {getattr(self, part)!r}")
 
@@ -81,6 +82,7 @@ class Metric:
         return int(found) if isinstance(found, Integral) else float(found)
 
     def _failure(self, run: RunReport, what: str) -> UsageError:
+        """Return the error of a metric that cannot be used; `what` says what it did for the run."""
         expected = "it is to return a finite number, or None where a run has no such number"
         return UsageError(one_line(f"metric {self.name!r} {what} for run {run.summary.run}; {expected}"))
 
@@ -126,6 +128,7 @@ def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], floa
 def _on_held_out(
     name: str, title: str, of: Callable[[HeldOut], HeldOutMean], about: About | None
 ) -> tuple[Metric, ...]:
+    """Return the metrics of gap and gain of the programs that `of` takes from the results; `title` names them."""
     gap, gain = f"held_out_{name}_gap", f"held_out_{name}"
     return (
         Metric(gap, f"held-out gap of {title}", FRACTION, "lower", _tried(lambda found: of(found).gap), about),
@@ -174,6 +177,7 @@ def reaching(name: str) -> Metric | None:
     per_cent = float(f"{found[1]}.{found[2] or 0}")
 
     def asked(run: RunReport) -> int | None:
+        """Return the number of candidates up to the first one with a gap so small; None if there is none."""
         near = (each.asked for each in run.improvements if each.gap is not None and 100 * each.gap <= per_cent)
         return next(near, None)
 
@@ -241,6 +245,7 @@ def known_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
 
 
 def _loaded(text: str) -> Metric:
+    """Return the metric of an installed package or of a file; raises UsageError if it is none."""
     found = KIND.load(text)
     if not isinstance(found, Metric):
         raise UsageError(f"`metric` of {text} must be a behavesim.Metric, not {found!r}")

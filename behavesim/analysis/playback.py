@@ -90,6 +90,7 @@ def _fits(scene: Scene, values: Sequence[Any]) -> bool:
 
 
 def _scene(run: Run, number: int, candidates: Sequence[int], did: Sequence[Trajectory]) -> Scene:
+    """Return the scene of instance `number`, without picture; `did` has the trajectories of the first candidates."""
     shown = zip(candidates, did, strict=False)
     return Scene(
         instance=number,
@@ -101,5 +102,6 @@ def _scene(run: Run, number: int, candidates: Sequence[int], did: Sequence[Traje
 
 
 def _parting(one: Trajectory, other: Trajectory) -> int | None:
+    """Return the first step, counted from 1, at which two trajectories differ; None if they are equal."""
     index = first_difference(one, other)
     return None if index is None else index + 1

@@ -103,10 +103,12 @@ class Portfolio:
         return Table("portfolio_scores", "their scores on the search's instances", columns, tuple(rows))
 
     def _named(self, member: PortfolioProgram) -> str:
+        """Return a program's name in tables: its number, after the run's name if there are several runs."""
         is_one = len({each.run for each in self.members}) == 1
         return str(member.candidate) if is_one else f"{member.run} {member.candidate}"
 
     def _caption(self) -> str:
+        """Return sentences on programs left out, on a portfolio that is too small, and on what the scores say."""
         said = []
         if self.failed:
             named = ", ".join(f"candidate {candidate} of {run}" for run, candidate in self.failed)
@@ -146,6 +148,7 @@ def _members(
     clearing: Clearing,
     validation: Mapping[tuple[str, int], Scores | None],
 ) -> tuple[PortfolioProgram, ...]:
+    """Return the chosen programs with all their numbers; `alike` counts distinct programs by packed behaviour."""
     objective = clearing.objective
     together = _together([each.scores for each in kept], objective)
     there = [validation.get(each.key) or () for each in kept]
@@ -194,10 +197,12 @@ def _adds(together: Sequence[float | None], place: int, objective: Objective) ->
 
 
 def _best(objective: Objective) -> Callable[[Iterable[float]], float]:
+    """Return the function that takes the best of some scores."""
     return max if objective.direction == "maximise" else min
 
 
 def _nearest(entrant: Entrant, before: Sequence[Entrant], measure: BehaveSim) -> float | None:
+    """Return a program's smallest distance to those before it; None if there are none."""
     if not before:
         return None
     return 1.0 - float(measure.one_vs_many(entrant.behaviour, [each.behaviour for each in before]).max())

@@ -91,13 +91,13 @@ def provenance_of(run: Run) -> Provenance:
     decisive = run.settings.decisive()
     chosen = {name: value for name, value in differing.items() if name in decisive}
     first, *raised = _budgets(run)
-    provenance = {} if run.state.started is None else run.state.started.provenance
+    run_again = without_folders(_command(flat | {"budget": first}, chosen))
     return Provenance(
-        commands=(without_folders(_command(flat | {"budget": first}, chosen)), *map(_resume, raised)),
+        commands=(run_again, *(f"behavesim resume --budget {budget}" for budget in raised)),
         settings=tuple(
             Setting(name, without_folders(_text(value)), _text(defaults.get(name))) for name, value in differing.items()
         ),
-        versions={name: provenance[name] for name in VERSIONS if name in provenance},
+        versions={name: run.started.provenance[name] for name in VERSIONS if name in run.started.provenance},
         began_at=run.events_at[0],
         last_at=run.events_at[-1],
         workers=workers(run),
@@ -111,6 +111,7 @@ def without_folders(text: str) -> str:
 
 
 def _command(flat: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
+    """Return the command that starts the run, from all settings and those to be set by `--set`, by name."""
     options = [word for name in NAMED[1:] for word in (f"--{name}", _text(flat[name]))]
     settings = [word for name, value in chosen.items() for word in ("--set", f"{name}={_text(value)}")]
     return shlex.join(["behavesim", "run", *_task_words(str(flat["task"])), *options, *settings])
@@ -124,10 +125,6 @@ def _budgets(run: Run) -> list[int]:
     return used if run.state.asked <= used[-1] else [*used, in_force(run).budget]
 
 
-def _resume(budget: int) -> str:
-    return f"behavesim resume --budget {budget}"
-
-
 def _task_words(task: str) -> list[str]:
     """Return the words of a command that name a task; those of an evaluator if `run --evaluator` wrote the file."""
     path = Path(task)
@@ -138,6 +135,7 @@ def _task_words(task: str) -> list[str]:
 
 
 def _evaluator_words(file: EvaluatorFile) -> list[str]:
+    """Return the options of `run` that name an evaluator and its program."""
     place = f"command:{file.evaluator}" if file.convention == "command" else file.evaluator
     direction = ["--minimise"] if file.direction == "minimise" else []
     return ["--evaluator", place, "--program", file.program, *direction]
@@ -151,6 +149,7 @@ def _defaults(run: Run) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
+    """Return a setting's value as a command line writes it: JSON for lists and mappings, "" for None."""
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(value)
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -91,6 +91,7 @@ def shortlist_table(run: Run) -> Table:
     is_gain = TEMPLATE in event.worth
 
     def decided(number: CandidateId) -> float | None:
+        """Return the gain or the mean score that decided on a program; None if it failed, or if none is recorded."""
         worth = event.worth.get(number)
         return worth if worth is None or is_gain else run.state.objective.utility(worth)  # a utility's is the score
 

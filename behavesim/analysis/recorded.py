@@ -79,19 +79,25 @@ class RecordedRun:
                 self._take(at, event)
 
     @property
+    def started(self) -> RunStarted:
+        """The settings and versions with which the run was started, or last forked."""
+        assert self.state.started is not None, "a journal begins with this event"
+        return self.state.started
+
+    @property
     def instances(self) -> str:
         """The hash of the task's instances that the run recorded; "" if it recorded none."""
-        return "" if self.state.started is None else self.state.started.provenance.get("instances", "")
+        return self.started.provenance.get("instances", "")
 
     @property
     def score_source(self) -> ScoreSource:
         """Who computed the scores: "trusted" code, or an evaluator beside the programs ("self-reported")."""
-        return "trusted" if self.state.started is None else self.state.started.score_source
+        return self.started.score_source
 
     @property
     def behaviour(self) -> str | None:
         """What behaviours are taken from (`RunStarted.behaviour`); None if unknown."""
-        return None if self.state.started is None else self.state.started.behaviour
+        return self.started.behaviour
 
     @property
     def active_s(self) -> float:
@@ -176,6 +182,7 @@ class RecordedRun:
         return Scored(candidate.candidate, candidate.score, self.gap(candidate.score))
 
     def _take(self, at: float, event: Event) -> None:
+        """Apply the next event, committed at this time in seconds since the epoch."""
         self.state.apply(event)
         self._activity.take(at, event)
         self._candidates.apply(event)

@@ -104,6 +104,7 @@ def in_force(run: Run) -> Settings:
 
 
 def _recommended(run: Run) -> RecommendedProgram | None:
+    """Return the recommended program; None if there is none (yet)."""
     event, chosen = run.state.recommended, run.recommended
     if event is None or chosen is None:
         return None

@@ -154,6 +154,7 @@ def _affordable(sources: list[str]) -> str:
 
 
 def _is_python(source: str) -> bool:
+    """Return whether a source can be parsed as Python."""
     try:
         parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte; nested too deep

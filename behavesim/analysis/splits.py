@@ -50,6 +50,7 @@ def split_scores(run: Run, unseen: Mapping[Unseen, HeldOut | None]) -> tuple[Spl
 
 
 def _scores(run: Run, role: Role, program: Candidate, unseen: Mapping[Unseen, HeldOut | None]) -> SplitScores:
+    """Return the scores of one program, which must be feasible; `unseen` is as for `split_scores`."""
     assert program.score is not None, "the template, the best and the recommended program are feasible"
     event, number = run.state.recommended, program.candidate
     tried, moved = (_tried(unseen.get(split), number) for split in get_args(Unseen))
@@ -69,6 +70,7 @@ def _scores(run: Run, role: Role, program: Candidate, unseen: Mapping[Unseen, He
 
 
 def _tried(found: HeldOut | None, number: int) -> HeldOutTemplate | HeldOutProgram | None:
+    """Return a program's result on a split by its number; None if it was not tried there."""
     if found is None or number == TEMPLATE:
         return None if found is None else found.template
     return next((each for each in found.programs if each.candidate == number), None)

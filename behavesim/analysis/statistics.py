@@ -187,5 +187,6 @@ def _resampled_means(values: Sequence[float], stream: int) -> NDArray[np.float64
 
 
 def _interval(means: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the 95 % interval of bootstrap means."""
     low, high = np.quantile(means, [SIGNIFICANCE / 2, 1 - SIGNIFICANCE / 2]).tolist()
     return low, high

@@ -162,6 +162,7 @@ class Table:
         return self._of([place for place, column in enumerate(self.columns) if column.name not in names])
 
     def _of(self, kept: Sequence[int]) -> Table:
+        """Return the table with only the columns at these indices, in this order."""
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         best = frozenset((row, kept.index(place)) for row, place in self.best if place in kept)
         return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows, best=best)

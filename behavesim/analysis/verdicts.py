@@ -85,6 +85,7 @@ def _sizes(found: RunComparison, task: TaskComparison, metric: str) -> dict[str,
 
 
 def _verdict(test: GroupTest, family: Family, sizes: Mapping[str, int], metric: Metric, tests: int) -> Verdict:
+    """Return the verdict of a test among `tests` of its metric; `sizes` counts the values by group label."""
     a, b = sizes[test.a], sizes[test.b]
     least = least_p(a, b, tests)
     seeds = f"{a} seeds each" if a == b else f"{a} and {b} seeds"
@@ -92,6 +93,7 @@ def _verdict(test: GroupTest, family: Family, sizes: Mapping[str, int], metric: 
 
 
 def _sentence(test: GroupTest, metric: Metric, seeds: str, least: float) -> str:
+    """Return what a test says in words; `least` is the smallest corrected p-value that so many seeds can show."""
     by = f"by {metric.title}"
     if test.p_holm is None:
         return f"{test.a} and {test.b} cannot be tested {by}: a test takes two seeds or more of each"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from behavesim.analysis.comparison import GroupTest, RunComparison, TaskComparison, comparison
+from behavesim.analysis.groups import Ranks
 from behavesim.analysis.metrics import Metric, known_metrics
-from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.analysis.verdicts import Verdict, verdicts

@@ -29,6 +29,7 @@ def show_candidate(shown: CandidateDetails, with_prompt: bool = False, with_repl
 
 
 def _facts(shown: CandidateDetails) -> Table:
+    """Return a table of a candidate's facts; unknown ones are left out."""
     of = shown.of
     facts = {
         "status": of.status,
@@ -78,6 +79,7 @@ def show_difference(found: ProgramDifference) -> None:
 
 
 def _worth(program: DiffedProgram) -> str:
+    """Return a program's score, gap and name as one line; its status if it has no score."""
     if program.score is None:
         return f"{program.status} ({named(program.candidate)})"
     return worth(program.candidate, program.score, program.gap)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from behavesim.analysis.comparison import ChoiceTest, GroupResult, GroupTest, RunComparison, TaskComparison
+from behavesim.analysis.groups import Ranks
 from behavesim.analysis.metrics import About, Metric
-from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table, cells_of
 from behavesim.reports.words import short_name
 
@@ -85,6 +85,7 @@ def remarks(found: RunComparison) -> list[str]:
 
 
 def _ranks(found: Ranks, metric: Metric, is_mixed: bool) -> Table:
+    """Return the table of mean ranks, best first; `is_mixed` adds that two sources of scores are ranked together."""
     rows = tuple(sorted(found.means.items(), key=lambda entry: entry[1]))
     test = "" if found.p is None else f"Friedman's test: p = {PROBABILITY.text(found.p)}. "
     caption = f"{test}Two differ at the level of .05 if their ranks are {RATIO.text(found.critical)} apart (Nemenyi)."
@@ -94,6 +95,7 @@ def _ranks(found: Ranks, metric: Metric, is_mixed: bool) -> Table:
 
 
 def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: str) -> Table:
+    """Return the table of a task's groups with the metrics on one subject; `on` is the task's name for people."""
     known = {name for group in entry.groups for name in group.metrics}
     shown = [metric for metric in metrics if metric.about == about and metric.is_shown(known)]
     columns = (GROUP, Column("runs", COUNT), Column("candidates", WRITTEN), *(metric.column for metric in shown))
@@ -135,6 +137,7 @@ def _best(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
 
 
 def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
+    """Return a metric's mean over a group, with its interval from FEWEST runs on; None if no run has a value."""
     sample = group.metrics.get(metric.name)
     if sample is None:
         return None
@@ -144,6 +147,7 @@ def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
 
 
 def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Sequence[str]) -> Table:
+    """Return the table of a task's tests; its caption names the runs of `untested` that are of this task."""
     known = {test.metric for test in entry.tests}
     shown = {name for name in known if metrics[name].about is not None and metrics[name].is_shown(known)}
     tests = [test for test in entry.tests if test.p is not None and test.metric in shown]
@@ -194,6 +198,7 @@ def _by_tenth(group: GroupResult) -> dict[int, float | None]:
 
 
 def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> Table:
+    """Return the table of recommended programs beside the search's best; no rows if they were not tried."""
     columns = (Column("by"), *CHOICES, Column("mean", POINTS, title="mean advantage"), *P_VALUES)
     title = f"the recommended program beside the best of the search, on held-out instances of {on}"
     caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"
@@ -202,5 +207,6 @@ def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> T
 
 
 def _choice(choice: ChoiceTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
+    """Return the cells of a test of recommended programs, with an interval from FEWEST seeds on."""
     mean = Estimate(choice.mean, None, *((choice.low, choice.high) if choice.seeds >= FEWEST else (None, None)))
     return (metrics[choice.metric].title, *cells_of(choice, CHOICES), mean, *cells_of(choice, P_VALUES))

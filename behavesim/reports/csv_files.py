@@ -36,6 +36,7 @@ def write_tables(tables: Sequence[Table], folder: Path) -> list[str]:
 
 
 def _rows(table: Table) -> list[Row]:
+    """Return the rows of a table, their cells by the names of the columns."""
     names = [column.name for column in table.columns]
     return [dict(zip(names, row, strict=True)) for row in table.rows]
 
@@ -55,6 +56,7 @@ def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
 
 
 def _run(run: RunReport) -> Row:
+    """Return the row of a run in runs.csv; raises UsageError if a metric has the name of another column."""
     summary = asdict(run.summary)
     best, recommended = summary.pop("best") or {}, summary.pop("recommended") or {}
     template, used, estimated = summary.pop("template") or {}, summary.pop("tokens"), summary.pop("estimated") or {}
@@ -78,6 +80,7 @@ def _run(run: RunReport) -> Row:
 
 
 def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, list[Row]]:
+    """Return rows by table name: groups, groups over time, tests and choices of all tasks."""
     rows: dict[str, list[Row]] = {"groups": [], "groups_over_time": [], "tests": [], "choice": []}
     for entry in tasks:
         on = {"task": entry.task, "instances": entry.instances, "score_source": entry.score_source}

@@ -71,6 +71,7 @@ def _laid_out(live: LiveRun, draw: Draw, width: int, room: int) -> Lines:
 
 
 def _side_by_side(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
+    """Return lines with the islands beside the other parts, and whether all other parts had room."""
     across = int(LEFT * width)
     left, is_whole = _fitting([draw(part(live), across) for part in (figures, diversity, failures)], room)
     right = draw(islands_panel(live, width - across - GAP, room), width - across - GAP)
@@ -79,6 +80,7 @@ def _side_by_side(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lin
 
 
 def _stacked(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
+    """Return lines with the parts below one another, and whether all of them had room."""
     first = draw(figures(live), width)
     islands = draw(islands_panel(live, width, room - len(first)), width)
     return _fitting([first, islands, *(draw(part(live), width) for part in (diversity, failures))], room)

@@ -60,6 +60,7 @@ def _write(path: Path, source: str, headline: str, suffix: str) -> None:
 
 
 def _headline(run: Run, program: Candidate) -> str:
+    """Return the comment above a program: its run, number, and score or reason of rejection, on one line."""
     if program.score is None:
         worth = f"{program.status} in {program.stage}, {program.reason}"
     else:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from behavesim.analysis.comparison import RunComparison
+from behavesim.analysis.groups import Ranks
 from behavesim.analysis.islands import DiversityAt
-from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
 from behavesim.reports.comparison_tables import family_names
@@ -44,6 +44,7 @@ def write_figures(compared: RunComparison, runs: Sequence[Run], folder: Path) ->
 def _figures(
     compared: RunComparison, runs: Sequence[Run]
 ) -> Iterator[tuple[str, tuple[float, ...], Callable[[Axes], object]]]:
+    """Yield each figure's file name, the arguments of `column_figure`, and the function that draws it."""
     if len(runs) == 1:
         plots = Plots(runs[0])
         yield "convergence", (), plots.convergence

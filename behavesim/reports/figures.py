@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.behaviour_map import Place
 from behavesim.analysis.convergence import Checkpoint, Improvement
-from behavesim.analysis.groups import RunGroup
+from behavesim.analysis.groups import Ranks, RunGroup
 from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.portfolio import Portfolio
-from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import FRACTION, RATIO
 from behavesim.base.errors import UsageError
 from behavesim.base.score_source import ScoreSource
@@ -222,6 +221,7 @@ def draw_ranks(axes: Axes, ranks: Ranks) -> None:
 
 
 def _label(axes: Axes, across: str, up: str) -> None:
+    """Write the axes' labels, hide the frame at the top and right, and add a legend if a curve has a label."""
     axes.set_xlabel(across, fontsize=8)
     axes.set_ylabel(up, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)

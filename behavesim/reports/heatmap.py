@@ -66,6 +66,7 @@ def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], fl
 
 
 def _set_scale(axes: Axes, size: int, height: float) -> None:
+    """Set the axes of a dendrogram with so many leaves and a root at this height."""
     axes.set_xlim(0, 10 * size)
     axes.set_xticks([])
     top = 1.05 * max(height, 0.01)
@@ -76,6 +77,7 @@ def _set_scale(axes: Axes, size: int, height: float) -> None:
 
 
 def _draw_cells(axes: Axes, matrix: NDArray[np.float64], labels: Sequence[str]) -> None:
+    """Draw the cells of an (N, N) matrix with their labels and colour scale, and numbers if there is room."""
     size = len(matrix)
     size_of_text = max(2.0, min(8.0, 9.0 * 72 / (1.3 * size)))  # in points: lines of text fill at most nine inches
     # The dendrogram puts leaf k at 10 k + 5: in its coordinates both share an axis.

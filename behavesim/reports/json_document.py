@@ -31,6 +31,7 @@ def json_document(comparison: RunComparison) -> dict[str, Any]:
 
 
 def _run(run: RunReport) -> dict[str, Any]:
+    """Return a run's report as one flat mapping; its origin is left out, as it names folders."""
     parts = asdict(run)
     summary, unseen = parts.pop("summary"), {name: parts.pop(name) for name in ("held_out", "shifted")}
     del parts["origin"]

@@ -71,6 +71,7 @@ def _trend(state: RunState, shown: Sequence[IslandSummary], width: int) -> list[
 
 
 def _drawn(state: RunState, shown: Sequence[IslandSummary], columns: Mapping[str, Sequence[str]], more: int) -> Table:
+    """Return the table of islands; the best ones are green, empty ones dim, and `more` are said to be left out."""
     table = Table(box=None, header_style="bold", padding=(0, GAP, 0, 0), pad_edge=False)
     for name in columns:
         table.add_column(name, justify="left" if name == "trend" else "right", no_wrap=True)
@@ -88,10 +89,12 @@ NO_PROGRAM = float("-inf")
 
 
 def _utility(island: IslandSummary, state: RunState) -> float:
+    """Return the best score of an island, turned so that higher is better; NO_PROGRAM for an empty one."""
     return NO_PROGRAM if island.best is None else state.objective.utility(island.best.score)
 
 
 def _best_of(found: Sequence[IslandSummary], state: RunState, count: int) -> list[IslandSummary]:
+    """Return the `count` best islands, in the order of creation."""
     ranked = sorted(found, key=lambda each: -_utility(each, state))
     return sorted(ranked[:count], key=lambda each: each.island)
 

@@ -95,6 +95,7 @@ def spending(live: LiveRun) -> dict[str, str | None]:
 
 
 def _tokens(live: LiveRun, whole: Tokens, is_estimated: bool) -> str:
+    """Return the tokens used, their cap, and how many a minute; "unknown" if nothing is known of them."""
     if whole.unreported == whole.calls and not is_estimated:
         return "unknown"
     most = live.settings.max_tokens
@@ -105,6 +106,7 @@ def _tokens(live: LiveRun, whole: Tokens, is_estimated: bool) -> str:
 
 
 def _cost(live: LiveRun) -> str:
+    """Return the cost, its cap, and what an hour and the whole budget cost at the present rate."""
     most = live.settings.max_cost_usd
     known = f"{dollars(live.cost_usd)}{'' if most is None else f' of {dollars(most)}'}"
     a_reply = _a_reply(live, live.cost_usd)

@@ -81,6 +81,7 @@ def in_html(text: str) -> str:
 
 
 def _html_row(tag: str, kinds: Sequence[str], cells: Sequence[str]) -> str:
+    """Return a row of cells of this tag, which may have attributes; `kinds` are further attributes of each cell."""
     end = tag.split()[0]
     return f"<tr>{''.join(f'<{tag}{kind}>{cell}</{end}>' for kind, cell in zip(kinds, cells, strict=True))}</tr>"
 
@@ -107,6 +108,7 @@ def _latex(table: Table, label: str) -> str:
 
 
 def _markdown(table: Table) -> str:
+    """Return a table with its heading and caption."""
     header, *rows = _cells(table, _in_markdown, "**{}**".format)
     rule = ["---" if column.is_left_aligned else "---:" for column in table.columns]
     lines = (f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
@@ -116,6 +118,7 @@ def _markdown(table: Table) -> str:
 
 
 def _cells(table: Table, escaped: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
+    """Return the headings, then the cells row by row, as escaped text; `bold` marks those that stand out."""
     rows = [[escaped(column.heading) for column in table.columns]]
     for place, row in enumerate(table.texts):
         cells = enumerate(map(escaped, row))
@@ -124,6 +127,7 @@ def _cells(table: Table, escaped: Callable[[str], str], bold: Callable[[str], st
 
 
 def _sentences(table: Table) -> str:
+    """Return title and caption as sentences, with capital letters and without the last full stop."""
     parts = (part.strip().rstrip(".") for part in (table.title, table.caption) if part.strip())
     return ". ".join(part[0].upper() + part[1:] for part in parts)
 
@@ -137,4 +141,5 @@ def _in_markdown(text: str) -> str:
 
 
 def _line(text: str) -> str:
+    """Return text on one line, control characters escaped."""
     return " ".join(printable(text).split())

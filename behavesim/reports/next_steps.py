@@ -66,6 +66,7 @@ def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
 
 
 def _given_up(run: Run) -> list[str]:
+    """Return lines on requests that may have been billed, and on a batch that goes on; none if there are none."""
     requests = given_up(run)
     most = "up to " if run.state.under_way is None else ""
     said = f"{most}{counted(requests, 'request')} under way may have been billed, and are made again on resume"
@@ -132,6 +133,7 @@ def command_lines(commands: Mapping[str, str], across: int) -> list[str]:
 
 
 def _going_on(summary: Summary, name: str) -> dict[str, str]:
+    """Return the command that follows a running run, or resumes one that has not spent its budget."""
     if summary.state == "running":
         return {f"watch {name}": "follow it"}
     return {} if summary.state == "finished" else {f"resume {name}": "go on with it"}

@@ -78,6 +78,7 @@ def head(live: LiveRun, is_boxed: bool = False) -> RenderableType:
 
 
 def _source(state: RunState) -> str:
+    """Return text that scores are self-reported; "" if they are trusted."""
     is_trusted = state.started is None or state.started.score_source == "trusted"
     return "" if is_trusted else ", scores self-reported"
 
@@ -94,6 +95,7 @@ def _advice(state: RunState) -> list[Text]:
 
 
 def _progress(live: LiveRun) -> RenderableType:
+    """Return the progress bar, with the counts, the rate and the time beside it."""
     state, settings = live.state, live.settings
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column()
@@ -174,6 +176,7 @@ def _facts(rows: Mapping[str, str | None]) -> Table:
 
 
 def _feasible(state: RunState) -> str:
+    """Return how many outcomes are feasible and, once RECENT are known, the share rejected of late."""
     known = f"{state.tally.feasible:,} of {state.tally.outcomes:,}"
     is_told = len(state.tally.recent) == RECENT  # a share of fewer changes too much
     return known + (f"; of the last {RECENT} {100 * rejected_share(state):.0f} % rejected" if is_told else "")
@@ -202,6 +205,7 @@ def _distances(state: RunState) -> str | None:
 
 
 def _share(count: int, of: int) -> str:
+    """Return a share in whole per cent as text; "–" of nothing."""
     return f"{100 * count / of:.0f} %" if of else "–"
 
 

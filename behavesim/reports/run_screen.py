@@ -124,6 +124,7 @@ def _drawing(name: str, title: str, lines: Callable[[int], Sequence[str]]) -> Se
 
 
 def _next(run: RunReport) -> list[Section]:
+    """Return the section of the commands to use next."""
     return [Section("next", "", lambda: show_lines("", command_lines(next_steps(run, _name(run)), width())))]
 
 

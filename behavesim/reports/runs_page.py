@@ -36,11 +36,13 @@ def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> st
 
 
 def _run(name: str) -> str:
+    """Return HTML with a run's checkbox and link."""
     mark = f'<input type="checkbox" name="run" value="{escape(name)}" aria-label="Compare {in_html(name)}">'
     return f'{mark} <a href="runs/{quote(name)}">{in_html(name)}</a>'
 
 
 def _page(title: str, body: str) -> str:
+    """Return a whole HTML page; `body` is HTML, `title` is text."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
         f'content="width=device-width, initial-scale=1"><title>{in_html(title)} · behavesim</title>'

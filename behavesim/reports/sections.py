@@ -49,4 +49,5 @@ def show_sections(sections: Iterable[Section], headed_by: str | None = None) -> 
 
 
 def _showing(table: Table) -> Callable[[], None]:
+    """Return a function that prints a table without its title."""
     return lambda: show([replace(table, title="")])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from behavesim.analysis.summary import Scored, Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, facts_table
-from behavesim.base.text import counted, dollars
+from behavesim.base.text import counted, dollars, shortened
 from behavesim.base.tokens import Spending
 from behavesim.reports.words import (
     SCORES,
@@ -49,13 +49,9 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
     rows = []
     for each in summaries:
         score_and_gap = each.best.cells[1:] if each.best else (None, None)
-        names = each.run, _cut(state_in_words(each)), short_name(each.task), short_name(each.method)
+        names = each.run, shortened(state_in_words(each), LONGEST_STATE), short_name(each.task), short_name(each.method)
         rows.append((*names, each.seed, each.asked, *score_and_gap, *([each.score_source] if is_mixed else [])))
     return Table("runs", "", (*columns, *([Column("scores")] if is_mixed else [])), tuple(rows))
-
-
-def _cut(state: str) -> str:
-    return state if len(state) <= LONGEST_STATE else f"{state[: LONGEST_STATE - 1]}…"
 
 
 def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
@@ -114,7 +110,11 @@ def _method(summary: Summary) -> str:
 
 
 def _metrics(metrics: Mapping[Metric, float | None]) -> dict[str, str]:
-    return {metric.title: _with_unit(metric, value) for metric, value in metrics.items()}
+    """Return values with their units by the metrics' titles; "unknown" for None."""
+    return {
+        metric.title: "unknown" if value is None else f"{metric.unit.text(value)} {metric.unit.symbol}".strip()
+        for metric, value in metrics.items()
+    }
 
 
 def _spent(summary: Summary) -> dict[str, str | None]:
@@ -156,6 +156,7 @@ def _behaviour(summary: Summary) -> str | None:
 
 
 def _candidates(summary: Summary) -> str:
+    """Return how many candidates were asked for, and what became of them."""
     known = f"{summary.asked} asked, {summary.feasible} feasible, {summary.rejections} rejected"
     return f"{known}, {summary.open} open" if summary.open > 0 else known
 
@@ -182,10 +183,12 @@ def _best(summary: Summary) -> dict[str, str]:
 
 
 def _program(program: Scored | None) -> str:
+    """Return a program's score, gap and name as one line; "none yet" for None."""
     return "none yet" if program is None else worth(program.candidate, program.score, program.gap)
 
 
 def _recommended(summary: Summary) -> str:
+    """Return the recommended program as one line, with its score on validation instances and its gain."""
     program = summary.recommended
     if program is None:
         return _program(None)
@@ -194,11 +197,8 @@ def _recommended(summary: Summary) -> str:
     return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}{gained}"
 
 
-def _with_unit(metric: Metric, value: float | None) -> str:
-    return "unknown" if value is None else f"{metric.unit.text(value)} {metric.unit.symbol}".strip()
-
-
 def _time(summary: Summary) -> str:
+    """Return the active time and the rate of candidates as text."""
     seconds = summary.seconds
     known = f"{seconds:.1f} s" if seconds < MINUTE_S else clock(seconds)
     return f"{known}, {frequency(summary.asked / seconds)}" if seconds > 0 and summary.asked else known

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 from behavesim.analysis.comparison import TaskComparison
 from behavesim.analysis.difference import ProgramDifference
-from behavesim.analysis.ranks import Ranks
+from behavesim.analysis.groups import Ranks
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.summary import RecommendedProgram, Summary
 from behavesim.analysis.verdicts import Verdict

@@ -19,7 +19,7 @@ from behavesim.analysis.table import Table
 from behavesim.application.console import moment_of
 from behavesim.reports import run_screen
 from behavesim.reports.json_document import json_document
-from behavesim.reports.page import document
+from behavesim.reports.page.document import document
 from behavesim.reports.summary_tables import runs_table
 from tests.reports.drawing import seen_sections
 from tests.reports.test_panels import row, shown

@@ -103,7 +103,7 @@ def test_a_list_shortens_what_would_take_all_the_room() -> None:
     failure = "the endpoint refused the request, and said much about why"
     failed = replace(DONE, state="failed", failure=failure, method="/home/ada/methods/own.py")
     (row,) = runs_table([failed]).rows
-    assert row[1:4] == ("failed: the endpoint refused th…", "tsp", "own")
+    assert row[1:4] == ("failed: the endpoint refused…", "tsp", "own")
 
 
 def test_a_recommended_template_is_called_so() -> None:

@@ -13,7 +13,7 @@ from behavesim.application.experiment.plan import Experiment, Planned
 from behavesim.application.held_out import reports_of
 from behavesim.reports.csv_files import write_csv
 from behavesim.reports.json_document import json_document
-from behavesim.reports.page import write_comparison
+from behavesim.reports.page.html import write_comparison
 
 PAGE = "comparison.html"
 """Name of the page of an experiment's comparison, in the folder of its runs."""

@@ -25,7 +25,7 @@ from behavesim.application.serve.connections import Connections
 from behavesim.application.serve.shelf import Shelf, Snapshot
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import printable
-from behavesim.reports.page import comparison_html, html
+from behavesim.reports.page.html import comparison_html, html
 from behavesim.reports.runs_page import runs_page
 
 T = TypeVar("T")

@@ -22,7 +22,8 @@ from behavesim.analysis.summary import Summary
 from behavesim.analysis.summary_cache import cached_summary
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import one_line
-from behavesim.reports.page import ComparisonDocument, Document, comparison_document, document
+from behavesim.reports.page.comparison import ComparisonDocument, comparison_document
+from behavesim.reports.page.document import Document, document
 from behavesim.store.database import last_event, origin
 from behavesim.store.folder import RunFolder
 

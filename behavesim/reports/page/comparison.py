@@ -131,6 +131,7 @@ def _commands(run: Run) -> tuple[str, ...]:
 def _task(
     found: RunComparison, task: TaskComparison, name: str, runs: Mapping[Path, Run]
 ) -> tuple[TaskShown, tuple[str, ...]]:
+    """Return a task's part of the page, and notes on what could not be computed; `runs` are by their folders."""
     groups = [group for group in found.groups if group.family == task.family]
     by_gap = all(group.has_gaps for group in groups)
     metric = _spoken(found, groups)
@@ -152,6 +153,7 @@ def _task(
 
 
 def _worth(program: Scored | None, by_gap: bool) -> float | None:
+    """Return a program's gap or score; None if it is unknown."""
     return None if program is None else program.gap if by_gap else program.score
 
 
@@ -168,6 +170,7 @@ def _spoken(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:
 
 
 def _group(group: RunGroup, by_gap: bool, metric: Metric | None) -> GroupShown:
+    """Return a group's curve and dots; no dots without a metric."""
     dots = (
         (run.summary.run, run.summary.seed, None if metric is None else run.metrics[metric.name]) for run in group.runs
     )
@@ -180,6 +183,7 @@ def _group(group: RunGroup, by_gap: bool, metric: Metric | None) -> GroupShown:
 
 
 def _table(table: Table) -> TableShown:
+    """Return a table as texts, without columns in which nothing is known."""
     known = table.known
     rows = tuple(
         tuple((text, known.is_bold(row, place)) for place, text in enumerate(texts))

@@ -279,11 +279,11 @@ async def test_what_was_found_out_a_moment_ago_is_not_found_out_again(
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shelf, "RENEW_S", 3600.0)
-    asked = counting(monkeypatch, shelf, "last_event", "document", "glance")
+    asked = counting(monkeypatch, shelf, "last_event", "document", "cached_summary")
     for _ in range(20):
         await client.get(f"{address}/document/first")
         await client.get(f"{address}/")
-    assert asked == {"last_event": 1, "document": 1, "glance": 2}
+    assert asked == {"last_event": 1, "document": 1, "cached_summary": 2}
 
 
 async def test_what_cannot_be_read_is_not_read_for_each_who_asks(

@@ -9,7 +9,8 @@ from pathlib import Path
 from playwright.async_api import async_playwright
 
 from behavesim.analysis.run import Run
-from behavesim.reports.page import document, html
+from behavesim.reports.page.document import document
+from behavesim.reports.page.html import html
 from tests.reports.page.conftest import ARGUMENTS, chromium_path
 
 LEFT_OUT = tuple(

@@ -8,7 +8,8 @@ from playwright.async_api import Page, expect
 
 from behavesim.analysis.run import Run
 from behavesim.base.text import printable
-from behavesim.reports.page import document, html
+from behavesim.reports.page.document import document
+from behavesim.reports.page.html import html
 from behavesim.state.events import Evaluated, Event
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, rejected, started, told

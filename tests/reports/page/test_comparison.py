@@ -14,7 +14,8 @@ from behavesim.analysis.provenance import provenance_of
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
-from behavesim.reports.page import comparison_document, comparison_html, write_comparison
+from behavesim.reports.page.comparison import comparison_document
+from behavesim.reports.page.html import comparison_html, write_comparison
 from tests.analysis.journals import feasible, journalled, started, stopped
 from tests.reports.page.conftest import Opened
 from tests.reports.page.test_evidence import LOW_CONTRAST

@@ -16,7 +16,7 @@ import pytest
 
 from behavesim.analysis.run import Run
 from behavesim.code_similarity.tree_edits import ast_similarity
-from behavesim.reports.page import document
+from behavesim.reports.page.document import document
 from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped
 
 

@@ -10,7 +10,8 @@ from playwright.async_api import Page, expect
 from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutProgram, HeldOutTemplate
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
-from behavesim.reports.page import document, html
+from behavesim.reports.page.document import document
+from behavesim.reports.page.html import html
 from behavesim.state.events import Event
 from tests.analysis.journals import asked, feasible, journalled, recommended, rejected, started
 from tests.reports.page.conftest import Opened

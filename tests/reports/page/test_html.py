@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.reports.page import document, html, write_page
+from behavesim.reports.page.document import document
+from behavesim.reports.page.html import html, write_page
 from tests.analysis.journals import feasible, journalled, rejected, started
 from tests.cli.command import Command
 
