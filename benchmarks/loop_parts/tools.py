@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import sqlite3
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 PARTS = Path(__file__).parent
+ROOT = PARTS.parent.parent
 CONNECTIONS = 8
 """Number of requests that each tool may have under way."""
 
@@ -42,13 +45,17 @@ class Tool:
 def tools(names: list[str], environments: Path) -> list[Tool]:
     """Return the tools of these names: "behavesim", "openevolve" and "llm4ad"; KeyError for another.
 
-    A peer is installed by pip into `environments`/NAME, a virtual environment, if that does not exist.
+    A peer is installed by pip into `environments`/NAME, a virtual environment, if that does not exist. Ours is compiled
+    to bytecode, as pip leaves the peers: other installers do not compile, and then each process compiles what it loads.
     """
     kept = {"openevolve": _kept_by_openevolve, "llm4ad": _kept_by_llm4ad}
     return [_own() if name == "behavesim" else _peer(name, environments, kept[name]) for name in names]
 
 
 def _own() -> Tool:
+    for folder in (Path(sysconfig.get_path("purelib")), *(ROOT / name for name in ("behavesim", "cli"))):
+        compileall.compile_dir(folder, quiet=2)
+
     def command(url: str, candidates: int, folder: Path) -> list[str]:
         start = [sys.executable, "-m", "behavesim", "run", str(PARTS / "own_task.py"), "--proposer", "openai"]
         where = ["--runs-dir", str(folder), "--name", "run", "--connections", str(CONNECTIONS)]
