@@ -273,8 +273,8 @@ async def _read(response: httpx2.Response) -> httpx2.Response:
                     break
     finally:
         await response.aclose()
-    headers = response.headers.copy()
-    headers.pop("content-encoding", None)  # else the body would be unpacked again
+    # without the encoding, else the body would be unpacked again
+    headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
     found = httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
     # Strangers name encodings that do not exist, and the package reads an error's text.
     found.encoding, found.next_request = "utf-8", response.next_request

@@ -100,6 +100,8 @@ class OpenAISettings(ProposerSettings):
         """
         if self.strong_model and number >= 0 and (number + 1) % self.strong_every == 0:
             return self.strong_model
+        if len(self.models) == 1:
+            return next(iter(self.models))
         # A note's number is negative, and a seed must not be.
         rng = np.random.default_rng([seed, number % 2**32, MODEL_PURPOSE])
         if state is None:
