@@ -19,7 +19,8 @@ from pathlib import Path
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
 from behavesim.cluster.pool import Cluster
-from behavesim.sandbox import Limits, Pool
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference

@@ -18,7 +18,8 @@ from process_tree import cpu_of_everything
 from sandbox_parts.programs import BUSY, DIE, LOOP, SLEEP, TASK, TRIVIAL
 from sandbox_parts.ways import forked, fresh, in_pool, pools, queued, spawned
 
-from behavesim.sandbox import Limits, Pool
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure

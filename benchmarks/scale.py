@@ -46,10 +46,10 @@ from behavesim.engine.admission import run_provenance
 from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
 from behavesim.engine.settings import settings_from_person
-from behavesim.sandbox import Limits, SandboxJudge
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import decode, encode_solutions
-from behavesim.sandbox.judge import verdict_on
+from behavesim.sandbox.judge import SandboxJudge, verdict_on
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ending
 from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Reply, RunResumed, RunStarted
 from behavesim.state.protocols import Judge, Solved

@@ -12,7 +12,7 @@ from behavesim.application.held_out import absence
 from behavesim.application.launch import task_settings
 from behavesim.base.text import one_line
 from behavesim.reports.terminal import show
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.task import Split, Task
 from behavesim.task.verdict import Failure
 

@@ -16,7 +16,7 @@ from behavesim.base.config import OWN
 from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError
 from behavesim.engine.build import Launch
 from behavesim.proposers.openai_settings import has_endpoint
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.store.folder import RunFolder
 from behavesim.task.evaluated import EvaluatorTask
 

@@ -29,7 +29,7 @@ from behavesim.application.verification import verified
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
 from behavesim.engine import judging
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.state.events import STORED_AS, BatchSent, Evaluated, Event, PutOff, Responded
 from behavesim.store.codec import NAMES, decode, encode
 from behavesim.store.folder import RunFolder

@@ -19,7 +19,7 @@ from behavesim.engine.settings import settings_from_person
 from behavesim.proposers.openai_settings import base_url, has_endpoint
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import as_setting
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.tree.pool import TreePool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure

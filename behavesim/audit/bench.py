@@ -9,7 +9,7 @@ from behavesim.base.config import Settings
 from behavesim.engine.judging import judging
 from behavesim.proposers.installed import argument, proposer_of, proposer_type
 from behavesim.proposers.proposer import ProposerContext
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.state.protocols import Judge, Responder
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task

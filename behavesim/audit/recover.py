@@ -20,7 +20,7 @@ from behavesim.engine.loop import Search
 from behavesim.evaluators.judge import EvaluatorJudge
 from behavesim.methods.method import Measurement, Method
 from behavesim.programs.fences import fenced
-from behavesim.sandbox import SandboxJudge
+from behavesim.sandbox.judge import SandboxJudge
 from behavesim.state.events import (
     Added,
     Asked,

@@ -8,7 +8,7 @@ from behavesim.base.finding import Finding
 from behavesim.base.text import one_line
 from behavesim.checkup.forged_answers import ForgedAnswer, forged_answers
 from behavesim.checkup.trials import tried, within
-from behavesim.sandbox import Pool
+from behavesim.sandbox.pool import Pool
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 

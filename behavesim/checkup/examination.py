@@ -19,7 +19,8 @@ from behavesim.engine.judging import judging, sandbox
 from behavesim.evaluators.calling import UNREAD
 from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.imports import missing_names
-from behavesim.sandbox import Limits, Pool
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
 from behavesim.state.events import Prompt
 from behavesim.state.provenance import instances_hash
 from behavesim.task import Split, Task, TaskReference, instances_of

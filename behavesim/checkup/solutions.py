@@ -16,8 +16,8 @@ from behavesim.base.errors import TaskError, TrajectoryError
 from behavesim.base.finding import PROVOKED, Finding
 from behavesim.base.text import duration
 from behavesim.checkup.forgeries import Forgery, forgeries, halves
-from behavesim.sandbox import Limits
 from behavesim.sandbox.judge import verdict_on
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.processes import seconds_without_a_core
 from behavesim.state.protocols import Solved
 from behavesim.task import Solution, Task, instances_of

@@ -13,8 +13,8 @@ from behavesim.programs.reading import Program, Request
 from behavesim.proposers.genetic.breeding import Breeder
 from behavesim.proposers.genetic.proposer import Author, changes_text
 from behavesim.proposers.mutation.mutator import Mutator
-from behavesim.sandbox import Pool
 from behavesim.sandbox.judge import verdict_on
+from behavesim.sandbox.pool import Pool
 from behavesim.task import Task, instances_of
 from behavesim.task.verdict import Failure, Verdict
 

@@ -11,7 +11,9 @@ from behavesim.base.errors import UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
 from behavesim.evaluators.judge import EvaluatorJudge, evaluator_pool
-from behavesim.sandbox import Limits, Pool, SandboxJudge
+from behavesim.sandbox.judge import SandboxJudge
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.sandbox.tree.pool import ResultPool
 from behavesim.task import Split, Task, TaskReference

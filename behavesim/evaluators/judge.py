@@ -9,7 +9,7 @@ from pathlib import Path
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.evaluators.result import Result
 from behavesim.evaluators.tracing import METRICS, in_words
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.tree.pool import ResultPool, TreePool
 from behavesim.state.protocols import Postponed, unnoticed
 from behavesim.task.evaluated import EvaluatorFile

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sandbox_parts.programs import ALONE, TRIVIAL
 
-from behavesim.sandbox import Limits, Pool
 from behavesim.sandbox.layers import LAYERS
-from behavesim.sandbox.pool import PRELOADED, SCIENTIFIC
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import PRELOADED, SCIENTIFIC, Pool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
 

@@ -9,7 +9,7 @@ import pytest
 from behavesim.application.evaluation import evaluate, read_program
 from behavesim.base.errors import UsageError
 from behavesim.engine.settings import settings_from_person
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure, Verdict
 

@@ -11,7 +11,8 @@ import pytest
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.patience import Patience
-from behavesim.sandbox import Limits, Pool
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
 from tests.base.test_clock import World

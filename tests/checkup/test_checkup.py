@@ -16,7 +16,7 @@ from behavesim.base.finding import Finding
 from behavesim.checkup import solutions
 from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present
 from behavesim.checkup.solutions import examined
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.state.protocols import Solved
 from behavesim.task import SPLITS, InvalidSolution, Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory

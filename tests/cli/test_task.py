@@ -16,7 +16,8 @@ import behavesim as bs
 from behavesim.base.finding import PROVOKED
 from behavesim.programs.fences import fenced, fenced_blocks
 from behavesim.proposers.genetic import GeneticProposer
-from behavesim.sandbox import Pool, pool
+from behavesim.sandbox import pool
+from behavesim.sandbox.pool import Pool
 from behavesim.state.events import Prompt
 from behavesim.task import TaskReference, calls
 from tests.cli.command import Command

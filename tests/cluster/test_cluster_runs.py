@@ -19,7 +19,9 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.cluster import link, pool
 from behavesim.cluster.pool import Cluster
 from behavesim.evaluators.result import Result
-from behavesim.sandbox import Limits, Pool, SandboxJudge
+from behavesim.sandbox.judge import SandboxJudge
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure, Verdict

@@ -16,7 +16,7 @@ from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.cluster import link, runner
 from behavesim.cluster.pool import Cluster
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference

@@ -16,9 +16,10 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.engine.build import evaluated_template, wired
 from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
-from behavesim.sandbox import Limits, SandboxJudge
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
+from behavesim.sandbox.judge import SandboxJudge
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ending
 from behavesim.sandbox.solutions import result
 from behavesim.state.events import (

@@ -8,7 +8,7 @@ from typing import Any
 
 from behavesim.evaluators.judge import evaluator_pool
 from behavesim.evaluators.result import Result
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.verdict import Failure
 

@@ -88,7 +88,7 @@ OWN_FUNCTIONS = (
     """),
     body_of("a sandbox within the sandbox", "forbidden exception", """
         import asyncio
-        from behavesim.sandbox import Pool
+        from behavesim.sandbox.pool import Pool
         from behavesim.task import TaskReference
         asyncio.run(Pool(TaskReference("tsp"), "held-out", 1).evaluate(""))
     """),

@@ -12,7 +12,9 @@ import os
 import sys
 from contextlib import AsyncExitStack
 
-from behavesim.sandbox import Limits, Pool, SandboxJudge
+from behavesim.sandbox.judge import SandboxJudge
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure, Verdict
 from tests.sandbox.attack import Attack

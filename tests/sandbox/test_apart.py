@@ -16,7 +16,6 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.sandbox.apart import Remote, Unanswered, answer_questions
 from behavesim.sandbox.frames import (
     FrameError,
@@ -26,6 +25,9 @@ from behavesim.sandbox.frames import (
     encode_failed_answer,
     whole_answers,
 )
+from behavesim.sandbox.judge import SandboxJudge
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.progress import Progress
 from behavesim.sandbox.wire import encode_question, receive_source
 from behavesim.task import TaskReference

@@ -12,9 +12,9 @@ import pytest
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.prompts.wording import Wording
-from behavesim.sandbox import Limits
 from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied
 from behavesim.sandbox.layers import LAYERS
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import TaskAssignment
 from behavesim.task import TaskReference
 from tests.crash.model import endpoint, steadfast

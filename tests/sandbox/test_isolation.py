@@ -15,8 +15,8 @@ import pytest
 import pytest_asyncio
 
 from behavesim.base.errors import UsageError
-from behavesim.sandbox import Pool
 from behavesim.sandbox.layers import LAYERS
+from behavesim.sandbox.pool import Pool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure
@@ -63,7 +63,8 @@ async def test_the_level_is_that_of_the_layers_that_hold(held: tuple[tuple[str, 
 
 UNCONFINED = """
 import os
-from behavesim.sandbox import Limits, isolation, layers
+from behavesim.sandbox import isolation, layers
+from behavesim.sandbox.limits import Limits
 
 confinement = layers.Confinement(Limits(), os.getpid(), 0, 1 << 20)
 with isolation.attempts_to_reach_outside() as attempts:
@@ -176,7 +177,7 @@ async def test_what_a_shell_limits_is_kept_or_named_and_no_layer_is_blamed(
     cities: TaskReference, limit: str, says: str
 ) -> None:
     script = (
-        "import asyncio, sys\nfrom behavesim.sandbox import Pool\nfrom behavesim.task import TaskReference\n"
+        "import asyncio, sys\nfrom behavesim.sandbox.pool import Pool\nfrom behavesim.task import TaskReference\n"
         "async def main():\n    async with Pool(TaskReference(sys.argv[1]), 'search', 1, preloaded=()) as pool:\n"
         f"        print(await pool.evaluate({HONEST!r}), pool.isolation)\nasyncio.run(main())\n"
     )
@@ -215,7 +216,7 @@ async def test_what_a_program_leaves_behind_is_killed_even_without_a_filter(
 
 DAEMON = """
 import asyncio, sys
-from behavesim.sandbox import Pool
+from behavesim.sandbox.pool import Pool
 from behavesim.task import TaskReference
 
 async def main(task, layers):

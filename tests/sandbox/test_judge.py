@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
-from behavesim.sandbox import SandboxJudge
-from behavesim.sandbox.judge import MOST_NUMBERS, MOST_STATES, verdict_on
+from behavesim.sandbox.judge import MOST_NUMBERS, MOST_STATES, SandboxJudge, verdict_on
 from behavesim.state.protocols import Solved
 from behavesim.task import Objective, Score, Task, TaskReference, instances_of
 from behavesim.task.score import LONGEST_NAME, MOST_FEEDBACK, MOST_METRICS

@@ -18,8 +18,10 @@ import pytest
 import pytest_asyncio
 
 from behavesim.base.errors import SandboxError
-from behavesim.sandbox import Limits, Pool, connection
+from behavesim.sandbox import connection
 from behavesim.sandbox.connection import _start
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure

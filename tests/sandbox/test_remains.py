@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from behavesim_tasks import tsp
 
-from behavesim.sandbox import Pool
+from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.remains import solving_only
 from behavesim.state.protocols import Solved
 from behavesim.task import Task, TaskReference, installed_tasks

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from behavesim.engine.judging import judging
 from behavesim.engine.settings import settings_from_person
-from behavesim.sandbox import Limits, Pool, SandboxJudge
+from behavesim.sandbox.judge import SandboxJudge
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.stateless import (
     ANSWERS,
     ASKED_AGAIN,

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from behavesim.base.errors import SandboxError, TaskError
-from behavesim.sandbox import Limits
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.tree.pool import TreePool
 from behavesim.task.verdict import Failure
 from tests.sandbox.outside import processes_naming
