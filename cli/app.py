@@ -105,6 +105,7 @@ app = typer.Typer(
 
 
 def _print_version(wanted: bool) -> None:
+    """Print the version and exit with code 0, if `wanted`."""
     if wanted:
         typer.echo(f"behavesim {__version__}")
         raise typer.Exit

@@ -91,6 +91,7 @@ def _report(found: ProgramSimilarities, title: str, figure: Path | None, as_json
 
 
 def _measure(text: str) -> Measure:
+    """Return the name of BehaveSim's measure if the text is one; raises UsageError for other texts."""
     if text not in get_args(Measure):
         raise UsageError(
             f"compare's --metric is {ALIGNMENTS}, or of text {', '.join(NAMES)}, not {text!r}; "
@@ -100,6 +101,7 @@ def _measure(text: str) -> Measure:
 
 
 def _normaliser(text: str | None, task: Task) -> float | Literal["pair"]:
+    """Return the normaliser that the text names, the task's own if it is None; raises UsageError for other texts."""
     if text is None:
         return task.normaliser
     if text == "pair":

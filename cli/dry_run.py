@@ -20,6 +20,7 @@ def say_what_it_would_take(launch: Launch, as_json: bool) -> None:
 
 
 def _show(found: DryRun, budget: int) -> None:
+    """Print the first prompt, and what a run of `budget` programs is expected to take."""
     typer.echo(f"the first prompt:\n\n{printable(found.prompt)}\n")
     programs = f"all {budget:,} programs take about {duration(found.evaluating_s)} in the sandbox"
     say(f"template {found.template_score:.6g}; {programs} if each takes as long as the template")

@@ -61,6 +61,7 @@ def evaluate(
 
 
 def _document(result: Evaluation, task: Task, split: Split) -> dict[str, Any]:
+    """Return the JSON document of a program's result on a split."""
     verdict = result.verdict
     known: dict[str, Any] = {
         "file": result.file,
@@ -89,6 +90,7 @@ def _document(result: Evaluation, task: Task, split: Split) -> dict[str, Any]:
 
 
 def _table(results: list[dict[str, Any]]) -> Table:
+    """Return the table of all results, given as their documents, of which there must be one."""
     columns = (Column("program"), Column("score", SCORE), Column("gap", FRACTION), Column("seconds", SECONDS))
     rows = (
         (one_line(each["file"]), each["score"], each["gap"], each["seconds"], one_line(_verdict(each), 1000))
@@ -99,6 +101,7 @@ def _table(results: list[dict[str, Any]]) -> Table:
 
 
 def _trajectories(results: list[dict[str, Any]]) -> Table:
+    """Return the table of the trajectories in the results' documents: a row for each program and instance."""
     columns = Column("program"), Column("instance", COUNT), Column("kind"), Column("values")
     rows = (
         (one_line(result["file"]), number, each["kind"], one_line(str(each["values"]), 10_000))
@@ -109,4 +112,5 @@ def _trajectories(results: list[dict[str, Any]]) -> Table:
 
 
 def _verdict(result: dict[str, Any]) -> str:
+    """Return "ok", or at which stage and why the program of a document was rejected."""
     return "ok" if result["status"] == "ok" else f"{result['stage']}: {result['reason']}: {result['message']}"

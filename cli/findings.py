@@ -42,10 +42,6 @@ def _show(finding: Finding, section: str, width: int) -> None:
     """Print a finding, below its section's heading if it is the first of it, and its text, indented, below it."""
     if finding.section != section:
         typer.echo(f"\n{finding.section}")
-    typer.echo(_line(finding, width))
+    typer.echo(hanging(f"{MARKS[finding.result]:5} {finding.name:{width}} ", finding.message))
     if finding.text:
         typer.echo(f"\n{indent(printable(finding.text), '    ')}")
-
-
-def _line(finding: Finding, width: int) -> str:
-    return hanging(f"{MARKS[finding.result]:5} {finding.name:{width}} ", finding.message)

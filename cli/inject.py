@@ -53,6 +53,7 @@ def advise(
 
 
 def _settings(folder: RunFolder) -> Settings:
+    """Return a run's settings as of its last session, with its task where that is now."""
     # the folder has the settings of the last session, such as a raised budget; the journal has those of the first
     return folder.with_task_at_hand(settings_from_journal(folder.read_settings()))
 

@@ -27,6 +27,7 @@ def proposers(as_json: AsJson = False) -> None:
 
 
 def _list(kind: Kind, as_json: bool) -> None:
+    """Print the installed parts of a kind with a line on each, as text or as one JSON document."""
     found = {name: _line(kind, name) for name in kind.installed()}
     if as_json:
         print_json([{kind.noun: name, "description": line} for name, line in found.items()])

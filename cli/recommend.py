@@ -106,6 +106,7 @@ def _document(
 
 
 def _said(folder: RunFolder, chosen: RecommendedProgram | None) -> str:
+    """Return a line on where the recommended program is, or why there is none."""
     if chosen is None:
         return "no program to recommend: none on the shortlist works on the validation instances"
     return f"recommended program: {folder.recommended} ({named(chosen.candidate)})"

@@ -120,6 +120,7 @@ def _format(as_json: bool, as_latex: bool, as_markdown: bool) -> Format:
 
 
 def _loaded(folders: Sequence[RunFolder]) -> list[Run]:
+    """Read runs from their journals; say so on stderr if that is a terminal."""
     busy(f"reading {folders[0].run if len(folders) == 1 else counted(len(folders), 'run')}")
     return [Run.load(folder.path) for folder in folders]
 
@@ -181,4 +182,5 @@ def _all_sections(
 
 
 def _values(run: RunReport, chosen: Sequence[Metric]) -> Mapping[Metric, float | None]:
+    """Return a run's values of the chosen metrics, None for one that is unknown."""
     return {metric: run.metrics[metric.name] for metric in chosen}

@@ -36,6 +36,7 @@ def _timed(name: str) -> dict[str, Any]:
 
 
 def _table(found: list[dict[str, Any]]) -> Table:
+    """Return the table of what `_timed` returned for each task."""
     columns = (
         *(Column("task"), Column("size", title="search instances"), Column("seconds", SECONDS)),
         *(Column("best_known", SCORE, title="best known"), Column("score", SCORE, title="template")),

@@ -163,6 +163,7 @@ def point_to_ablation() -> None:
 
 
 def _point_to(name: str, paid: str, free: str) -> None:
+    """Print the commands of an experiment's two files, with a model and offline, and what each of them makes."""
     for kind, what in (("model", paid), ("offline", f"{free}, no key needed")):
         typer.echo(f"behavesim experiment experiments/{name}-{kind}.toml   # {what}")
 
@@ -185,9 +186,11 @@ class DrawnStudy(Study, Protocol):
 
 
 def _show(found: Study, as_json: bool) -> None:
+    """Print a study, as tables or as one JSON document."""
     print_result(found, as_json, lambda found: found.document(), lambda found: show(found.tables()))
 
 
 def _show_and_draw(found: DrawnStudy, as_json: bool, folder: Path | None) -> None:
+    """Print a study as `_show`, and draw its figures into a folder if one is given."""
     _show(found, as_json)
     tell_written(found.draw(folder) if folder else [])

@@ -62,6 +62,7 @@ def _in_words(task: Task) -> str:
 
 
 def _as_json(name: str, task: Task) -> dict[str, Any]:
+    """Return what is known of a task of this name, as a JSON document."""
     return {
         "task": name,
         "kind": task.kind,

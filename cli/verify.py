@@ -48,6 +48,7 @@ def verify(
 
 
 def _document(found: Verification) -> dict[str, Any]:
+    """Return the verification as a JSON document."""
     # without `is_lost`: if the check ended early, the difference at that event says so
     known = {name: value for name, value in vars(found).items() if name != "is_lost"}
     differences = [asdict(each) for each in found.differences]
@@ -55,6 +56,10 @@ def _document(found: Verification) -> dict[str, Any]:
 
 
 def _text(found: Verification, argument: str) -> str:
+    """Return the verification in a few lines: what was checked, and the first difference or the damage.
+
+    `argument` names the run in commands.
+    """
     if found.damage:
         advice = f"salvage what can be read: behavesim recover {argument}"
         return "\n  ".join((f"run {found.run} is damaged:", *found.damage)) + f"\n{advice}"

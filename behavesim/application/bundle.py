@@ -82,10 +82,12 @@ def _with_siblings(name: str) -> Iterator[str]:
 
 
 def _source(name: str) -> str:
+    """Return the text of a loaded module, given by name; raises OSError if its file is gone."""
     return inspect.getsource(sys.modules[name])
 
 
 def _quoted(source: str) -> str:
+    """Return a text as a Python literal: as it stands between triple quotes, or line by line if it needs escapes."""
     text = source.strip() + "\n"
     if "\\" in text or "'''" in text:
         return "".join(["(\n", *(f"        {line!r}\n" for line in text.splitlines(keepends=True)), "    )"])

@@ -112,11 +112,8 @@ def compare(
     loaded = [run if isinstance(run, Run) else Run.load(run) for run in runs]
     named = known_metrics([each for each in metrics if isinstance(each, str)])
     own = [each for each in metrics if isinstance(each, Metric) and each not in named]
-    reports = (
-        in_a_loop_of_its_own(reports_of(loaded, _silent, ["held-out"])) if held_out else [report(run) for run in loaded]
-    )
+    if held_out:
+        reports = in_a_loop_of_its_own(reports_of(loaded, lambda line: None, ["held-out"]))
+    else:
+        reports = [report(run) for run in loaded]
     return ComparedRuns(tuple(loaded), comparison(reports, metrics=(*named, *own), tests_unfinished=tests_unfinished))
-
-
-def _silent(line: str) -> None:
-    pass

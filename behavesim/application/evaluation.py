@@ -72,15 +72,13 @@ async def evaluate(
     """
     async with judging(settings, task, split) as judge:
 
-        async def one(file: str, source: str) -> Evaluation:
-            program = extracted(task, source)
+        async def one(file: str, text: str) -> Evaluation:
+            program = extracted(task, text)
             if isinstance(program, Failure):
-                return Evaluation(file, "extraction", program, judge.isolation)
-            return Evaluation(file, "evaluation", await judge.evaluate(program.source), judge.isolation)
-
-        async def told(file: str, source: str) -> Evaluation:
-            result = await one(file, source)
+                result = Evaluation(file, "extraction", program, judge.isolation)
+            else:
+                result = Evaluation(file, "evaluation", await judge.evaluate(program.source), judge.isolation)
             ended(result)
             return result
 
-        return await asyncio.gather(*(told(*program) for program in programs))
+        return await asyncio.gather(*(one(*program) for program in programs))

@@ -184,6 +184,7 @@ def _with_stages(values: Mapping[str, Any], place: str) -> Mapping[str, Any]:
 
 
 def _short(value: object) -> str:
+    """Return a value of a configuration for a message: of a long text its length, several values with slashes."""
     if isinstance(value, str) and ("\n" in value or len(value) > 20):
         return f"of {len(value)} characters"
     return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
@@ -212,7 +213,8 @@ def _new_files(runs: Path) -> Iterator[Callable[[str, str], Path]]:
     try:
         yield write
     finally:
-        if new and not any(_names(settings, new[-1]) for settings in runs.glob("*/settings.toml")):
+        settings = (read_text_file(path, "settings") for path in runs.glob("*/settings.toml"))
+        if new and not any(f'"{new[-1]}"' in text for text in settings):
             for path in new:
                 path.unlink(missing_ok=True)
             for place in (*(path.parent for path in new), folder, runs):
@@ -220,9 +222,6 @@ def _new_files(runs: Path) -> Iterator[Callable[[str, str], Path]]:
                     place.rmdir()
 
 
-def _names(settings: Path, task: Path) -> bool:
-    return f'"{task}"' in read_text_file(settings, "settings")
-
-
 def _hash(text: str) -> str:
+    """Return eight hexadecimal digits of a text's SHA-256, which tell files of one name apart."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]

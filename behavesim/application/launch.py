@@ -95,6 +95,7 @@ def _asked_as_in(original: RunFolder) -> dict[str, Any]:
 
 
 def _took_notes(original: Settings) -> bool:
+    """Whether the proposer of a run was asked for notes; assumed if the proposer is not on this machine."""
     try:
         return takes_notes(original)
     except UsageError:  # a person's proposer that is not on this machine: those read prompts unless they say otherwise
@@ -107,9 +108,9 @@ def _first_events(
     """Return the events with which a new run begins: what its `original` was given, and the programs of `start_with`.
 
     `original` is the run that it replays, if any: its programs, advice and clock readings are brought again. The
-    setting `start_with` names a run in `runs_dir`, of which the ten best programs are taken, best first, or a folder of
-    programs, which are taken by their names. Raises UsageError if it is neither, if a program is not one of the task,
-    or if both the replayed run and `start_with` bring programs.
+    setting `start_with` names a run in `runs_dir` or a folder of programs. Of a run the ten best programs are taken,
+    best first; of a folder all, in the order of their names. Raises UsageError if it is neither, if a program is not
+    one of the task, or if both the replayed run and `start_with` bring programs.
     """
     again: tuple[Injected | Advised | ClockRead, ...] = ()
     if original is not None:

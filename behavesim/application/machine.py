@@ -58,6 +58,7 @@ class Findings:
 
 
 def _is_unserved(name: str, what: str | int) -> bool:
+    """Whether a finding says of a model that the endpoint does not serve it."""
     return name.startswith("model ") and str(what).startswith(("not served", "ended"))
 
 
@@ -118,6 +119,7 @@ def remarks(model: str, listed: Mapping[str, str | None], prices: PriceList, tod
 
 
 def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
+    """Return whether a model is served and until when, or which one may be meant; the arguments are as in `remarks`."""
     if model not in listed:
         return f"not served; {nearest(model, listed) or 'choose another with --model'}"
     day = listed[model]
@@ -139,6 +141,7 @@ async def _evaluators() -> dict[str, str]:
 
 
 async def _sandbox() -> dict[str, str]:
+    """Return the isolation of the sandbox for functions, and notes on it; raises SandboxError if it does not start."""
     task = TaskReference("tsp").load()
     async with sandbox(settings_from_person({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
         return {"sandbox": "; ".join((pool.isolation, *pool.notes))}

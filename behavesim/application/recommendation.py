@@ -62,6 +62,7 @@ async def validating(run: Run, task: Task, **changed: Any) -> AsyncIterator[Judg
 
 
 async def _append(folder: RunFolder, event: Event) -> None:
+    """Append an event to a run's journal; the caller holds the run's lock."""
     async with SqliteJournal(folder.journal) as journal:
         await journal.append([event])
 
@@ -127,6 +128,7 @@ async def choose_portfolio(run: Run, others: Sequence[Run], count: int, validati
 
 
 def _headline(task: Task, found: Portfolio) -> list[str]:
+    """Return the lines at the top of portfolio.py: what it is, what it scored, and how it is used."""
     first, last, count = found.members[0], found.members[-1], len(found.members)
     validated = f"On validation instances: {first.validation!r} alone, {last.validation_together!r} together."
     return [

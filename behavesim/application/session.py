@@ -203,6 +203,7 @@ async def _run_in_order(launch: Launch, search: Search) -> str:
 
 
 async def _run_with_inbox(inbox: Inbox, search: Search) -> str:
+    """Run the search and return why it ended; meanwhile it takes what people put into the inbox."""
     async with _taking_from(inbox, search):
         return await search.run()
 
@@ -216,6 +217,7 @@ async def _wait_for_replies(launch: Launch) -> None:
 
 
 def _read(launch: Launch) -> LoadedRun:
+    """Return the launch's run as its journal holds it now."""
     from behavesim.application.loaded import load_run  # imported late: the first request does not wait for it
 
     return load_run(launch.folder.path)

@@ -32,6 +32,7 @@ def unfinished(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
 
 
 def _is_finished(run: Planned, folder: RunFolder) -> bool:
+    """Whether a run has used its budget and made its recommendation; raises UsageError as `unfinished`."""
     if not folder.journal.exists():
         return False
     if moved := differences(settings_from_journal(folder.read_settings()), run.settings):
@@ -138,5 +139,6 @@ class Execution:
 
 
 def _end(process: Process) -> None:
+    """Send SIGTERM to a process, unless it has ended."""
     if process.returncode is None:
         process.send_signal(signal.SIGTERM)

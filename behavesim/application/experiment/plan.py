@@ -183,6 +183,7 @@ def too_few_seeds(experiment: Experiment, planned: Sequence[Planned]) -> str:
 
 
 def _seeds(experiment: Experiment, task: str) -> Sequence[int]:
+    """Return the seeds of the runs on a task; raises UsageError if the experiment names none for it."""
     seeds = experiment.seeds
     if isinstance(seeds, Mapping):
         if task not in seeds:

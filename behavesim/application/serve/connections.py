@@ -58,5 +58,8 @@ class Connections:
 
 
 class _HangingUp(asyncio.Protocol):
+    """The protocol of a connection that is closed as soon as it is made."""
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Close the connection."""
         transport.close()

@@ -145,8 +145,8 @@ class _Site:
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request that may be answered; errors become statuses.
 
-        They are 405 for other methods than GET and HEAD, 403 without the token or under a foreign name, 404 for what is
-        not there, and 500 for other errors.
+        The status is 405 for other methods than GET and HEAD, 403 without the token or under a foreign name, 404 if
+        there is no such page, and 500 for other errors.
         """
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
@@ -172,20 +172,24 @@ class _Site:
             return False
 
     async def _list(self, request: web.Request) -> web.Response:
+        """Return the page that lists all runs."""
         found = await self._read("listing", self._shelf.listing)
         return web.Response(text=runs_page(found.summaries, found.unreadable), content_type="text/html")
 
     async def _compare(self, request: web.Request) -> web.Response:
+        """Return the page that compares the runs that the query names, each as `run`."""
         names = request.query.getall("run", [])
         find = partial(self._compared_page, names)
         return _packed(request, await self._read(f"compared {names}", find, self._comparing), "text/html")
 
     async def _page(self, request: web.Request) -> web.Response:
+        """Return the page of the run that the path names."""
         name = request.match_info["run"]
         body = await self._read(f"page {name}", lambda: self._page_of(name))
         return _packed(request, body, "text/html")
 
     async def _document(self, request: web.Request) -> web.Response:
+        """Return what the page of a run shows, as JSON, with its version in the header X-Version."""
         name = request.match_info["run"]
         snapshot = await self._read(f"document {name}", lambda: self._shelf.snapshot(name))
         response = _packed(request, snapshot.json, "application/json")
@@ -249,6 +253,7 @@ class _Site:
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Add HEADERS to a response; aiohttp calls it before it sends one."""
     response.headers.update(HEADERS)
 
 

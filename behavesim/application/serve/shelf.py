@@ -99,9 +99,11 @@ class Renewed(Generic[V]):
         return self._found
 
     def _is_old(self) -> bool:
+        """Whether the value is RENEW_S old and may be computed again now."""
         return time.monotonic() >= self.renewed_at + RENEW_S and self._pace.has_room()
 
     def _renew(self) -> None:
+        """Compute the value, keep it or its error, and count the CPU time of this thread."""
         began = time.thread_time()
         try:
             with _in_one_line():
@@ -140,6 +142,7 @@ class ShownRun:
         return self._folder.journal.is_file()
 
     def _snapshot(self) -> Snapshot:
+        """Return the run as it is now: the last snapshot itself if nothing has changed since."""
         run, events = self._current()
         mark = f"~{self._made_again}" if self._made_again else ""
         version = f"{events}{'+' if self._folder.is_running() else ''}{mark}"
@@ -231,6 +234,7 @@ class Shelf:
         return self._comparison(tuple(map(self._named, names))).value()
 
     def _begin_comparison(self, folders: tuple[RunFolder, ...]) -> Renewed[ComparisonDocument]:
+        """Return the cached comparison of some runs, not computed yet."""
         return Renewed(lambda: _compared(folders), self._pace)
 
     def _names(self) -> dict[str, RunFolder]:
@@ -249,6 +253,7 @@ class Shelf:
         return known[name]
 
     def _list(self) -> Listing:
+        """Read the summaries of all runs, or why they cannot be read; see `listing`."""
         summaries, unreadable = [], {}
         for name, folder in sorted(self._names().items(), key=lambda pair: -pair[1].journal.stat().st_mtime):
             try:
@@ -259,6 +264,7 @@ class Shelf:
 
 
 def _compared(folders: Sequence[RunFolder]) -> ComparisonDocument:
+    """Load some runs and compare them; raises JournalError if a journal is damaged."""
     runs = [Run.load(folder.path) for folder in folders]
     # what earlier reports found on held-out instances is shown; a server evaluates nothing
     tried = [attempted(partial(known_held_out, run), None, "")[0] for run in runs]
