@@ -22,16 +22,11 @@ from behavesim.store.database import LATEST, is_journal, translated
 from behavesim.store.reading import OUTCOME, outcome_of
 from behavesim.store.schema import NEW_JOURNAL
 from behavesim.store.seal import Row, seal
-from behavesim.store.wal import CHECKPOINT, LIMIT_BYTES, WriteAheadLog
+from behavesim.store.wal import LIMIT_BYTES, WriteAheadLog
 
 _INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 
-COMMIT_BYTES = 16 << 10
-"""Estimate of the bytes that a commit writes besides its rows: pages of the table's tree and of the index.
-
-It counts towards the size at which the write-ahead log is moved into the database.
-"""
 LATEST_START = LATEST - 10 * 365 * 86400.0
 """The latest start of a session, in seconds since 1970, ten years before LATEST: later clocks count as this one.
 
@@ -80,13 +75,13 @@ class SqliteJournal:
         at which the write-ahead log is moved into the database.
         """
         self._path = path
-        self._log = WriteAheadLog(path, log_bytes, notes, self._move_log)
+        self._log = WriteAheadLog(path, log_bytes, notes)
         self._patience_s = patience_s
         self._steady = steady
         self._clock_offset = min(max(wall(), 0.0), LATEST_START) - steady()
         self._connection: aiosqlite.Connection | None = None
         self._last = 0  # the number of the last event that is committed
-        self._turn = asyncio.Lock()  # one transaction at a time: the log is not moved in the middle of one
+        self._turn = asyncio.Lock()  # one transaction at a time
 
     async def __aenter__(self) -> SqliteJournal:
         with translated(self._path):
@@ -137,7 +132,7 @@ class SqliteJournal:
             with translated(self._path):
                 await self._insert(rows, passages)
                 self._last += len(rows)
-                self._log.committed(COMMIT_BYTES + sum(_size(row) for row in rows) + sum(map(len, passages.values())))
+                self._log.committed()
 
     async def _take_over(self) -> None:
         """Record this process as the owner; the previous owner's next commit fails if it is still alive."""
@@ -173,12 +168,6 @@ class SqliteJournal:
             "the run. Nothing more was written here, and what had been committed stays"
         )
 
-    async def _move_log(self) -> bool:
-        """Move the log into the database; return False if another process's reading prevented moving all of it."""
-        async with self._turn:
-            [(is_busy, logged, moved)] = await self._db.execute_fetchall(CHECKPOINT)
-        return not is_busy and bool(logged == moved)
-
     @property
     def _db(self) -> aiosqlite.Connection:
         assert self._connection is not None, "the journal is open inside `async with`"
@@ -189,7 +178,3 @@ def _row(seq: int, at: float, event: Event, passages: dict[int, str]) -> tuple[o
     kind, payload, data = encode(event, passages)
     row: Row = seq, at, getattr(event, "candidate", None), kind, payload, data
     return *row, seal(*row)
-
-
-def _size(row: Sequence[object]) -> int:
-    return sum(len(column) for column in row if isinstance(column, str | bytes))

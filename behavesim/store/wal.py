@@ -1,14 +1,12 @@
-"""The write-ahead log of a journal: it is synced to the disk and moved into the database while commits go on."""
+"""The write-ahead log of a journal: synced to the disk while commits go on, and emptied by SQLite when it is long."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-
-import aiosqlite
 
 FLUSH_S = 1.0
 """Seconds between syncs of the log to the disk: a power cut can lose the commits since the last one."""
@@ -17,44 +15,34 @@ LIMIT_BYTES = 64 << 20
 
 Until then the database's file does not change, so that a folder copied during a run is whole.
 """
-CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
-"""Statement that copies the log into the database, up to where a reader still needs the old state.
-
-It answers one row: whether it was blocked, the number of pages in the log, and how many of them are copied.
-"""
+PAGE_BYTES = 4096
+"""SQLite's default size of a page, in bytes; it counts the log in pages."""
 
 
 class WriteAheadLog:
-    """Syncs and moves the log in threads while a journal is written, so that commits do not wait for the disk.
+    """Syncs the log in a thread while a journal is written, so that commits do not wait for the disk.
 
-    SQLite itself would make one commit a second wait for the disk, and some commits wait most of a second while the
-    whole log is moved. The log cannot be emptied, and grows, while another process reads an old state of the database.
-    `notes` is called with one line when that is noticed, and again when it is over.
+    SQLite itself moves a long log into the database, at the end of a commit, which then takes about half a second. It
+    cannot do so, and the log grows, while another process reads an old state of the database. `notes` is called with
+    one line when that is noticed, and again when it is over.
     """
 
-    def __init__(
-        self, journal: Path, limit: int, notes: Callable[[str], None], catch_up: Callable[[], Awaitable[bool]]
-    ) -> None:
-        """`limit` is the length in bytes at which the log is moved into the database.
-
-        Commits may add to the log while it is moved. `catch_up` then moves the rest between two commits, and returns
-        False if another process prevented moving all of it.
-        """
+    def __init__(self, journal: Path, limit: int, notes: Callable[[str], None]) -> None:
+        """`limit` is the length in bytes at which the log is moved into the database."""
         self._journal = journal
         self._log = journal.with_name(f"{journal.name}-wal")
         self._limit = limit
         self._notes = notes
-        self._catch_up = catch_up
-        self._unflushed = 0
-        self._unmoved = 0
         self._is_held = False
-        self._flushing: asyncio.Task[None] | None = None
+        self._is_synced = True
+        self._syncing: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
     @property
     def pragmas(self) -> tuple[str, ...]:
-        """Statements for the connection that commits: SQLite must not move the log itself, but cuts a moved log."""
-        return "PRAGMA wal_autocheckpoint = 0", f"PRAGMA journal_size_limit = {self._limit}"
+        """Statements for the connection that commits: when SQLite moves the log, and to what length it then cuts it."""
+        pages = max(1, self._limit // PAGE_BYTES)
+        return f"PRAGMA wal_autocheckpoint = {pages}", f"PRAGMA journal_size_limit = {self._limit}"
 
     def log_check(self) -> Callable[[], bool]:
         """Return a function that returns whether the log's file is still the one that is there now.
@@ -69,16 +57,16 @@ class WriteAheadLog:
 
         return is_still_so
 
-    def committed(self, size: int) -> None:
-        """Note that a commit added `size` bytes, and start syncing in the background unless it is going on.
+    def committed(self) -> None:
+        """Note that there was a commit, and start syncing in the background unless it is going on.
 
-        Raises OSError or sqlite3.DatabaseError if syncing or moving earlier commits failed.
+        Raises OSError if syncing earlier commits failed.
         """
-        self._unflushed += size
-        if self._flushing is not None and self._flushing.done():
-            self._flushing.result()  # raises what went wrong in the background
-        if self._flushing is None or self._flushing.done():
-            self._flushing = asyncio.create_task(self._flush())
+        self._is_synced = False
+        if self._syncing is not None and self._syncing.done():
+            self._syncing.result()  # raises what went wrong in the background
+        if self._syncing is None or self._syncing.done():
+            self._syncing = asyncio.create_task(self._sync())
 
     async def close(self) -> None:
         """Sync the last commits to the disk; SQLite does so only if no other process has the journal open.
@@ -86,33 +74,17 @@ class WriteAheadLog:
         Raises what `committed` raises.
         """
         self._closing.set()
-        if self._flushing is not None:
-            await self._flushing
+        if self._syncing is not None:
+            await self._syncing
 
-    async def _flush(self) -> None:
-        """Sync commits to the disk every FLUSH_S seconds until all are, at once when closing; move a long log."""
-        while self._unflushed:
+    async def _sync(self) -> None:
+        """Sync commits to the disk every FLUSH_S seconds until all are, at once when closing."""
+        while not self._is_synced:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), FLUSH_S)
-            self._unmoved, self._unflushed = self._unmoved + self._unflushed, 0
-            await asyncio.to_thread(self._sync)
-            if self._unmoved >= self._limit:
-                # most of it beside the commits; the rest, which they added meanwhile, between two of them
-                await self._move()
-                if await self._catch_up():
-                    self._unmoved = 0  # the next commit begins the log anew
+            self._is_synced = True
+            await asyncio.to_thread(_synced, self._log)
             self._report_length()
-
-    def _sync(self) -> None:
-        log = os.open(self._log, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(log)
-        finally:
-            os.close(log)  # closing a descriptor of the other two files would drop SQLite's locks on them
-
-    async def _move(self) -> None:
-        async with aiosqlite.connect(self._journal, timeout=0) as connection:
-            await connection.execute_fetchall(CHECKPOINT)  # fetch all rows: an unfinished statement would block commits
 
     def _report_length(self) -> None:
         """Report when the log exceeds twice its limit, which means that a reader holds it, and when that ends."""
@@ -127,3 +99,12 @@ class WriteAheadLog:
         elif self._is_held and 2 * size < 3 * self._limit:  # an emptied log still exceeds its limit by one commit
             self._is_held = False
             self._notes(f"{self._log} has been emptied: nobody holds it any more")
+
+
+def _synced(log: Path) -> None:
+    """Sync a log to the disk; raises OSError if that fails."""
+    file = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)  # closing a descriptor of the other two files would drop SQLite's locks on them

@@ -7,8 +7,6 @@ import errno
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -122,26 +120,6 @@ async def test_a_folder_that_is_moved_under_a_journal_is_an_error_and_not_a_loss
     with pytest.raises(JournalError, match="moved, or emptied"):
         await move_the_folder()
     assert sum(1 for _ in read_events(tmp_path / "there/run.db")) > 3
-
-
-HOLD_THE_MOVE = """
-import fcntl, sys
-index = open(sys.argv[1], "r+b")
-fcntl.lockf(index, fcntl.LOCK_EX, 1, 121)  # SQLite's WAL_CKPT_LOCK
-print(flush=True)
-sys.stdin.read()
-"""
-
-
-async def test_a_log_that_another_process_is_moving_is_not_taken_for_moved(tmp_path: Path) -> None:
-    async with SqliteJournal(tmp_path / "run.db") as journal:
-        await append_until(journal, never, at_most=3)
-        command = [sys.executable, "-c", HOLD_THE_MOVE, str(tmp_path / "run.db-shm")]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-            assert other.stdout is not None
-            assert other.stdout.readline()
-            assert not await journal._move_log()
-        assert await journal._move_log()
 
 
 async def test_a_long_log_is_moved_into_the_database_and_begun_anew(tmp_path: Path) -> None:
