@@ -46,7 +46,6 @@ from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.store.salvage import salvaged
 from behavesim.task import Task, TaskReference
-from behavesim.task.files import separated
 from behavesim.task.verdict import Failure, Verdict
 
 LOST = "lost"
@@ -120,7 +119,7 @@ async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Setti
                     is_last = salvage is final
                     budget = settings.budget if is_last else salvage.asks
                     caps = Caps(budget, lambda model, tokens: 0.0, Heartbeat())
-                    files = RunFiles(target, target.note, task.suffix, separated)
+                    files = RunFiles(target, target.note, task.suffix)
                     method = SalvagedMethod(method_of_run(settings, task), salvage.asked)
                     search = wired(settings, task, proposer, known, journal, caps, files, method=method)
                     await _take_up(search, salvage, target)

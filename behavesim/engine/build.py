@@ -62,7 +62,6 @@ from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.task import Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask
-from behavesim.task.files import separated
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class Launch:
     def search(self, proposer: Responder, judge: Judge, journal: Journal, before: Activity | None = None) -> Search:
         """Return the session's search, without events and not running; `before` is the time of earlier sessions."""
         caps = Caps.of(self.settings, Prices.named(self.settings.prices).cost, self.clock, before)
-        files = RunFiles(self.folder, self.notices, self.task.suffix, separated)
+        files = RunFiles(self.folder, self.notices, self.task.suffix)
         return wired(self.settings, self.task, proposer, judge, journal, caps, files, self.requests)
 
 

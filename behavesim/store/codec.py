@@ -1,10 +1,15 @@
-"""Events as rows: a type, a JSON payload and the trajectories as one blob. The text of prompts is kept as passages."""
+"""Events as rows: a type, a JSON payload and the trajectories as one blob, under a seal.
+
+The text of prompts is kept as passages. The seal is a hash of the other columns. A row whose seal is wrong was damaged,
+or another program wrote it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
 
@@ -21,9 +26,18 @@ NAMES = {kind: name for name, kind in STORED_AS.items()}
 
 HIGHEST = (1 << 63) - 1
 """The highest candidate number: the largest integer that a column of SQLite can hold."""
+Row = tuple[int, float, int | None, str, str, bytes | None]
+"""A row without its seal: event number, time (seconds since 1970), candidate, type, JSON payload, blob."""
 NO_PASSAGES: Mapping[int, str] = MappingProxyType({})
 _EVALUATED, _PROMPTING = NAMES[Evaluated], (NAMES[Asked], NAMES[NoteAsked])
 _OF_CANDIDATES = frozenset(name for name, kind in STORED_AS.items() if "candidate" in kind.__dataclass_fields__)
+
+
+def row_of(seq: int, at: float, event: Event, passages: dict[int, str]) -> tuple[*Row, int]:
+    """Return the row of an event with its seal; a prompt's passages are added to `passages` by number."""
+    kind, payload, data = encode(event, passages)
+    row: Row = seq, at, getattr(event, "candidate", None), kind, payload, data
+    return *row, seal(*row)
 
 
 def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, str, bytes | None]:
@@ -94,3 +108,18 @@ def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[
 @cache
 def _adapter(kind: str) -> TypeAdapter[Any]:  # callers use its validator and serializer: its own methods cost more
     return TypeAdapter(STORED_AS[kind])
+
+
+def seal(seq: int, at: float, candidate: int | None, kind: str, payload: str, data: bytes | None) -> int:
+    """Return the seal of a row: 63 bits of a hash of its columns, because SQLite's integers are signed."""
+    text = payload.encode()
+    known = f"{seq} {at!r} {candidate} {kind} {len(text)} {data is None} ".encode()
+    return int.from_bytes(blake2b(known + text + (data or b""), digest_size=8).digest()) >> 1
+
+
+def is_sealed(row: tuple[object, ...], found: object) -> bool:
+    """Whether `found` is the seal of these six columns; False if a column has the wrong type."""
+    match row:
+        case (int(seq), float(at), int() | None as candidate, str(kind), str(payload), bytes() | None as data):
+            return seal(seq, at, candidate, kind, payload, data) == found
+    return False

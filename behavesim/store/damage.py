@@ -9,7 +9,7 @@ from pathlib import Path
 
 from behavesim.base.text import one_line
 from behavesim.state.events import CandidateId, RunStarted
-from behavesim.store.codec import decode_whole
+from behavesim.store.codec import decode_whole, is_sealed
 from behavesim.store.database import (
     UNREADABLE,
     check_time,
@@ -20,7 +20,6 @@ from behavesim.store.database import (
     refuse_missing,
 )
 from behavesim.store.passages import Passages
-from behavesim.store.seal import is_sealed
 
 
 def damages(path: Path) -> list[str]:

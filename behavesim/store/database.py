@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ LATEST = 253402300800.0
 """The end of the year 9999, in seconds since 1970: Python's dates go no further."""
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """Exceptions that reading a damaged file raises; UnicodeDecodeError comes from SQLite messages that are not UTF-8."""
-
 
 _DAMAGED = "the file is damaged, `behavesim verify` says where"
 _READ_ONLY = "check that the folder is yours to write"
@@ -34,6 +34,15 @@ _ADVICE = {
     "decode": _DAMAGED,
 }
 """Advice about an error of SQLite or the system, by words in its message; the first that occur in it count."""
+
+
+_COUNT = "SELECT type, count(*) FROM events GROUP BY type"
+_TOKENS = """
+SELECT count(*),
+       coalesce(sum(coalesce(call.value ->> 'prompt', call.value ->> 'estimated_prompt')), 0),
+       coalesce(sum(coalesce(call.value ->> 'completion', call.value ->> 'estimated_completion')), 0)
+FROM events, json_each(events.payload, '$.reply.calls') AS call WHERE events.type IN ('Responded', 'NoteReceived')
+"""
 
 
 @contextmanager
@@ -88,6 +97,30 @@ def connected(path: Path) -> sqlite3.Connection:
     if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         uri += "&immutable=1"
     return sqlite3.connect(uri, uri=True)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Counts of a run: registered candidates, requests that an endpoint answered (`calls`), and their tokens.
+
+    `recommended` says whether the choice of a program on validation instances was made, even if none was chosen.
+    Tokens that an endpoint did not count are estimates.
+    """
+
+    registered: int
+    recommended: bool
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+def progress(journal: Path) -> Progress:
+    """Return the counts of the run of a journal; raises JournalError if there is none or it cannot be read."""
+    with opened(journal) as db:
+        counts = dict(db.execute(_COUNT).fetchall())
+        calls, prompt, completion = db.execute(_TOKENS).fetchone()
+    registered = counts.get("Added", 0) + counts.get("NotAdded", 0)
+    return Progress(registered, counts.get("Recommended", 0) > 0, calls, prompt, completion)
 
 
 def count_registered(path: Path) -> int:

@@ -234,7 +234,7 @@ class RunFolder:
 
         Do nothing if `task` is a name and no file, or if there is a copy already.
         """
-        from behavesim.store.task_copy import keep_copy  # imported late: a list of runs needs no task, and no numpy
+        from behavesim.store.task_copy import keep_copy  # imported late, as above
 
         keep_copy(task, self.path / "task")
 
@@ -248,15 +248,15 @@ class RunFolder:
     def write_best(self, source: str, headline: str, suffix: str = ".py") -> None:
         """Replace the file `best` with this `suffix` by the program below the headline as a comment, in one step.
 
-        Raises JournalError if it cannot be written.
+        If the suffix is "" and the program has several files, they replace the folder `best`; for an instant there is
+        none. Raises JournalError if it cannot be written.
         """
-        replace_file(self.path / f"best{suffix}", headed(source, headline, suffix))
+        from behavesim.task.files import separated  # imported late: a list of runs needs no task, and no numpy
 
-    def write_best_files(self, files: Mapping[str, str], headline: str) -> None:
-        """Replace the folder `best` by a program of several files, texts by path, each below the headline as a comment.
-
-        For an instant there is no folder. Raises JournalError if it cannot be written.
-        """
+        files = {"": source} if suffix else separated(source)
+        if "" in files:
+            replace_file(self.path / f"best{suffix}", headed(source, headline, suffix))
+            return
         draft, best = self.path / "best.draft", self.path / "best"
         with write_errors_named(best):
             shutil.rmtree(draft, ignore_errors=True)

@@ -17,11 +17,10 @@ import aiosqlite
 from behavesim.base.errors import JournalError
 from behavesim.base.finished import finished
 from behavesim.state.events import CandidateId, Evaluated, Event, Rejected
-from behavesim.store.codec import encode
+from behavesim.store.codec import row_of
 from behavesim.store.database import LATEST, is_journal, translated
 from behavesim.store.reading import OUTCOME, outcome_of
 from behavesim.store.schema import NEW_JOURNAL
-from behavesim.store.seal import Row, seal
 from behavesim.store.wal import LIMIT_BYTES, WriteAheadLog
 
 _INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -128,7 +127,7 @@ class SqliteJournal:
         async with self._turn:
             now = self._clock_offset + self._steady()
             passages: dict[int, str] = {}
-            rows = [_row(seq, now, event, passages) for seq, event in enumerate(events, self._last + 1)]
+            rows = [row_of(seq, now, event, passages) for seq, event in enumerate(events, self._last + 1)]
             with translated(self._path):
                 await self._insert(rows, passages)
                 self._last += len(rows)
@@ -147,7 +146,7 @@ class SqliteJournal:
         await self._db.create_function("has_log", 0, self._log.log_check())
         await self._db.execute_fetchall(_OWNED.format(token=token))
 
-    async def _insert(self, rows: list[tuple[object, ...]], passages: dict[int, str]) -> None:
+    async def _insert(self, rows: Sequence[tuple[object, ...]], passages: dict[int, str]) -> None:
         try:
             if passages:
                 await self._db.executemany(_INSERT_PASSAGE, passages.items())
@@ -172,9 +171,3 @@ class SqliteJournal:
     def _db(self) -> aiosqlite.Connection:
         assert self._connection is not None, "the journal is open inside `async with`"
         return self._connection
-
-
-def _row(seq: int, at: float, event: Event, passages: dict[int, str]) -> tuple[object, ...]:
-    kind, payload, data = encode(event, passages)
-    row: Row = seq, at, getattr(event, "candidate", None), kind, payload, data
-    return *row, seal(*row)

@@ -38,21 +38,14 @@ MANY = 0.5
 class RunFiles:
     """Observer of a run's events: writes the best program and the log, warns of estimated tokens and repeats."""
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        tell: Callable[[str], None],
-        suffix: str = ".py",
-        separated: Callable[[str], Mapping[str, str]] = lambda source: {"": source},
-    ) -> None:
+    def __init__(self, folder: RunFolder, tell: Callable[[str], None], suffix: str = ".py") -> None:
         """`tell` is called with one line for each warning to show at once.
 
-        `suffix` is that of a program's file; `separated` returns the files of a program, by path, "" for a single one.
+        `suffix` is that of a program's file, "" for a program of several files.
         """
         self._folder = folder
         self._tell = tell
         self._suffix = suffix
-        self._separated = separated
         self._has_told_of_estimates = False
         self._repeated = 0
         self._written: Member | None = None
@@ -64,7 +57,7 @@ class RunFiles:
         """
         leader = state.leader
         if leader is not None and leader is not self._written:
-            self._write_best(leader, self._headline(leader, state))
+            self._folder.write_best(leader.source, self._headline(leader, state), self._suffix)
             self._written = leader
         if isinstance(event, Responded | NoteReceived):
             self._tell_of_estimates(event.reply)
@@ -79,13 +72,6 @@ class RunFiles:
             # A person who closed the terminal finds this advice only in the log.
             go_on = f"; go on with: behavesim resume {self._folder.argument}" if why == "interrupted" else ""
             self._folder.note(f"{happened}{reason} at {state.registered} done, {state.asked} asked{go_on}")
-
-    def _write_best(self, leader: Member, headline: str) -> None:
-        files = self._separated(leader.source)
-        if "" in files:
-            self._folder.write_best(leader.source, headline, self._suffix)
-        else:
-            self._folder.write_best_files(files, headline)
 
     def _tell_of_estimates(self, reply: Reply) -> None:
         if not self._has_told_of_estimates and any(call.estimated_completion for call in reply.calls):

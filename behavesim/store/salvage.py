@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.state.events import Event
-from behavesim.store.codec import decode_whole
+from behavesim.store.codec import decode_whole, is_sealed
 from behavesim.store.passages import is_passage
-from behavesim.store.seal import is_sealed
 
 LEAF = b"\x0d"
 """The first byte of a page that holds rows of a table."""

@@ -29,8 +29,7 @@ from behavesim.state.protocols import Solved
 from behavesim.state.state import RunState
 from behavesim.store import codec
 from behavesim.store.damage import damages
-from behavesim.store.database import count_registered, first_time, last_event
-from behavesim.store.progress import progress
+from behavesim.store.database import count_registered, first_time, last_event, progress
 from behavesim.store.reading import read_events, read_trajectories
 from behavesim.store.salvage import salvaged
 from behavesim.store.schema import TABLES, VERSION, VIEWS

@@ -15,8 +15,7 @@ from behavesim.state.events import Added, Compared, Evaluated, NotAdded, NoteRec
 from behavesim.state.state import RunState
 from behavesim.store.codec import decode_whole, encode
 from behavesim.store.damage import damages
-from behavesim.store.database import first_time
-from behavesim.store.progress import progress
+from behavesim.store.database import first_time, progress
 from behavesim.store.reading import read_events, read_outcome, read_trajectories
 from behavesim.store.salvage import salvaged
 from behavesim.task import Objective

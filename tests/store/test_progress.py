@@ -9,8 +9,7 @@ import pytest
 from behavesim.base.errors import JournalError
 from behavesim.base.tokens import Usage
 from behavesim.state.events import Added, NotAdded, Recommended, Reply, Responded, RunStarted
-from behavesim.store.database import count_registered, last_event
-from behavesim.store.progress import Progress, progress
+from behavesim.store.database import Progress, count_registered, last_event, progress
 from tests.store.written import written
 
 COUNTED = Usage(prompt=100, cached=40, completion=20, reasoning=None)

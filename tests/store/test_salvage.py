@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from behavesim.state.events import Event, NotAdded, RunStopped
+from behavesim.store.codec import seal
 from behavesim.store.reading import read_events
 from behavesim.store.salvage import salvaged
 from behavesim.store.schema import PASSAGES, TABLES
-from behavesim.store.seal import seal
 from tests.store.test_journal import EVENTS
 from tests.store.written import written
 

@@ -12,7 +12,7 @@ from behavesim.base.tokens import Tokens, Usage
 from behavesim.proposers.installed import models_asked, proposer_type
 from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices
-from behavesim.store.progress import progress
+from behavesim.store.database import progress
 from behavesim.task import TaskReference
 
 COMPLETION = 2500

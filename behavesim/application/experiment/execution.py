@@ -19,8 +19,8 @@ from behavesim.base.errors import UsageError
 from behavesim.engine.judging import shared_cluster
 from behavesim.reports.words import clock
 from behavesim.state.settings import settings_from_journal
+from behavesim.store.database import progress
 from behavesim.store.folder import RunFolder
-from behavesim.store.progress import progress
 
 
 def unfinished(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:

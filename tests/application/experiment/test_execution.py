@@ -15,8 +15,8 @@ from behavesim.application.experiment.plan import Planned
 from behavesim.base.errors import JournalError, UsageError
 from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import Added, NotAdded, Recommended
+from behavesim.store.database import progress
 from behavesim.store.folder import RunFolder
-from behavesim.store.progress import progress
 from tests.store.written import written
 
 
