@@ -14,7 +14,8 @@ from behavesim.base.text_file import read_text_file
 from behavesim.evaluators.calling import Called, called_by
 from behavesim.evaluators.description import described
 from behavesim.evaluators.detection import convention_of
-from behavesim.evaluators.template import annotation_of, is_class, with_imports
+from behavesim.evaluators.template import annotation_of, is_class
+from behavesim.programs.imports import usual_imports, with_imports
 from behavesim.task.evaluated import Convention
 
 from .output import tell
@@ -124,7 +125,7 @@ def _around_class(place: str, program: Path | None) -> dict[str, str]:
         "DESCRIPTION": _quoted(
             "\n    ".join(line for each in told.splitlines() for line in wrap(each, 110) or [""]), '"'
         ),
-        "TEMPLATE_TEXT": _quoted(with_imports(template)),
+        "TEMPLATE_TEXT": _quoted(with_imports(template.lstrip("\n"), usual_imports(""))),
     }
 
 

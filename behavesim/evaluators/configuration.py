@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,17 @@ from typing import Any
 from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
 
-_MEANINGS = {
-    "max_iterations": "budget",
-    "random_seed": "seed",
-    "diff_based_evolution": "edits",
-    "prompt.system_message": "description",
-    "evaluator.timeout": "timeout_s",
-    "evaluator.cascade_evaluation": "",
-    "evaluator.cascade_thresholds": "thresholds",
+_READ: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "max_iterations": ("budget", int),
+    "random_seed": ("seed", int),
+    "diff_based_evolution": ("edits", lambda is_diff: "diff" if is_diff else "full"),
+    "prompt.system_message": ("description", lambda said: str(said).strip()),
+    "evaluator.timeout": ("timeout_s", float),
 }
-"""Dotted keys that are read, and the field or setting that each gives; "" for one that only turns another key off."""
+"""For each dotted key that is read: the field or setting that it gives, and how its value is read. Null counts as
+missing."""
+_STAGES, _THRESHOLDS = "evaluator.cascade_evaluation", "evaluator.cascade_thresholds"
+"""Dotted keys for the field `thresholds`: the first says whether there are any."""
 _USUAL_THRESHOLDS = (0.5, 0.75, 0.9)
 
 
@@ -50,25 +51,15 @@ def read_configuration(path: Path) -> Configuration:
         raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
     flat = _flat(said if isinstance(said, dict) else {})
     try:
-        return Configuration(_values(flat), tuple(key for key in flat if key not in _MEANINGS))
+        return Configuration(_values(flat), tuple(key for key in flat if key not in (*_READ, _STAGES, _THRESHOLDS)))
     except (TypeError, ValueError, OverflowError) as error:  # OverflowError: an infinite number of iterations
         raise UsageError(f"{path}: {error}") from None
 
 
 def _values(flat: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if "max_iterations" in flat:
-        found["budget"] = int(flat["max_iterations"])
-    if flat.get("random_seed") is not None:
-        found["seed"] = int(flat["random_seed"])
-    if "diff_based_evolution" in flat:
-        found["edits"] = "diff" if flat["diff_based_evolution"] else "full"
-    if "prompt.system_message" in flat:
-        found["description"] = str(flat["prompt.system_message"]).strip()
-    if "evaluator.timeout" in flat:
-        found["timeout_s"] = float(flat["evaluator.timeout"])
-    if flat.get("evaluator.cascade_evaluation", True):
-        found["thresholds"] = tuple(map(float, flat.get("evaluator.cascade_thresholds", _USUAL_THRESHOLDS)))
+    found = {name: read(flat[key]) for key, (name, read) in _READ.items() if flat.get(key) is not None}
+    if flat.get(_STAGES, True):
+        found["thresholds"] = tuple(map(float, flat.get(_THRESHOLDS, _USUAL_THRESHOLDS)))
     return found
 
 

@@ -6,18 +6,7 @@ import ast
 
 from behavesim.base.errors import TaskError
 from behavesim.base.syntax import parsed
-
-_PRESET = {
-    "np": "import numpy as np",
-    "numpy": "import numpy",
-    "math": "import math",
-    "random": "import random",
-    "typing": "import typing",
-    **{
-        name: f"from typing import {name}" for name in ("Any", "Callable", "Dict", "List", "Optional", "Tuple", "Union")
-    },
-}
-"""Names that LLM4AD and EoH let programs use without an import, and the import of each."""
+from behavesim.programs.functions import functions_in
 
 
 def entry_point(template: str) -> str:
@@ -40,17 +29,5 @@ def is_class(template: str, name: str) -> bool:
 
 def annotation_of(template: str, name: str) -> str:
     """Return the text of the annotation of what a function returns; "" if there is none, or no such function."""
-    for node in parsed(template).body:
-        if isinstance(node, ast.FunctionDef) and node.name == name and node.returns is not None:
-            return ast.unparse(node.returns)
-    return ""
-
-
-def with_imports(template: str) -> str:
-    """Return a template program that imports what it may use elsewhere without an import."""
-    tree = parsed(template)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
-    bound = {alias.asname or alias.name for node in imports for alias in node.names}
-    missing = [line for name, line in _PRESET.items() if name in used - bound]
-    return "\n".join([*missing, template.lstrip("\n")])
+    function = functions_in(template).get(name)
+    return "" if function is None or function.returns is None else ast.unparse(function.returns)

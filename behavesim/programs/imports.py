@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import symtable
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from behavesim.base.syntax import parsed
@@ -74,10 +74,15 @@ def imports_in(statements: Sequence[ast.stmt]) -> dict[str, str]:
     return found
 
 
-def below_imports(imports: Sequence[str], source: str) -> str:
-    """Return the program below these statements; its own imports from `__future__` stay first, as they must."""
+def with_imports(source: str, usual: Mapping[str, str]) -> str:
+    """Return the program with the `usual` imports, statements by name, whose names it reads and does not define.
+
+    They stand first, but behind its imports from `__future__`. Raises SyntaxError if the program does not compile.
+    """
+    missing = missing_names(source)
+    imports = [statement for name, statement in usual.items() if name in missing]
     own = [node for node in parsed(source).body if isinstance(node, ast.ImportFrom)]
     first = max((node.end_lineno or 0 for node in own if node.module == "__future__"), default=0)
     lines = source.split("\n")
-    gap = [] if first else [""]
+    gap = [""] if imports and not first else []
     return "\n".join([*lines[:first], *imports, *gap, *lines[first:]])

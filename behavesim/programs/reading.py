@@ -14,7 +14,7 @@ from behavesim.programs.answer import Interruption, answer, interruption
 from behavesim.programs.fences import Block, blocks, outside
 from behavesim.programs.functions import EntryPoint, callables, functions_in
 from behavesim.programs.hashing import program_hash
-from behavesim.programs.imports import below_imports, imports_in, missing_names, usual_imports
+from behavesim.programs.imports import imports_in, usual_imports, with_imports
 from behavesim.programs.parsing import Parsed, Parser, TooComplex, TooLong
 from behavesim.programs.thought import prose_around, thought_in
 from behavesim.task.verdict import Failure
@@ -194,9 +194,8 @@ def _with_imports(program: Parsed, wanted: _Wanted) -> Parsed:
     lacking = program.names & usual.keys() - imports_in(program.tree.body).keys()
     if not lacking:  # most programs: to find the missing names takes longer
         return program
-    missing = missing_names(program.source)
-    imports = [statement for name, statement in usual.items() if name in missing]
-    return wanted.parser.parse(below_imports(imports, program.source)) if imports else program
+    source = with_imports(program.source, usual)
+    return program if source == program.source else wanted.parser.parse(source)
 
 
 def _nothing(said: str) -> Failure:

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from behavesim.programs.imports import OFFERED, below_imports, imports_in, missing_names, usual_imports
+from behavesim.programs.imports import OFFERED, imports_in, missing_names, usual_imports, with_imports
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,12 @@ def test_a_template_goes_before_the_usual_imports() -> None:
     assert usual["np"] == "import numpy as np"
 
 
-def test_imports_stand_behind_those_from_the_future() -> None:
+def test_imports_that_are_lacking_stand_behind_those_from_the_future() -> None:
     program = '"""Doc."""\nfrom __future__ import annotations\nx = y'
-    assert below_imports(["import y"], program) == '"""Doc."""\nfrom __future__ import annotations\nimport y\nx = y'
-    assert below_imports(["import y"], "x = y") == "import y\n\nx = y"
+    usual = {"y": "import y", "z": "import z"}
+    assert with_imports(program, usual) == '"""Doc."""\nfrom __future__ import annotations\nimport y\nx = y'
+    assert with_imports("x = y", usual) == "import y\n\nx = y"
+    assert with_imports("import y\n\nx = y", usual) == "import y\n\nx = y"
 
 
 def test_what_is_offered_can_be_had() -> None:
