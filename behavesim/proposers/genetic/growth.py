@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
-
 import numpy as np
 
+from behavesim.proposers.draw import choose
 from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule
 from behavesim.proposers.genetic.reading import PROGRAM
 from behavesim.proposers.genetic.term import Term
@@ -15,13 +13,6 @@ STOP = 0.25
 """Probability of choosing a rule without holes where a deeper expression is possible."""
 DEPTH = 4
 """Maximum depth of a generated expression, unless the grammar's minimum depth is larger."""
-
-Item = TypeVar("Item")
-
-
-def choose(items: Sequence[Item], random: np.random.Generator) -> Item:
-    """Draw one of the items uniformly; there must be at least one."""
-    return items[int(random.integers(len(items)))]
 
 
 def fresh(grammar: Grammar, random: np.random.Generator) -> Term:

@@ -139,6 +139,7 @@ def _is_hole(rule: Rule) -> bool:
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
+    """Whether a statement is a constant alone, such as a docstring."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from behavesim.proposers.draw import choose, choose_any
 from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule
-from behavesim.proposers.genetic.growth import choose, grown, rounded
+from behavesim.proposers.genetic.growth import grown, rounded
 from behavesim.proposers.genetic.term import Path, Term
 
 GROWTH = 3
@@ -31,7 +32,7 @@ class Couple:
         The whole program is never drawn.
         """
         sites = [(path, term) for path, term in self.base.sites() if path and wanted(term)]
-        return choose(sites, self.random) if sites else None
+        return choose_any(sites, self.random)
 
     def changed(self, wanted: Callable[[Term], bool], change: Callable[[Term], Term | None]) -> Term | None:
         """Return the base with one of the wanted terms, drawn by `site`, replaced by what `change` makes of it.
@@ -107,7 +108,7 @@ def crossover(couple: Couple) -> Term | None:
 
     def taken(old: Term) -> Term | None:
         parts = [inner for path, inner in couple.other.sites() if path and inner.type == old.type]
-        return choose(parts, couple.random) if parts else None
+        return choose_any(parts, couple.random)
 
     return couple.changed(_is_part, taken)
 
@@ -146,6 +147,7 @@ def restatement(couple: Couple) -> Term | None:
 
 
 def _is_part(term: Term) -> bool:
+    """Whether a term is anything but a constant number."""
     return term.type != NUMBER
 
 

@@ -46,6 +46,7 @@ def another(literal: str, random: np.random.Generator) -> str:
 
 
 def _whole(value: float, random: np.random.Generator) -> float:
+    """Return a random whole number near a whole one: one more or less, its double or half, or scaled at random."""
     draw = random.random()
     if draw < 0.5 or value == 0:
         return value + (1 if random.random() < 0.5 else -1)
@@ -55,6 +56,7 @@ def _whole(value: float, random: np.random.Generator) -> float:
 
 
 def _real(value: float, random: np.random.Generator) -> float:
+    """Return a random number near another one, or, at 10 %, one of the same magnitude and any sign."""
     step = _STEPS[int(random.integers(len(_STEPS)))]
     draw = random.random()
     if value == 0:

@@ -7,14 +7,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 
+from behavesim.proposers.draw import choose_any
 from behavesim.proposers.mutation.literals import Span, another, replaced, within
 from behavesim.proposers.mutation.python import Place, PythonText, is_removable, kind_of, names_read
 
-T = TypeVar("T")
 _ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**")
 _ORDERS = ("<", "<=", ">", ">=", "==", "!=")
 _SYMBOLS: dict[type[ast.AST], str] = {
@@ -62,10 +61,6 @@ class Material:
     others: tuple[PythonText, ...]
     random: np.random.Generator
 
-    def drawn(self, choices: Sequence[T]) -> T | None:
-        """Return one of the choices, drawn with equal probabilities; None if there is none."""
-        return choices[int(self.random.integers(len(choices)))] if choices else None
-
     def other_expression(self, at: Place, donors: Sequence[PythonText]) -> str | None:
         """Return another expression of a place's kind, drawn from the donors; None if there is none.
 
@@ -81,7 +76,7 @@ class Material:
             and len(text := donor.text(place)) <= _LONGEST_PART
             and self.program.knows(names_read(place.node), at)
         ]
-        return self.drawn(found)
+        return choose_any(found, self.random)
 
 
 Move = Callable[[Material], str | None]
@@ -92,7 +87,7 @@ def number(material: Material) -> str | None:
     """Replace a number by another, or a truth value by the other; at times also equal ones within _NEAR lines."""
     program = material.program
     constants = [place for place in program.places if isinstance(place.node, ast.Constant) and kind_of(place.node)]
-    place = material.drawn(constants)
+    place = choose_any(constants, material.random)
     if place is None or not isinstance(place.node, ast.Constant):
         return None
     text = program.text(place)
@@ -112,16 +107,18 @@ def number(material: Material) -> str | None:
 
 def operator(material: Material) -> str | None:
     """Replace one arithmetic, comparison or logical operator by another of the same group."""
-    program = material.program
-    place = material.drawn([(span, symbol) for span, symbol in _operators(program)])
-    if place is None:
-        return None
-    new = material.drawn([symbol for symbol in _LIKE[place[1]] if symbol != place[1]])
-    return replaced(program.source, place[0], new or place[1])
+    source, span = material.program.source, choose_any(_operators(material.program), material.random)
+    return None if span is None else replaced(source, span, another_operator(source[slice(*span)], material.random))
 
 
-def _operators(program: PythonText) -> list[tuple[Span, str]]:
-    found: list[tuple[Span, str]] = []
+def another_operator(symbol: str, random: np.random.Generator) -> str:
+    """Return a random operator that may replace one of _LIKE; the operator itself if there is none."""
+    return choose_any([other for other in _LIKE[symbol] if other != symbol], random) or symbol
+
+
+def _operators(program: PythonText) -> list[Span]:
+    """Return where the operators of _LIKE stand; chained comparisons and operators with a comment are left out."""
+    found: list[Span] = []
     for place in program.places:
         pairs: list[tuple[ast.expr, ast.AST, ast.expr]] = []
         match place.node:
@@ -135,7 +132,7 @@ def _operators(program: PythonText) -> list[tuple[Span, str]]:
             begin, end = program.span(one)[1], program.span(other)[0]
             between, symbol = program.source[begin:end], _SYMBOLS.get(type(kind), "")
             if symbol and "#" not in between and (at := between.find(symbol)) >= 0:
-                found.append(((begin + at, begin + at + len(symbol)), symbol))
+                found.append((begin + at, begin + at + len(symbol)))
     return found
 
 
@@ -155,8 +152,9 @@ def crossover(material: Material) -> str | None:
 
 
 def _other(material: Material, donors: Sequence[PythonText]) -> str | None:
+    """Return the program with one expression replaced by one of the donors'; None if there is none that fits."""
     program = material.program
-    place = material.drawn(program.expressions())
+    place = choose_any(program.expressions(), material.random)
     if place is None:
         return None
     new = material.other_expression(place, donors)
@@ -165,7 +163,7 @@ def _other(material: Material, donors: Sequence[PythonText]) -> str | None:
 
 def _function(material: Material) -> str | None:
     """Return the program with one function replaced by a different one of the same name; None if there is none."""
-    program, theirs = material.program, material.drawn(material.others)
+    program, theirs = material.program, choose_any(material.others, material.random)
     if theirs is None:
         return None
     donors = {each.node.name: each for each in theirs.places if isinstance(each.node, ast.FunctionDef)}
@@ -179,7 +177,7 @@ def _function(material: Material) -> str | None:
         and program.text(place) != theirs.text(donor)
         and program.knows(names_read(donor.node), place)
     ]
-    pair = material.drawn(pairs)
+    pair = choose_any(pairs, material.random)
     return None if pair is None else replaced(program.source, pair[0].span, theirs.text(pair[1]))
 
 
@@ -187,7 +185,7 @@ def growth(material: Material) -> str | None:
     """Multiply or shift an expression that counts as a number, combine it with another one, or take its magnitude."""
     program, random = material.program, material.random
     numbers = [place for place in program.expressions() if kind_of(place.node) == "number"]
-    place = material.drawn(numbers)
+    place = choose_any(numbers, material.random)
     if place is None or len(program.text(place)) > _LONGEST_PART:
         return None
     other = material.other_expression(place, [program, *material.others])
@@ -208,14 +206,14 @@ def removal(material: Material) -> str | None:
         if is_removable(place, program) and (span := _lines_of(program.source, place)) is not None
         if within(span, program.spans)
     ]
-    span = material.drawn(lines)
+    span = choose_any(lines, material.random)
     return None if span is None else replaced(program.source, span, "")
 
 
 def _half(material: Material) -> str | None:
     """Return the program with one arithmetic operation replaced by one of its sides; None if there is none."""
     program = material.program
-    place = material.drawn([each for each in program.places if isinstance(each.node, ast.BinOp)])
+    place = choose_any([each for each in program.places if isinstance(each.node, ast.BinOp)], material.random)
     if place is None or not isinstance(place.node, ast.BinOp):
         return None
     kept = place.node.left if material.random.random() < 0.5 else place.node.right

@@ -77,7 +77,8 @@ class Mutator:
         self._suffix = task.suffix
         self._label = answering.label
         self._writes_edits = answering.variant == "diff"
-        self._initial = separated(task.template)
+        self._frames = {path: Frame.of(text) for path, text in separated(task.template).items()}
+        self._has_blocks = any(map(_has_blocks, self._frames.values()))
         self._lines = {line.strip() for line in task.template.splitlines() if line.strip()}
 
     def write(self, operator: str, shown: Sequence[str], random: np.random.Generator) -> tuple[str, str]:
@@ -117,8 +118,8 @@ class Mutator:
             text, said = self._moved(file, others, weights, random)
             if text is None or len(text) > GROWTH * len(self._template) + ROOM:
                 continue
-            whole = self._with(program, file.path, text)
-            if whole not in known and self._spans(file.path, text) is not None:
+            whole = joined({**separated(program), file.path: text}) if file.path else text
+            if whole not in known and self._frame(file.path).spans(text) is not None:
                 return whole, said
         return program, ""
 
@@ -151,17 +152,21 @@ class Mutator:
         return program if isinstance(program, str) else None
 
     def _files(self, program: str) -> list[File]:
-        """Return the files of a program; if any has EVOLVE-BLOCK markers, only the text in blocks may change."""
-        framed = any(len(Frame.of(text).fixed) > 1 for text in self._initial.values())
+        """Return the files of a program; if the template has EVOLVE-BLOCK markers, only the text in blocks may change.
+
+        Nothing may change in a file whose fixed text is not that of the template.
+        """
         found = []
         for path, text in separated(program).items():
-            may_change = not framed or len(Frame.of(self._initial.get(path, "")).fixed) > 1
-            found.append(File(path, text, tuple(self._spans(path, text) or ()) if may_change else ()))
+            frame = self._frame(path)
+            may_change = _has_blocks(frame) or not self._has_blocks
+            found.append(File(path, text, tuple(frame.spans(text) or ()) if may_change else ()))
         return found
 
-    def _spans(self, path: str, text: str) -> list[Span] | None:
-        """Return the spans of a file that may change; None if its fixed text is not that of the task's template."""
-        return Frame.of(self._initial.get(path, "")).spans(text)
+    def _frame(self, path: str) -> Frame:
+        """Return the fixed text of a file of the template; that of an empty file if the template has none there."""
+        return self._frames.get(path) or Frame.of("")
 
-    def _with(self, program: str, path: str, text: str) -> str:
-        return joined({**separated(program), path: text}) if path else text
+
+def _has_blocks(frame: Frame) -> bool:
+    return len(frame.fixed) > 1

@@ -53,6 +53,7 @@ class PythonText:
 
     @cached_property
     def _line_starts(self) -> list[int]:
+        """The index in the text at which each line begins."""
         return [0, *(end.end() for end in _LINE.finditer(self.source))]
 
     def _index(self, line: int, column: int) -> int:
@@ -97,6 +98,7 @@ class PythonText:
         return [place for place in self.places if kind_of(place.node) and not self._is_module(place.node)]
 
     def _is_module(self, node: ast.AST) -> bool:
+        """Whether a node is a name that an import binds."""
         return isinstance(node, ast.Name) and node.id in self.modules
 
     @cached_property

@@ -6,20 +6,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TypeVar
 
 import numpy as np
 
+from behavesim.proposers.draw import choose_any
 from behavesim.proposers.mutation import moves
 from behavesim.proposers.mutation.literals import SKIPPED, Span, another, numbers_in, replaced, within
-from behavesim.proposers.mutation.moves import Move
+from behavesim.proposers.mutation.moves import Move, another_operator
 
-T = TypeVar("T")
 # blanks on both sides tell an operation from a pointer, a sign, a template's brackets or a path
 _OPERATOR = re.compile(rf"{SKIPPED}|--[^\n]*+|(?<=[\w)\]] )(?P<operator>[-+*/<>]|[<>]=)(?= [\w(.])", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*+(?![(\[.:])")
-_LIKE = {**dict.fromkeys("+-*/", "+-*/"), **dict.fromkeys(("<", ">", "<=", ">="), ("<", "<=", ">", ">="))}
-"""The operators that may replace each operator, which is among them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +27,6 @@ class Tokens:
     spans: tuple[Span, ...]
     others: tuple[str, ...]
     random: np.random.Generator
-
-    def drawn(self, choices: Sequence[T]) -> T | None:
-        """Return one of the choices, drawn with equal probabilities; None if there is none."""
-        return choices[int(self.random.integers(len(choices)))] if choices else None
 
     @property
     def operators(self) -> list[Span]:
@@ -49,9 +42,9 @@ class Tokens:
 
 
 def changed(tokens: Tokens, move: Move) -> tuple[str | None, Move]:
-    """Return the text after the move that does what `move` does to Python, and `move`.
+    """Return the text after the move that corresponds to `move`, a move on Python text, and the move that was made.
 
-    If that has no place, a number changes. The text is None if there is none.
+    If that move has no place in the text, a number changes instead. The text is None if there is no number either.
     """
     if (text := _MOVES[move](tokens)) is not None:
         return text, move
@@ -59,52 +52,51 @@ def changed(tokens: Tokens, move: Move) -> tuple[str | None, Move]:
 
 
 def _number(tokens: Tokens) -> str | None:
-    place = tokens.drawn([span for span in numbers_in(tokens.source) if within(span, tokens.spans)])
-    if place is None:
-        return None
-    return replaced(tokens.source, place, another(tokens.source[slice(*place)], tokens.random))
+    """Replace a number by another."""
+    places = [span for span in numbers_in(tokens.source) if within(span, tokens.spans)]
+    return _written(tokens, places, lambda literal: another(literal, tokens.random))
 
 
 def _operator(tokens: Tokens) -> str | None:
-    place = tokens.drawn(tokens.operators)
-    if place is None:
-        return None
-    symbol = tokens.source[slice(*place)]
-    return replaced(tokens.source, place, tokens.drawn([each for each in _LIKE[symbol] if each != symbol]) or symbol)
+    """Replace an operator by another of its kind."""
+    return _written(tokens, tokens.operators, lambda symbol: another_operator(symbol, tokens.random))
 
 
 def _weight(tokens: Tokens) -> str | None:
-    place = tokens.drawn(tokens.operands)
-    if place is None:
-        return None
-    factor = f"{np.exp(tokens.random.normal(0, 0.3)):.4g}"
-    return replaced(tokens.source, place, f"({tokens.source[slice(*place)]} * {factor})")
+    """Multiply a name by a random factor near 1."""
+    return _written(tokens, tokens.operands, lambda name: f"({name} * {np.exp(tokens.random.normal(0, 0.3)):.4g})")
 
 
 def _name(tokens: Tokens) -> str | None:
     """Replace a name by another that stands at the right of an operator."""
-    place = tokens.drawn(tokens.operands)
     names = {tokens.source[slice(*each)] for each in tokens.operands}
-    new = None if place is None else tokens.drawn(sorted(names - {tokens.source[slice(*place)]}))
-    return None if place is None or new is None else replaced(tokens.source, place, new)
+    return _written(tokens, tokens.operands, lambda name: choose_any(sorted(names - {name}), tokens.random))
 
 
 def _removal(tokens: Tokens) -> str | None:
     """Remove a name with the operator before it."""
-    place = tokens.drawn(tokens.operands)
-    if place is None:
-        return None
-    return replaced(tokens.source, (tokens.source[: place[0] - 1].rindex(" "), place[1]), "")
+    places = [(tokens.source[: begin - 1].rindex(" "), end) for begin, end in tokens.operands]
+    return _written(tokens, places, lambda name: "")
+
+
+def _written(tokens: Tokens, places: Sequence[Span], write: Callable[[str], str | None]) -> str | None:
+    """Return the text in which `write` replaces the text at one of the places, drawn at random.
+
+    None if there is no place, or if `write` returns None.
+    """
+    place = choose_any(places, tokens.random)
+    new = None if place is None else write(tokens.source[slice(*place)])
+    return None if place is None or new is None else replaced(tokens.source, place, new)
 
 
 def _lines(tokens: Tokens) -> str | None:
     """Take over one passage of lines in which another program differs."""
-    theirs = tokens.drawn(tokens.others)
+    theirs = choose_any(tokens.others, tokens.random)
     if theirs is None:
         return None
     own, other = tokens.source.splitlines(keepends=True), theirs.splitlines(keepends=True)
     differing = [each for each in SequenceMatcher(None, own, other, autojunk=False).get_opcodes() if each[0] != "equal"]
-    passage = tokens.drawn(differing)
+    passage = choose_any(differing, tokens.random)
     if passage is None:
         return None
     _, begin, end, first, last = passage
