@@ -10,7 +10,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table, cells_of
 from behavesim.base.errors import UsageError
 from behavesim.base.score_source import ScoreSource
-from behavesim.prompts.parting import did, first_difference
+from behavesim.prompts.parting import first_difference, step_in_words
 from behavesim.state.events import TEMPLATE
 from behavesim.task import InWords
 
@@ -102,7 +102,7 @@ def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple
         if (step := first_difference(left, right)) is None:
             found.append(InstanceDifference(index + 1, *scores, similarity, None, None, None))
         else:
-            a_did, b_did = (did(each, index, step, words) for each in (left, right))
+            a_did, b_did = (step_in_words(each, index, step, words) for each in (left, right))
             found.append(InstanceDifference(index + 1, *scores, similarity, step + 1, a_did, b_did))
     return measure.between(*behaviours), tuple(found)
 

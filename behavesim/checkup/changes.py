@@ -11,7 +11,7 @@ from statistics import stdev
 from behavesim.base.finding import Finding
 from behavesim.base.syntax import parsed
 from behavesim.checkup.trials import Changed
-from behavesim.prompts.parting import did, first_difference, until
+from behavesim.prompts.parting import agreement_in_words, first_difference, step_in_words
 from behavesim.task import InWords, Task
 from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import Verdict
@@ -73,11 +73,11 @@ def _where(words: InWords, template: Verdict, changed: Verdict) -> str:
     pairs = list(zip(template.trajectories, changed.trajectories, strict=True))
     steps = {at: step for at, pair in enumerate(pairs) if (step := first_difference(*pair)) is not None}
     at = max(steps, key=lambda at: abs(template.scores[at] - changed.scores[at]))
-    one, other = (did(each, at, steps[at], words) for each in pairs[at])
+    one, other = (step_in_words(each, at, steps[at], words) for each in pairs[at])
     scores = f"{template.scores[at]:.6g} and {changed.scores[at]:.6g}"
     # of the hashes that an evaluator's task records, the words are the same for both
     choices = f": the template {one}, the changed program {other}" if one != other else ""
-    return f"on {words.instance(at)} they {until(steps[at])}{choices}; they score {scores} there"
+    return f"on {words.instance(at)} they {agreement_in_words(steps[at])}{choices}; they score {scores} there"
 
 
 def _advice(task: Task) -> str:

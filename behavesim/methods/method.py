@@ -66,7 +66,8 @@ class Brief:
 class Measurement(Protocol):
     """A decision that needs behaviours: a frozen value that names what has to be measured.
 
-    Such as `Comparison` with groups and members, `Clustering` of programs into islands, and `Parting` of two programs.
+    Such as `Comparison` with groups and members, `Clustering` of programs into islands, and `PendingPrompt`, which
+    lacks the words on how its programs behave.
     """
 
     def decide(self, behaviours: Behaviours) -> Compared | Regrouped | Asked | NoteAsked:

@@ -27,8 +27,8 @@ def fitted(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the text that `write` makes of parts, and in words what was left out of it to fit the budget.
 
-    `shorter` says what to leave out, the least important first; what makes no text shorter is not named. The text may
-    still be too long at the end.
+    `write` makes a text of parts. `shorter` says what to leave out of them, the least important first, and is not read
+    further than needed. What makes the text no shorter is kept. The text may still be too long at the end.
     """
     text, left_out = write(parts), list[str]()
     for what, less in shorter if tokens is not None else ():

@@ -1,4 +1,4 @@
-"""Says in a prompt in which steps of an instance its programs lose or gain, where the task knows that."""
+"""Says in a prompt what the steps of its programs cost on an instance, for tasks that know the cost of a step."""
 
 from __future__ import annotations
 
@@ -72,4 +72,5 @@ def _costliest(trajectory: AlgorithmRun, index: int, words: InWords, name: str, 
 
 
 def _rounded(cost: float) -> str:
+    """Return a cost with three significant digits, or without decimals from 1000 on."""
     return f"{cost:.3g}" if abs(cost) < 1000 else f"{cost:.0f}"

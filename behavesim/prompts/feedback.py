@@ -5,7 +5,7 @@ from __future__ import annotations
 from behavesim.base.text import shortened
 from behavesim.prompts.places import sendable
 from behavesim.state.events import CandidateId, Rejected
-from behavesim.state.members import Member
+from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState
 from behavesim.task import Metrics
 from behavesim.task.score import PRIVATE
@@ -41,7 +41,7 @@ def feedback_in_words(program: Member) -> list[str]:
 
 
 def with_advice(text: str, state: RunState, candidate: CandidateId) -> str:
-    """Return the text of a candidate's prompt with the advice in force at its end, in place of any that it has."""
+    """Return the text of a candidate's prompt that ends with the advice in force; advice that it has is replaced."""
     own = _advice(state, candidate)
     # a prompt that candidates share has the advice to the last of them, one that was salvaged its own
     last = "" if state.last_asked is None else _advice(state, state.last_asked.candidate)
@@ -68,9 +68,10 @@ def _advice(state: RunState, candidate: CandidateId) -> str:
 
 
 def failure_in_words(rejected: Rejected, origin: str = "") -> str:
-    """Return why a program failed, as a line of a list and perhaps lines below it; `origin` stands at its beginning.
+    """Return why a program failed, as an item of a list that begins with `origin`.
 
-    The line has the reason, the message (which says how far the program got), the metrics and the program's idea.
+    Its first line has the reason, the message (which says how far the program got), the metrics and the program's idea.
+    The end of the feedback follows on further lines.
     """
     idea = f"(its idea: {shortened(_on_one_line(rejected.thought), IDEA_SHOWN)})" if rejected.thought else ""
     message = _on_one_line(rejected.message[:FAILURE_SHOWN])
@@ -80,9 +81,20 @@ def failure_in_words(rejected: Rejected, origin: str = "") -> str:
     return "\n".join(filter(None, [f"- {origin}{rejected.reason}: {first}", more]))
 
 
+def what_became(hint: Note) -> str:
+    """Return what the programs written with a hint scored, as the end of a line; "" if none is registered."""
+    if not hint.children:
+        return ""
+    scores = ", ".join("rejected" if score is None else f"{score:.6g}" for score in hint.children)
+    before = "" if hint.score is None else f"; the better parent {hint.score:.6g}"
+    return f" (written with it: {scores}{before})"
+
+
 def _on_one_line(text: str) -> str:
+    """Return a text on one line, without control characters and with ' for back-quotes, which could open a block."""
     return " ".join(sendable(text).replace("`", "'").split())
 
 
 def _text(value: float | str) -> str:
+    """Return a metric's value as text; numbers have five significant digits."""
     return value if isinstance(value, str) else f"{value:.5g}"

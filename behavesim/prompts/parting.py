@@ -1,4 +1,4 @@
-"""Says in a prompt where two of its programs first differ, who is better there, and where the cost arises."""
+"""Says in a prompt where two of its programs first differ, which is better there, and in which steps costs arise."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ Scores = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Parting:
-    """A request to a model whose prompt still has places for words on behaviour, which need the trajectories."""
+class PendingPrompt:
+    """A request to a model whose prompt still lacks words on behaviour, which are made from trajectories."""
 
     asked: Asked | NoteAsked
+    """The request, with places in its prompt where the words belong."""
     scores: tuple[Scores, ...]
-    """Those of the programs that the prompt shows."""
+    """Scores of the programs that the prompt shows, in its order."""
     words: InWords
     objective: Objective
     kept: tuple[tuple[CandidateId, Scores], ...] = ()
-    """The programs of the archive. The words count how many of them go on as either program does, and how well."""
+    """The programs of the archive with their scores. The words say how many of them behave as either program does."""
     tokens: int | None = None
     """The budget of the prompt; words that do not fit are left out. None allows any length."""
 
@@ -59,13 +60,13 @@ class Parting:
             if step is not None:
                 pair = worse[index], better[index]
                 kept = [(behaviours.algorithm(each)[index], scores[index]) for each, scores in self.kept]
-                one, other = (did(each, index, step, self.words) for each in pair)
+                one, other = (step_in_words(each, index, step, self.words) for each in pair)
                 # of the hashes that an evaluator's task records, the words are the same for both
                 says_nothing = one == other and one.startswith("chooses")
                 choices = "" if says_nothing else f" Program 1 {one}; program {count} {other}."
                 said = [
-                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} {until(step)}.{choices}"
-                    f"{self._alike(*pair, kept, step + 1)}",
+                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} {agreement_in_words(step)}."
+                    f"{choices}{self._alike(*pair, kept, step + 1)}",
                     self._who_is_better(index),
                     costs_in_words(pair, index, self.words, self._is_cost, count),
                 ]
@@ -108,10 +109,10 @@ class Parting:
     def _alike(
         self, worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[tuple[AlgorithmRun, float]], states: int
     ) -> str:
-        """Return how many of the archive share their first `states` states with `worse` or `better`, and how well.
+        """Return how many programs of the archive begin with the first `states` states of `worse` or of `better`.
 
         `kept` has the trajectory of each program of the archive and its score there. The words are a sentence after a
-        space; for at most two programs, "" is returned.
+        space, with the best score of each such group; "" if the archive has at most two programs.
         """
         if len(kept) <= 2:
             return ""
@@ -129,7 +130,7 @@ class Parting:
         )
 
     def _worth(self, scores: Sequence[float], way: str) -> str:
-        """Return how many programs go a way, and the best of their scores on the instance."""
+        """Return the number of `scores`, the words `way`, and the best of the scores, such as "3 as program 2 (…)"."""
         best = f" (best score there {max(scores, key=self.objective.utility):.6g})" if scores else ""
         return f"{len(scores)} {way}{best}"
 
@@ -139,11 +140,11 @@ def shown_in(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
     return asked.parents if isinstance(asked, Asked) else asked.about
 
 
-def did(trajectory: AlgorithmRun, index: int, step: int, words: InWords) -> str:
-    """Return what a program does at a step (from 0) of its trajectory, as the end of a sentence about it.
+def step_in_words(trajectory: AlgorithmRun, index: int, step: int, words: InWords) -> str:
+    """Return what a program does at a step (from 0) of its trajectory, as the end of a sentence: "chooses city 3".
 
-    For prefixes that is the decision in words, for samples the number of runs, for other kinds how many steps are left.
-    `index` is the instance's, from 0. After the last step the words say that the program ended.
+    For prefixes it is the decision in words, for samples the number of runs, for other kinds how many steps are left.
+    `index` is the instance's, from 0. After the last step the words say that the program has ended.
     """
     if step >= len(trajectory):
         return "has come to its end there"
@@ -184,13 +185,13 @@ def first_difference(left: AlgorithmRun, right: AlgorithmRun) -> int | None:
 
 
 def _state(trajectory: Trajectory, step: int) -> NDArray[Any]:
-    """Return a state; of prefixes only its last decision, since earlier steps were compared before."""
+    """Return the state at a step; for prefixes only its last decision, since earlier steps were compared before."""
     state = trajectory.state(step)
     return state[-1:] if trajectory.kind == "prefixes" else state
 
 
-def until(step: int) -> str:
-    """Return words on how long two programs do the same whose first difference is at a step, counted from 0."""
+def agreement_in_words(step: int) -> str:
+    """Return how long two programs do the same, as the end of a sentence; they first differ at `step` (from 0)."""
     if step == 0:
         return "part at once"
     return f"do the same in the first {f'{step} steps' if step > 1 else 'step'}, and then part"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 
 from behavesim.base.text import storable
-from behavesim.prompts.budget import fits
+from behavesim.prompts.budget import fitted
 from behavesim.state.events import Prompt
 
 LATE = ("run", "tried", "failures", "behaviour")
@@ -32,45 +31,32 @@ def has_place(text: str, *names: str) -> bool:
     return any(place(name) in text for name in names)
 
 
-def filled(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
-    """Return a text with parts in their places; a paragraph of an empty part alone is left out.
-
-    `parts` are functions that return each part; those without a place are not called.
-    """
+def filled(text: str, parts: Mapping[str, str]) -> str:
+    """Return a text with parts in their places; a paragraph of an empty part alone is left out."""
     for name, part in parts.items():
-        if has_place(text, name):
-            said = sendable(part())
-            if not said:
-                text = _without_paragraph(text, place(name))
-            text = text.replace(place(name), said)
+        said, here = sendable(part), place(name)
+        if not said:
+            alone = f"\n\n{here}"
+            text = text.replace(f"{alone}\n\n", "\n\n").removeprefix(f"{here}\n\n").removesuffix(alone)
+        text = text.replace(here, said)
     return text
-
-
-def _without_paragraph(text: str, paragraph: str) -> str:
-    alone = f"\n\n{paragraph}"
-    return text.replace(f"{alone}\n\n", "\n\n").removeprefix(f"{paragraph}\n\n").removesuffix(alone)
 
 
 def filled_within(prompt: Prompt, parts: Mapping[str, Callable[[], str]], tokens: int | None) -> Prompt:
     """Return a prompt with parts in their places, as many as fit a budget of tokens; None allows any length.
 
-    Those named first in LEFT_OUT are left out first; `Prompt.left_out` then names them.
+    `parts` are functions that return each part; those without a place are not called. The parts named first in LEFT_OUT
+    are left out first; `Prompt.left_out` then names them.
     """
     said = {name: part() for name, part in parts.items() if has_place(prompt.text, name)}
-    left_out = list(prompt.left_out)
-    for name in (*LEFT_OUT, ""):
-        text = filled(prompt.text, {each: partial(str, words) for each, words in said.items()})
-        if not name or fits(text, tokens):
-            break
-        if said.get(name):
-            said[name] = ""
-            left_out.append(LEFT_OUT[name])
-    return replace(prompt, text=text, left_out=tuple(left_out))
+    shorter = [(what, {name: ""}) for name, what in LEFT_OUT.items() if name in said]
+    text, left_out = fitted(lambda known: filled(prompt.text, known), said, shorter, tokens)
+    return replace(prompt, text=text, left_out=(*prompt.left_out, *left_out))
 
 
 def emptied(text: str) -> str:
     """Return a text without its places, for a prompt that says nothing of the run."""
-    return filled(text, dict.fromkeys(LATE, str))
+    return filled(text, dict.fromkeys(LATE, ""))
 
 
 def sendable(text: str) -> str:

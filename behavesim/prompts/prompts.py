@@ -13,12 +13,11 @@ from behavesim.programs.fences import fenced
 from behavesim.prompts.answering import Answering
 from behavesim.prompts.budget import FIRST_LEFT_OUT, KEPT_SHARES, Shorter, cut, fits, fitted
 from behavesim.prompts.contract import contract
-from behavesim.prompts.feedback import FEEDBACK_SHOWN, quoted, with_advice
+from behavesim.prompts.feedback import FEEDBACK_SHOWN, quoted, what_became, with_advice
 from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words
-from behavesim.prompts.parting import Parting, shown_in
+from behavesim.prompts.parting import PendingPrompt, shown_in
 from behavesim.prompts.places import LATE, filled_within, has_place, place, sendable
-from behavesim.prompts.reflected import paired_spread, what_became
-from behavesim.prompts.shown import parts_of, prose, said_with_metrics
+from behavesim.prompts.shown import paired_spread, parts_of, prose, said_with_metrics
 from behavesim.prompts.wording import PARTS, Wording
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member, Note
@@ -106,11 +105,11 @@ class Prompts:
         parts = {"spread": paired_spread(programs, self.objective) if says else "", **known, **words}
         return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
 
-    def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | Parting:
-        """Return a request as it can be sent, or a Parting, which measures behaviour and then completes its prompt.
+    def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | PendingPrompt:
+        """Return a request as it can be sent, or as a PendingPrompt if words on behaviour are still to be added.
 
-        In both, what follows from the run's state has been filled in where the prompt has a place for it. A request for
-        a program ends with the advice in force; one for a note has none.
+        What follows from the run's state is filled in where the prompt has a place for it. A request for a program ends
+        with the advice in force; one for a note has none.
         """
         programs = shown_in(asked)
         members = [state.members[each] for each in programs if each in state.members]
@@ -129,7 +128,7 @@ class Prompts:
         if not has_place(prompt.text, "tried", "behaviour"):
             return asked
         kept = tuple((each.candidate, each.scores) for each in state.members.values())
-        return Parting(
+        return PendingPrompt(
             asked,
             tuple(each.scores for each in members),
             self.in_words,

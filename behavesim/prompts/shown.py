@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
 from typing import Literal
 
 from behavesim.base.text import shortened
@@ -22,8 +23,8 @@ def parts_of(
 ) -> Mapping[str, str]:
     """Return the parts of a text that are about programs, by the names in `wording.PARTS`; empty for no program.
 
-    `programs` are in ascending order of score. `scores` says whether their scores, metrics and feedback are shown,
-    CPU times are shown beside `limit_s`, the limit on them in seconds; 0 leaves them out. `label` is that of the fenced
+    `programs` are in ascending order of score. `scores` says whether their scores, metrics and feedback are shown. CPU
+    times are shown beside `limit_s`, the limit on them in seconds; 0 leaves them out. `label` is that of the fenced
     blocks.
     """
     if not programs:
@@ -58,6 +59,23 @@ def _reached(programs: Sequence[Member], objective: Objective) -> str:
     )
 
 
+def paired_spread(programs: Sequence[Member], objective: Objective) -> str:
+    """Return a sentence that compares the scores of the last program with those of the first, instance by instance.
+
+    It says on how many instances the last is better, and the mean and standard deviation of the differences. It is ""
+    unless both have as many scores, and two or more.
+    """
+    if len(programs) < 2 or len(programs[0].scores) != len(programs[-1].scores) or len(programs[0].scores) < 2:
+        return ""
+    worse, better = programs[0], programs[-1]
+    differences = [new - old for old, new in zip(worse.scores, better.scores, strict=True)]
+    won = sum(objective.utility(difference) > 0 for difference in differences)
+    return (
+        f"Program {len(programs)} is better than program 1 on {won} of {len(differences)} instances; its scores differ "
+        f"by {fmean(differences):+.3g} ± {stdev(differences):.2g} (mean and standard deviation over the instances)."
+    )
+
+
 def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float, label: str) -> str:
     """Return the programs with their scores, metrics, feedback, times and ideas, as the wording `full` shows them."""
     if len(programs) == 1:
@@ -78,7 +96,7 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
 
 
 def time_in_words(program: Member, limit_s: float) -> str:
-    """Return a program's CPU time as a sentence: what counts of it beside its limit (s); "" if it is unknown."""
+    """Return a program's CPU time (s) as a sentence, beside the limit if it counts towards one; "" if it is unknown."""
     if program.counted_s is not None:
         return f"It took {program.counted_s:.2g} of the {limit_s:g} s of CPU time that count."
     return "" if program.cpu_s is None else f"It took {program.cpu_s:.2g} s of CPU time."
@@ -122,6 +140,7 @@ def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], l
 
 
 def _are_equal(programs: Sequence[Member]) -> bool:
+    """Whether all programs have the same score."""
     return len({each.score for each in programs}) == 1
 
 

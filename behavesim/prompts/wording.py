@@ -111,7 +111,7 @@ def _one_paragraph(text: str) -> str:
     if "<<<<<<<" not in text:
         return " ".join(text.split())
     return "\n".join(
-        line if line.startswith((*"<=>",)) else " ".join(line.split()) for line in text.strip().split("\n")
+        line if line.startswith(("<", "=", ">")) else " ".join(line.split()) for line in text.strip().split("\n")
     )
 
 
@@ -125,6 +125,7 @@ def _own(folder: Path) -> dict[str, str]:
 
 
 def _texts(folder: Path) -> dict[str, str]:
+    """Return the text of each .md file in a folder, by its name without the suffix."""
     return {path.stem: read_text_file(path, "prompt") for path in sorted(folder.glob("*.md"))}
 
 

@@ -12,8 +12,9 @@ from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
 from behavesim.methods.method import Brief
 from behavesim.methods.reevo import LONG_TERM
 from behavesim.programs.constants import has_constants
+from behavesim.prompts.feedback import what_became
 from behavesim.prompts.prompts import Prompts
-from behavesim.prompts.reflected import paired_spread, what_became
+from behavesim.prompts.shown import paired_spread
 from behavesim.state.events import Asked, NoteAsked, Reply
 from behavesim.state.members import Member, Note
 from tests.engine.toys import Toy, fitting

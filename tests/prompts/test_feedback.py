@@ -11,9 +11,9 @@ from behavesim.prompts.feedback import (
     metrics_in_words,
     quoted,
 )
-from behavesim.prompts.places import filled, place
+from behavesim.prompts.places import filled, filled_within, place
 from behavesim.prompts.prompts import Prompts
-from behavesim.state.events import Asked, NoteAsked, Rejected
+from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from behavesim.task import TaskReference
@@ -90,7 +90,8 @@ def test_what_is_shown_is_bounded_and_opens_no_block() -> None:
 
 
 def test_a_place_is_filled_once_and_an_empty_part_takes_its_paragraph_along() -> None:
-    assert filled("a\n\nb", {"run": lambda: 1 / 0}) == "a\n\nb"  # type: ignore[dict-item,return-value]
+    nowhere = filled_within(Prompt("a\n\nb", "improve"), {"run": lambda: 1 / 0}, None)  # type: ignore[dict-item,return-value]
+    assert nowhere.text == "a\n\nb"
     text = f"{place('run')}\n\na\n\n{place('tried')}\n\nb: {place('failures')}"
-    assert filled(text, {"run": str, "tried": str, "failures": str}) == "a\n\nb: "
-    assert filled(text, {"run": lambda: "x\0\x1b", "tried": lambda: "y", "failures": str}) == "x\n\na\n\ny\n\nb: "
+    assert filled(text, {"run": "", "tried": "", "failures": ""}) == "a\n\nb: "
+    assert filled(text, {"run": "x\0\x1b", "tried": "y", "failures": ""}) == "x\n\na\n\ny\n\nb: "

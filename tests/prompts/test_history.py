@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from behavesim.base.errors import TaskError
 from behavesim.prompts.feedback import IDEA_SHOWN
 from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words, ways_in_words
-from behavesim.prompts.parting import Parting
+from behavesim.prompts.parting import PendingPrompt
 from behavesim.prompts.shown import prose
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
@@ -142,7 +142,9 @@ def test_every_prompt_with_programs_says_how_far_the_run_has_come() -> None:
 def test_a_single_program_is_told_where_its_cost_arises() -> None:
     asked = Asked(9, (1,), None, Prompt("\0behaviour\0", "m1"))
     near = [0, *range(1, 50)]
-    parting = Parting(asked, ((7.0,) * 5,), TSP, TSP.task.objective, ((1, (7.0,) * 5), (2, (7.0, 6.0, 5.0, 7.0, 7.0))))
+    parting = PendingPrompt(
+        asked, ((7.0,) * 5,), TSP, TSP.task.objective, ((1, (7.0,) * 5), (2, (7.0, 6.0, 5.0, 7.0, 7.0)))
+    )
     behaviours = Behaviours(BehaveSim(normaliser=50))
     behaviours.apply(Evaluated(1, "", 7.0, (7.0,) * 5, [Trajectory.prefixes(near)] * 5), [1])
     text = parting.decide(behaviours).prompt.text

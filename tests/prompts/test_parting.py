@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import behavesim as bs
 from behavesim.engine.settings import settings_from_person
-from behavesim.prompts.parting import Parting, first_difference
+from behavesim.prompts.parting import PendingPrompt, first_difference
 from behavesim.prompts.places import place
 from behavesim.prompts.prompts import Prompts
 from behavesim.similarity import BehaveSim
@@ -71,11 +71,11 @@ def told(
     return line
 
 
-def parting_of(kept: Sequence[int]) -> Parting:
+def parting_of(kept: Sequence[int]) -> PendingPrompt:
     """A parting of programs 0 and 1 of an archive whose programs score 10, 9 and so on."""
     asked = Asked(9, (0, 1), None, Prompt(PLACE, "improve"))
     known = tuple((each, (10.0 - (each > 1) * each if each else 10.0,)) for each in kept)
-    return Parting(asked, ((1.0,), (1.0,)), Plain(TSP), TSP.objective, known)
+    return PendingPrompt(asked, ((1.0,), (1.0,)), Plain(TSP), TSP.objective, known)
 
 
 def test_the_parting_is_shown_on_the_instance_where_the_scores_differ_most() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import of_source, source_matrix
-from behavesim.prompts.parting import did, first_difference
+from behavesim.prompts.parting import first_difference, step_in_words
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.niches import cleared
 from behavesim.studies.known.findings import Found, KnownStudy, Parting, Refused, Tried
@@ -116,5 +116,5 @@ def parting(one: Sequence[AlgorithmRun], other: Sequence[AlgorithmRun], words: I
     if not known:
         return Parting(None, None, None, None, len(steps))
     step, index = min(known)
-    does, other_does = (did(each[index], index, step, words) for each in (one, other))
+    does, other_does = (step_in_words(each[index], index, step, words) for each in (one, other))
     return Parting(step + 1, index + 1, does, other_does, len(steps) - len(known))
