@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from behavesim.base.config import Settings
 from behavesim.engine.judging import judging
-from behavesim.proposers.installed import argument, proposer_of, proposer_type
+from behavesim.proposers.installed import proposer_of, proposer_type
 from behavesim.proposers.proposer import ProposerContext
 from behavesim.sandbox.limits import Limits
 from behavesim.state.protocols import Judge, Responder
@@ -55,5 +55,5 @@ class Bench:
         """
         if not proposer_type(settings.proposer).is_pure:
             return None
-        context = ProposerContext(self.task, settings.seed, settings.connections, argument(settings.proposer))
+        context = ProposerContext(self.task, settings.seed, settings.connections)
         return await self.stack.enter_async_context(proposer_of(settings, context))

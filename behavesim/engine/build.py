@@ -33,7 +33,7 @@ from behavesim.methods.method import Method
 from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.programs.whole import WholeForm
-from behavesim.proposers.installed import argument, keeps_requests, proposer_of, proposer_type
+from behavesim.proposers.installed import keeps_requests, proposer_of, proposer_type
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.priced import PricedProposer
 from behavesim.proposers.prices import Prices
@@ -284,12 +284,11 @@ def _proposer(launch: Launch) -> Proposer[Any]:
         launch.task,
         settings.seed,
         settings.connections,
-        argument(settings.proposer),
-        launch.folder.path.parent,
-        launch.folder.path,
-        settings.budget,
-        launch.notices,
-        launch.clock,
-        launch.requests,
+        runs_dir=launch.folder.path.parent,
+        folder=launch.folder.path,
+        budget=settings.budget,
+        tell=launch.notices,
+        clock=launch.clock,
+        requests=launch.requests,
     )
     return proposer_of(settings, context)

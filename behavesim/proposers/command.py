@@ -40,7 +40,7 @@ class CommandProposer(Proposer[CommandSettings]):
 
     The command gets this process's environment, keys included. BEHAVESIM_NUMBER is the candidate's number (-2 and
     below for a note), BEHAVESIM_SEED the run's seed. The environment's secrets are removed from its output. An exit
-    code other than 0 is a fault: the command runs again later, as `patience` says.
+    code other than 0 is a fault: the command runs again after a pause.
     """
 
     settings_type = CommandSettings
@@ -91,6 +91,7 @@ class CommandProposer(Proposer[CommandSettings]):
         return Completion(self._secrets.clean(ended.out), None, Usage())
 
     def _environment(self, number: int) -> Mapping[str, str]:
+        """Return the variables of the command that answers the prompt of this number."""
         return {**os.environ, "BEHAVESIM_NUMBER": str(number), "BEHAVESIM_SEED": str(self._seed)}
 
 

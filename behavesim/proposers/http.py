@@ -176,13 +176,16 @@ class HttpProposer(Proposer[HttpSettings]):
             self._news = asyncio.Event()
 
     def _new_events(self) -> list[Event]:
+        """Return the events of the journal that were not read yet."""
         return [event for _, _, event in read_events(self._folder / "run.db", after=self._read)]
 
     def _is_meant(self, request: web.Request) -> bool:
+        """Whether a request has the token."""
         given = request.headers.get("Authorization", "")
         return compare_digest(given.encode(errors="replace"), f"Bearer {self._token}".encode())
 
     async def _task(self, request: web.Request) -> web.Response:
+        """Return what a program has to do."""
         task, objective = self._context.task, self._context.task.objective
         return _json(
             {
@@ -197,8 +200,9 @@ class HttpProposer(Proposer[HttpSettings]):
         )
 
     async def _status(self, request: web.Request) -> web.Response:
-        tried = [number for number in self._outcomes if number >= 0]
-        feasible = [each for number, each in self._outcomes.items() if number >= 0 and isinstance(each, Evaluated)]
+        """Return how far the run has come, and its best outcome."""
+        tried = [outcome for number, outcome in self._outcomes.items() if number >= 0]
+        feasible = [outcome for outcome in tried if isinstance(outcome, Evaluated)]
         best = max(feasible, key=lambda each: self._context.task.objective.utility(each.score), default=None)
         return _json(
             {
@@ -211,7 +215,7 @@ class HttpProposer(Proposer[HttpSettings]):
         )
 
     async def _evaluate(self, request: web.Request) -> web.Response:
-        """Take a program, wait for its outcome and tell it; 503 if the run stops before."""
+        """Take a program, wait for its outcome and return it; status 503 if the run stops before."""
         try:
             body = await request.json()
         except ValueError:
@@ -250,6 +254,7 @@ class HttpProposer(Proposer[HttpSettings]):
 
 
 def _json(document: dict[str, Any], status: int = HTTPStatus.OK) -> web.Response:
+    """Return an answer that holds a JSON object."""
     from aiohttp import web  # a slow import, only for this proposer
 
     return web.json_response(document, status=status)

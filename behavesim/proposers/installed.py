@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from behavesim.base.config import Settings
@@ -39,23 +40,15 @@ def takes_notes(settings: Settings) -> bool:
     return can and proposer_type(settings.proposer).writes_text
 
 
-def argument(text: str) -> str:
-    """Return the text after the first colon of the setting `proposer`, such as CMD of `command:CMD`.
-
-    It is "" without a colon, or if all of the text is the path of a .py file (see `proposer_parts`).
-    """
-    return proposer_parts(text)[1]
-
-
 def proposer_of(settings: Settings, context: ProposerContext) -> Proposer[Any]:
-    """Return the proposer of a run, not entered yet.
+    """Return the proposer of a run, not entered yet; its `context.argument` is what `settings.proposer` says.
 
     Raises UsageError if it is not found, and any BehavesimError that its `of` raises. Raises PartError if `of` of a
     user's own proposer raises another exception, or returns no proposer, as where it does not override it.
     """
-    chosen = proposer_type(settings.proposer)
+    chosen, (_, argument) = proposer_type(settings.proposer), proposer_parts(settings.proposer)
     with failures_named(chosen, "proposer"):
-        found = chosen.of(settings.of_proposer, context)
+        found = chosen.of(settings.of_proposer, replace(context, argument=argument))
     if not isinstance(found, Proposer):
         raise PartError(f"`of` of the proposer {chosen.__name__} must return a proposer, not {found!r:.80}")
     return found

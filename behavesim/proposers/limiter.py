@@ -101,6 +101,7 @@ class Limiter:
         return max(0.0, self._opens_at - self._clock())
 
     def _pause(self, seconds: float) -> None:
+        """Start no request for the next `seconds`, unless a longer pause is under way."""
         self._opens_at = max(self._opens_at, self._clock() + seconds)
 
     async def _admission(self) -> None:

@@ -79,6 +79,7 @@ class BatchSender:
             self._open.discard(question)
 
     def _gather(self, *questions: _Question) -> None:
+        """Add questions to those that the next batches take."""
         self._gathered += questions
         self._send_gathered()
 
@@ -149,6 +150,7 @@ class BatchSender:
         return batch
 
     def _body(self, question: _Question) -> Mapping[str, Any]:
+        """Return the JSON body of the request for a question."""
         return self._dialect.body(question.tries.model, question.prompt, question.number)
 
     async def _made(self, name: str, file: str) -> str:
@@ -226,6 +228,7 @@ class BatchSender:
         return pause or 0.0
 
     def _answer(self, question: _Question, result: Completion | Fault) -> None:
+        """End the waiting for a question's reply; a fault means that its prompt is given up."""
         self._open.discard(question)
         if not question.reply.done():
             question.reply.set_result(question.tries.reply(result))

@@ -286,8 +286,10 @@ class Perseverance:
 
     @property
     def _silence_s(self) -> float:
+        """Seconds without any reply after which the run stops."""
         return self._patience.outage_s if self.has_replied else self._patience.start_s
 
     def _backoff_s(self, attempt: int) -> float:
+        """Return the seconds to wait after a failed attempt, counted from 1."""
         # Not by the run's seed: pauses change when a run ends and not how.
         return backoff_s(attempt, self._patience.backoff_s, random.random())

@@ -32,10 +32,11 @@ class PricedProposer:
             reply = await self._proposer.propose(prompt, number)
         # A proposer of a user's own need not list calls; a reply that may cost something counts as one all the same.
         calls = reply.calls or ((Usage(),) if self._cost else ())
-        weighed = (call.with_estimates(prompt.text, reply.text) for call in calls)
-        return replace(reply, calls=tuple(self._priced(reply.model, call) for call in weighed))
+        estimated = (call.with_estimates(prompt.text, reply.text) for call in calls)
+        return replace(reply, calls=tuple(self._priced(reply.model, call) for call in estimated))
 
     def _priced(self, model: str, call: Usage) -> Usage:
+        """Return a request's tokens with their cost, unless it has one or the other proposer costs no money."""
         if self._cost is None or call.cost_usd is not None:
             return call
         return replace(call, cost_usd=self._cost(model, call))

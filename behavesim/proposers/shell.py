@@ -75,6 +75,7 @@ async def _start(command: str, environment: Mapping[str, str]) -> tuple[Process,
 
 
 async def _write(stream: StreamWriter, text: str) -> None:
+    """Write a text to a command's standard input, and close it."""
     if stream.is_closing():  # uvloop raises an error if such a stream is written to
         return
     with suppress(ConnectionError):  # a command may answer without reading all of its input
