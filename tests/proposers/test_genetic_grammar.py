@@ -8,9 +8,9 @@ import pytest
 from behavesim.base.errors import TaskError
 from behavesim.proposers.genetic.generic import generic_grammar, suits
 from behavesim.proposers.genetic.grammar import Grammar
-from behavesim.proposers.genetic.growth import fresh
 from behavesim.proposers.genetic.reading import Reader
 from behavesim.proposers.genetic.rendering import Writer
+from behavesim.proposers.genetic.term import fresh
 
 TEMPLATE = '''
 import numpy as np

@@ -10,10 +10,9 @@ from behavesim_tasks.cpp import CirclePacking
 from behavesim_tasks.tsp import TravellingSalesman
 
 from behavesim.proposers.genetic import Grammar, variation
-from behavesim.proposers.genetic.growth import fresh
 from behavesim.proposers.genetic.reading import Reader
 from behavesim.proposers.genetic.rendering import Writer
-from behavesim.proposers.genetic.term import Term
+from behavesim.proposers.genetic.term import Term, fresh
 from behavesim.proposers.genetic.variation import Couple
 
 TASKS = [TravellingSalesman(), AdmissibleSet(), CirclePacking(), OnlineBinPacking()]
@@ -21,7 +20,7 @@ GRAMMARS = {type(task): Grammar.parse(task.grammar) for task in TASKS}
 MOVES = [
     variation.switch,
     variation.blend,
-    variation.term,
+    variation.addition,
     variation.constants,
     variation.replacement,
     variation.crossover,

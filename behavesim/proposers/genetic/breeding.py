@@ -13,10 +13,9 @@ from behavesim.proposers.draw import pick
 from behavesim.proposers.genetic import variation
 from behavesim.proposers.genetic.generic import generic_grammar
 from behavesim.proposers.genetic.grammar import Grammar, Rule
-from behavesim.proposers.genetic.growth import fresh
 from behavesim.proposers.genetic.reading import Reader
 from behavesim.proposers.genetic.rendering import Writer
-from behavesim.proposers.genetic.term import Term
+from behavesim.proposers.genetic.term import Term, fresh
 from behavesim.proposers.genetic.variation import Couple, Move
 from behavesim.task import Task
 
@@ -32,7 +31,7 @@ BETTER_IS_BASE = 0.6
 _MOVES = (
     (variation.switch, 0.10, "Go by one rule first and by the other later"),
     (variation.blend, 0.16, "Combine the two rules in one"),
-    (variation.term, 0.18, "Add a consideration to the rule"),
+    (variation.addition, 0.18, "Add a consideration to the rule"),
     (variation.constants, 0.22, "Weigh the parts of the rule differently"),
     (variation.replacement, 0.12, "Replace a part of the rule by a new one"),
     (variation.crossover, 0.08, "Take over a part of the other rule"),
@@ -48,9 +47,9 @@ FRESH = 0.02
 
 MOVES: Mapping[str, Mapping[Move, float]] = {
     "crossover": {variation.switch: 0.25, variation.blend: 0.4, variation.crossover: 0.35},
-    "e2": {variation.switch: 0.2, variation.blend: 0.3, variation.crossover: 0.25, variation.term: 0.25},
-    "cs": {variation.switch: 0.2, variation.blend: 0.3, variation.crossover: 0.25, variation.term: 0.25},
-    "m1": {variation.term: 0.35, variation.replacement: 0.3, variation.operation: 0.2, variation.switch: 0.15},
+    "e2": {variation.switch: 0.2, variation.blend: 0.3, variation.crossover: 0.25, variation.addition: 0.25},
+    "cs": {variation.switch: 0.2, variation.blend: 0.3, variation.crossover: 0.25, variation.addition: 0.25},
+    "m1": {variation.addition: 0.35, variation.replacement: 0.3, variation.operation: 0.2, variation.switch: 0.15},
     "m2": {variation.constants: 1.0},
     "m3": {variation.removal: 1.0},
 }

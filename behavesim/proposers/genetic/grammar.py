@@ -178,6 +178,7 @@ class Grammar:
 
 
 def _statements(text: str) -> list[ast.stmt]:
+    """Parse a grammar; raises TaskError, with the line, if it is not Python."""
     try:
         return parsed(text).body
     except SyntaxError as error:

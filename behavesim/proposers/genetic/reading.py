@@ -8,10 +8,7 @@ from typing import Any
 
 from behavesim.programs.functions import functions_in
 from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule, names_in, plain_number
-from behavesim.proposers.genetic.term import Term
-
-PROGRAM = "program"
-"""The type of a term that is a whole program."""
+from behavesim.proposers.genetic.term import PROGRAM, Term
 
 READABLE = 500
 """Maximum number of terms of a program whose named lines are expanded: a few that double each other make millions."""

@@ -10,8 +10,7 @@ import numpy as np
 
 from behavesim.proposers.draw import choose, choose_any
 from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule
-from behavesim.proposers.genetic.growth import grown, rounded
-from behavesim.proposers.genetic.term import Path, Term
+from behavesim.proposers.genetic.term import Path, Term, grown, rounded
 
 GROWTH = 3
 """Maximum depth of a new expression that a move adds: less than a program's, so that a child resembles its parent."""
@@ -67,7 +66,7 @@ def blend(couple: Couple) -> Term | None:
     return _joined(couple, lambda rule: not rule.is_choice)
 
 
-def term(couple: Couple) -> Term | None:
+def addition(couple: Couple) -> Term | None:
     """Combine a part of the base with new expressions by a rule of its type; half of the time it is a whole root.
 
     None if no rule of that type has two holes or more, one of them of the type itself.
