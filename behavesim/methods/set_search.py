@@ -18,8 +18,7 @@ from behavesim.methods.complement import Matrix, set_order, utilities
 from behavesim.methods.dominance import similarities
 from behavesim.methods.draw import Generator, ranks, softmax
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.prompts.feedback import IDEA_SHOWN
-from behavesim.prompts.shown import prose
+from behavesim.prompts.feedback import IDEA_SHOWN, prose
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState

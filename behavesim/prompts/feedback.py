@@ -29,7 +29,7 @@ def metrics_in_words(metrics: Metrics, score: float | None = None) -> str:
     Those equal to `score` are left out, and those whose names begin with PRIVATE.
     """
     kept = ((name, value) for name, value in metrics.items() if value != score and not name.startswith(PRIVATE))
-    known = [f"{_on_one_line(name)} {_text(value)}" for name, value in kept]
+    known = [f"{prose(name)} {_text(value)}" for name, value in kept]
     more = ", …" if len(known) > METRICS_SHOWN else ""
     return f"Metrics: {', '.join(known[:METRICS_SHOWN])}{more}." if known else ""
 
@@ -63,7 +63,7 @@ def quoted(text: str, longest: int, is_end: bool = False) -> str:
 
 def _advice(state: RunState, candidate: CandidateId) -> str:
     """Return the end of a candidate's prompt, the advice in force; "" if there is none."""
-    said = "".join(f"\n- {_on_one_line(each.text)}" for each in state.advice if each.is_in_force(candidate))
+    said = "".join(f"\n- {prose(each.text)}" for each in state.advice if each.is_in_force(candidate))
     return said and f"\n\nAdvice of the person who runs this search:{said}"
 
 
@@ -73,8 +73,8 @@ def failure_in_words(rejected: Rejected, origin: str = "") -> str:
     Its first line has the reason, the message (which says how far the program got), the metrics and the program's idea.
     The end of the feedback follows on further lines.
     """
-    idea = f"(its idea: {shortened(_on_one_line(rejected.thought), IDEA_SHOWN)})" if rejected.thought else ""
-    message = _on_one_line(rejected.message[:FAILURE_SHOWN])
+    idea = f"(its idea: {prose(rejected.thought, IDEA_SHOWN)})" if rejected.thought else ""
+    message = prose(rejected.message[:FAILURE_SHOWN])
     first = " ".join(filter(None, [message, metrics_in_words(rejected.metrics), idea]))
     # the end of a traceback, or of what a process wrote, says what went wrong
     more = quoted(rejected.feedback, FAILURE_SHOWN, is_end=True)
@@ -90,9 +90,14 @@ def what_became(hint: Note) -> str:
     return f" (written with it: {scores}{before})"
 
 
-def _on_one_line(text: str) -> str:
-    """Return a text on one line, without control characters and with ' for back-quotes, which could open a block."""
-    return " ".join(sendable(text).replace("`", "'").split())
+def prose(text: str, longest: int | None = None) -> str:
+    """Return a text from outside on one line, cut to `longest` characters; None cuts nothing.
+
+    It has no control characters, and ' for back-quotes.
+    """
+    # a back-quote could open a fenced block, which readers would take for a program
+    words = " ".join(sendable(text).replace("`", "'").split())
+    return words if longest is None else shortened(words, longest)
 
 
 def _text(value: float | str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from behavesim.base.text import counted
-from behavesim.prompts.feedback import IDEA_SHOWN, failure_in_words
-from behavesim.prompts.shown import INSTANCES_SHOWN, prose, said_gap, time_in_words
+from behavesim.prompts.feedback import IDEA_SHOWN, failure_in_words, prose
+from behavesim.prompts.shown import INSTANCES_SHOWN, said_gap, time_in_words
 from behavesim.state.events import TEMPLATE, CandidateId
 from behavesim.state.members import Member
 from behavesim.state.state import RunState

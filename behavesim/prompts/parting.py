@@ -75,6 +75,7 @@ class PendingPrompt:
 
     @property
     def _is_cost(self) -> bool:
+        """Whether lower scores are better, so that steps have costs."""
         return self.objective.direction == "minimise"
 
     def _order(self) -> list[int]:
@@ -89,6 +90,7 @@ class PendingPrompt:
 
     @property
     def _indices(self) -> range:
+        """The indices of all instances."""
         return range(len(self.scores[0]))
 
     def _who_is_better(self, index: int) -> str:

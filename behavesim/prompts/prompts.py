@@ -13,11 +13,11 @@ from behavesim.programs.fences import fenced
 from behavesim.prompts.answering import Answering
 from behavesim.prompts.budget import FIRST_LEFT_OUT, KEPT_SHARES, Shorter, cut, fits, fitted
 from behavesim.prompts.contract import contract
-from behavesim.prompts.feedback import FEEDBACK_SHOWN, quoted, what_became, with_advice
+from behavesim.prompts.feedback import FEEDBACK_SHOWN, prose, quoted, what_became, with_advice
 from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words
 from behavesim.prompts.parting import PendingPrompt, shown_in
 from behavesim.prompts.places import LATE, filled_within, has_place, place, sendable
-from behavesim.prompts.shown import paired_spread, parts_of, prose, said_with_metrics
+from behavesim.prompts.shown import paired_spread, parts_of, said_with_metrics
 from behavesim.prompts.wording import PARTS, Wording
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member, Note
@@ -214,6 +214,7 @@ class Prompts:
         return ("rules", contract), ("most of the description", {"description": self.task["about"]})
 
     def _refuse_too_few_tokens(self) -> None:
+        """Raise UsageError if a first prompt is too long for `prompt_tokens`, whatever is left out."""
         for name in ("template", "i1", "initial"):
             shortest = self.showing_template(name, 0).text
             if not fits(shortest, self.settings.prompt_tokens):

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Literal
 
-from behavesim.base.text import shortened
 from behavesim.programs.fences import fenced
-from behavesim.prompts.feedback import feedback_in_words, metrics_in_words
+from behavesim.prompts.feedback import feedback_in_words, metrics_in_words, prose
 from behavesim.state.members import Member
 from behavesim.task import Objective
 
@@ -148,10 +147,3 @@ def _idea(program: Member) -> str:
     """Return the words before a program's code: its idea in the model's words, if there is one, and "Its code:"."""
     thought = prose(program.thought)
     return f"Its idea: {thought}\nIts code:" if thought else "Its code:"
-
-
-def prose(text: str, longest: int | None = None) -> str:
-    """Return a model's words on one line, with ' for back-quotes, cut to `longest` characters; None cuts nothing."""
-    # a back-quote could open a fenced block, which readers would take for a program
-    words = " ".join(text.replace("`", "'").split())
-    return words if longest is None else shortened(words, longest)
