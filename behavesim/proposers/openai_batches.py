@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """A prompt whose reply somebody waits for."""
+    """A prompt whose reply the search waits for."""
 
     tries: Tries
     number: int
@@ -62,7 +62,7 @@ class BatchSender:
         batches.when_gathered(self._send_gathered)
 
     async def aclose(self) -> None:
-        """Wait for no batch any more; those that were sent go on at the endpoint."""
+        """Stop waiting for batches; those that were sent go on at the endpoint."""
         for task in self._sending:
             task.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)
@@ -84,7 +84,7 @@ class BatchSender:
         self._send_gathered()
 
     def _send_gathered(self) -> None:
-        """Send what was gathered, once all prompts are open whose replies the search waits for."""
+        """Send the gathered prompts once the search waits for nothing but replies that are asked for here."""
         if self._gathered and len(self._open) == self._batches.expected:
             gathered, self._gathered = self._gathered, []
             for _, questions in groupby(sorted(gathered, key=self._place), key=self._place):
@@ -115,8 +115,7 @@ class BatchSender:
         """Send a new batch, or take up one of an earlier session, and settle each question by what it brings."""
         is_earlier = batch is not None
         if batch is not None and not batch.id:
-            name = batch.name
-            batch = replace(batch, id=await self._answered(lambda: self._endpoint.batch_found(name)))
+            batch = replace(batch, id=await self._found(batch.name))
             if batch.id:
                 await self._batches.commit(batch)
         if batch is None or not batch.id:
@@ -140,8 +139,11 @@ class BatchSender:
             for each in questions
         ]
         content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-        file = await self._answered(lambda: self._endpoint.uploaded(batch.name, content))
-        batch = replace(batch, id=await self._made(batch.name, file))
+        name, endpoint = batch.name, self._endpoint
+        file = await self._answered(lambda: endpoint.uploaded(name, content))
+        # if the answer is lost, the batch may have been made all the same, and must not be made and paid for twice
+        made = await self._answered(lambda: endpoint.batch_made(name, file), look=lambda: self._found(name))
+        batch = replace(batch, id=made)
         await self._batches.commit(batch)
         self._persevering.note(
             f"batch {batch.id} holds {counted(len(questions), 'prompt')}; the endpoint may take up to 24 hours, "
@@ -153,33 +155,29 @@ class BatchSender:
         """Return the JSON body of the request for a question."""
         return self._dialect.body(question.tries.model, question.prompt, question.number)
 
-    async def _made(self, name: str, file: str) -> str:
-        """Make a batch of an uploaded file; return its id. After a fault it is looked for by its name first."""
-        tries = self._persevering.begin()
-        while isinstance(made := await self._persevering.once(lambda: self._endpoint.batch_made(name, file)), Fault):
-            await self._endure(tries, made)
-            if made := await self._answered(lambda: self._endpoint.batch_found(name)):
-                break
-        return made
-
-    async def _answered(self, send: Callable[[], Awaitable[T | Fault]]) -> T:
+    async def _answered(
+        self, send: Callable[[], Awaitable[T | Fault]], look: Callable[[], Awaitable[T]] | None = None
+    ) -> T:
         """Return the answer to a request of the files or batches, which is sent again until it has one.
 
-        Raises ProposerError if asking again would not help, or if nothing was answered for too long.
+        After each fault `look` may find out that the request did its work: what it returns is the answer, unless it is
+        empty. None looks for nothing. Raises ProposerError if asking again would not help, or if nothing was answered
+        for too long.
         """
         tries = self._persevering.begin()
         while isinstance(found := await self._persevering.once(send), Fault):
-            await self._endure(tries, found)
+            if not (found.meaning == "path" and self._endpoint.add_version()):
+                if found.meaning in ("path", "request", "prompt", "parameter"):
+                    advice = "if the endpoint has no batches, or this one is gone, go on with --set batch=false"
+                    found = replace(found, meaning="fatal", message=f"{found.message}; {advice}")
+                await asyncio.sleep(self._persevering.after_fault(tries, found) or 0.0)
+            if look is not None and (earlier := await look()):
+                return earlier
         return found
 
-    async def _endure(self, tries: Tries, fault: Fault) -> None:
-        """Wait until a request of the files or batches is sent again; raises ProposerError as `_answered`."""
-        if fault.meaning == "path" and self._endpoint.add_version():
-            return
-        if fault.meaning in ("path", "request", "prompt", "parameter"):
-            advice = "if the endpoint has no batches, or this one is gone, go on with --set batch=false"
-            fault = replace(fault, meaning="fatal", message=f"{fault.message}; {advice}")
-        await asyncio.sleep(self._persevering.after_fault(tries, fault) or 0.0)
+    async def _found(self, name: str) -> str:
+        """Return the id of the batch of this name; "" if the endpoint has none."""
+        return await self._answered(lambda: self._endpoint.batch_found(name))
 
     async def _results(self, batch: str, questions: Mapping[int, _Question]) -> dict[int, Completion | Fault]:
         """Wait for the end of a batch; return what it brought to each question, by number."""
@@ -202,10 +200,10 @@ class BatchSender:
         return found
 
     def _settle(self, question: _Question, result: Completion | Fault, is_earlier: bool) -> float:
-        """Take a prompt's result: its reply is there, or given up, or else asked again after the seconds returned.
+        """End the waiting for a prompt's reply, or return the seconds to wait before another batch asks for it.
 
-        Raises ProposerError if the fault ends the run. A fault in a batch of an earlier session ends nothing: its cause
-        may be mended by now.
+        The waiting ends with a reply, or if the prompt is given up. Raises ProposerError if the fault stops the run. A
+        fault in a batch of an earlier session stops nothing: its cause may be mended by now.
         """
         tries = question.tries
         tries.bill(result)
