@@ -27,12 +27,9 @@ NOT_RUN = (126, 127)
 class CommandSettings(ProposerSettings):
     """The settings of a proposer that runs a command."""
 
+    counted_as = MODEL
     request_timeout_s: Adjustable[float] = Field(300.0, gt=0)
     """Time limit by the clock of one run of the command, in seconds; after it, the command is killed and run again."""
-
-    def models_asked(self) -> tuple[str, ...]:
-        """Return the one name under which the command's price can be set."""
-        return (MODEL,)
 
 
 class CommandProposer(Proposer[CommandSettings]):
@@ -51,7 +48,7 @@ class CommandProposer(Proposer[CommandSettings]):
         `command` is a shell's command line; it runs at most `context.connections` times at once.
         """
         self._command, self._seed, self._clock, self._limit_s = command, context.seed, context.clock, patience.request_s
-        self._secrets = Secrets.of(os.environ)
+        self._secrets = Secrets.of(os.environ.items())
         self._persevering = Perseverance(patience, context, self._secrets)
 
     @classmethod
@@ -63,7 +60,7 @@ class CommandProposer(Proposer[CommandSettings]):
         command = context.argument.strip()
         if not command:
             raise UsageError("command: needs a command line behind it, such as --proposer command:'python ask.py'")
-        if Secrets.of(os.environ).are_in(command):
+        if Secrets.of(os.environ.items()).are_in(command):
             raise UsageError("the command holds a key, and is kept with the run; have it read the key from a variable")
         return cls(command, Patience(request_s=settings.request_timeout_s), context)
 

@@ -27,14 +27,11 @@ LOOK_S = 0.25
 class FolderSettings(ProposerSettings):
     """The settings of the folder proposer."""
 
+    counted_as = MODEL
     keeps_requests = True
 
     reply_rest_s: Adjustable[float] = Field(2.0, ge=0)
     """Seconds that a reply file must stay unchanged before it is read."""
-
-    def models_asked(self) -> tuple[str, ...]:
-        """Return the one name under which replies are counted and priced."""
-        return (MODEL,)
 
 
 class FolderProposer(Proposer[FolderSettings]):

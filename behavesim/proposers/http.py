@@ -42,11 +42,8 @@ SHUTDOWN_S = 2.0
 class HttpSettings(ProposerSettings):
     """The settings of the HTTP proposer; it has none of its own."""
 
+    counted_as = MODEL
     keeps_requests = True
-
-    def models_asked(self) -> tuple[str, ...]:
-        """Return the one name under which replies are counted and priced."""
-        return (MODEL,)
 
 
 class HttpProposer(Proposer[HttpSettings]):

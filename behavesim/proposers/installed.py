@@ -23,21 +23,24 @@ def proposer_type(text: str) -> type[Proposer[Any]]:
 
 def models_asked(settings: Settings) -> tuple[str, ...]:
     """Return the names of the models that a run with these settings may ask; empty if its proposer asks none."""
-    options = settings.of_proposer
-    return options.models_asked() if isinstance(options, ProposerSettings) else ()
+    return _options(settings).models_asked()
 
 
 def keeps_requests(settings: Settings) -> bool:
     """Whether open requests outlive the process, so that a resumed run does not ask them again."""
-    options = settings.of_proposer
-    return isinstance(options, ProposerSettings) and options.leaves_requests()
+    return _options(settings).leaves_requests()
 
 
 def takes_notes(settings: Settings) -> bool:
     """Whether a run's proposer answers requests for notes; raises UsageError as `proposer_type` does."""
+    return _options(settings).takes_notes() and proposer_type(settings.proposer).writes_text
+
+
+def _options(settings: Settings) -> ProposerSettings:
+    """Return the proposer's own settings, or those of any proposer if it is not known here what they are."""
+    # a user's proposer may have settings of another class, and the settings of an old run may have none
     options = settings.of_proposer
-    can = not isinstance(options, ProposerSettings) or options.takes_notes()
-    return can and proposer_type(settings.proposer).writes_text
+    return options if isinstance(options, ProposerSettings) else ProposerSettings()
 
 
 def proposer_of(settings: Settings, context: ProposerContext) -> Proposer[Any]:

@@ -134,6 +134,7 @@ def _word(text: object, clean: Callable[[str], str]) -> str | None:
 
 
 def _mapping(found: object) -> Mapping[str, Any]:
+    """Return a JSON object as it is, and an empty one in place of anything else."""
     return found if isinstance(found, Mapping) else {}
 
 

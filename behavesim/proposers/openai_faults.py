@@ -155,7 +155,7 @@ def _broken(error: BaseException, route: Route, timeout_s: float) -> tuple[Meani
     if isinstance(error, aiohttp.ClientPayloadError | zlib.error):
         return "passing", f"{route.where} broke off in the middle of its answer"
     if isinstance(error, aiohttp.ClientResponseError | UnicodeError):
-        why = one_line(str(getattr(error, "message", "its status is no text")), 150)
+        why = one_line(str(getattr(error, "message", "it holds bytes that are no text")), 150)
         return "setup", f"{route.where} answers with something that is not HTTP ({why}); check OPENAI_BASE_URL"
     return "passing", f"{route.where} closed the connection without an answer; its own log may say why"
 

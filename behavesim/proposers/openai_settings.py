@@ -74,12 +74,14 @@ class OpenAISettings(ProposerSettings):
     @field_validator("models")
     @classmethod
     def _has_weights(cls, models: Mapping[str, float]) -> Mapping[str, float]:
+        """Raise ValueError unless a model can be drawn by the weights."""
         if not (all(weight >= 0 for weight in models.values()) and 0 < sum(models.values()) < float("inf")):
             raise ValueError("should give each model a weight of 0 or more, and at least one a weight above 0")
         return models
 
     @model_validator(mode="after")
     def _has_one_price(self) -> Self:
+        """Raise ValueError if both batches and a service tier are chosen."""
         if self.batch and self.service_tier:
             raise ValueError("batch has its own price; use it without service_tier")
         return self

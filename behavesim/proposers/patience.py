@@ -142,21 +142,18 @@ class Tries:
 
 
 class Perseverance:
-    """Sends requests and decides for all prompts of a proposer what follows from a fault.
+    """Sends the requests of a proposer, and decides for all its prompts what follows from a fault.
 
-    That is a pause, giving up one prompt, or a stop of the run. `sparing(kind, line, lasts_s)` gives a notice at most
-    once a minute for each `kind`, but that of a much longer pause at once. `secrets` are removed from all notices.
+    After a fault it waits and asks again, gives up one prompt, or stops the run. `sparing(kind, line, lasts_s)` gives a
+    notice at most once a minute for each `kind`; one about a much longer pause comes at once. `secrets` are removed
+    from all notices and errors.
     """
 
     def __init__(self, patience: Patience, context: ProposerContext, secrets: Secrets) -> None:
         self.secrets = secrets
         self.sparing = Sparing(self.note, context.clock)
-        self._patience, self._tell, self._clock, self._requests = (
-            patience,
-            context.tell,
-            context.clock,
-            context.requests,
-        )
+        self._patience, self._tell = patience, context.tell
+        self._clock, self._requests = context.clock, context.requests
         self._limiter = Limiter(context.connections, patience.backoff_s, clock=context.clock.world)
         self._replied_at = -math.inf
         self._fatal: str | None = None
@@ -175,7 +172,7 @@ class Perseverance:
         return Tries(self._clock(), number, model, sent)
 
     async def reply(self, tries: Tries, ask: Callable[[], Awaitable[Completion | Fault]]) -> Reply:
-        """Return the reply to a prompt, for which `ask` sends one request each time it is called.
+        """Return the reply to a prompt; `ask` sends one request for it each time it is called.
 
         A reply without content is asked for again at most `Patience.empty` times. If the prompt is given up, the text
         is "" and `fault` says why. Raises ProposerError as `after_fault`.
@@ -200,8 +197,8 @@ class Perseverance:
     async def once(self, send: Callable[[], Awaitable[T | Fault]]) -> T | Fault:
         """Send a request as soon as the limiter allows it; return what it brought or its fault.
 
-        Fewer requests are sent at once after a demand to slow down, of which a notice is given, and more after each
-        other answer. Raises ProposerError if a fault has stopped the run.
+        After a demand to slow down, which gives a notice, fewer requests are sent at once; after each answer, more
+        again. Raises ProposerError if a fault has stopped the run.
         """
         async with self._limiter.slot() as cuts:
             if self._fatal is not None:  # another request may have stopped the run while this one waited

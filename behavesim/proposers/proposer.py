@@ -26,10 +26,12 @@ class ProposerSettings(Options):
 
     keeps_requests: ClassVar[bool] = False
     """Whether open requests outlive the process, so that a resumed run finds their replies instead of asking again."""
+    counted_as: ClassVar[str] = ""
+    """The name under which replies are counted and priced, if it is not known who writes them; "" if it is."""
 
     def models_asked(self) -> tuple[str, ...]:
         """Return the names of the models that may be asked and need a price for a limit on cost; empty if none is."""
-        return ()
+        return (self.counted_as,) if self.counted_as else ()
 
     def chooser(self, seed: int) -> Chooser | None:
         """Return what chooses the model of a question by the run's state; None if the proposer itself chooses."""

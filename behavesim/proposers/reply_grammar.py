@@ -114,12 +114,15 @@ def _values() -> Iterator[str]:
 
 
 def _block(depth: int) -> str:
+    """Return the statements of a block at this depth; only the body of the function may have none."""
     return f"statement{depth}{{{0 if depth == 0 else 1},{STATEMENTS[depth]}}}"
 
 
 def _indented(depth: int) -> str:
+    """Return a line end and the indentation of a line in a block at this depth."""
     return "\n" + "    " * (depth + 1)
 
 
 def _one_of(names: list[str]) -> str:
+    """Return the alternative of all names, as the grammar writes it."""
     return " | ".join(map(json.dumps, names))

@@ -27,13 +27,21 @@ class Secrets:
     """Texts to hide wherever they appear in other texts."""
 
     values: tuple[str, ...] = field(repr=False)
-    """The texts, the longest first; the class methods add each secret's form in URLs and in base64."""
+    """The texts, the longest first."""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Self:
-        """Return the secrets of all variables: values of those named …KEY, …TOKEN or the like; passwords in URLs."""
-        named = [value for name, value in environment.items() if _SECRET_NAME.search(name)]
-        return cls.some([*named, *(login for value in environment.values() for login in _logins(value))])
+    def of(cls, variables: Iterable[tuple[str, str]]) -> Self:
+        """Return the secrets among variables, given as name and value, plain, quoted as in URLs and in base64.
+
+        These are values of names that end in KEY, TOKEN or the like, and passwords in URLs, if they have SHORTEST
+        characters or more.
+        """
+        known = list(variables)
+        named = [value for name, value in known if _SECRET_NAME.search(name)]
+        logins = [login for _, value in known for login in _logins(value)]
+        found = {form for value in (*named, *logins) if len(value) >= SHORTEST for form in _forms(value)}
+        # The longest first: a secret that is a part of another must not break it up.
+        return cls(tuple(sorted(found, key=lambda value: (-len(value), value))))
 
     @classmethod
     def of_endpoint(cls, environment: Mapping[str, str], *urls: str) -> Self:
@@ -42,16 +50,9 @@ class Secrets:
         A custom header is secret if its name ends in KEY, TOKEN or the like.
         """
         headers = (line.partition(":") for line in environment.get("OPENAI_CUSTOM_HEADERS", "").splitlines())
-        sent = [value.strip() for name, _, value in headers if _SECRET_NAME.search(name.strip())]
-        logins = [login for url in urls for login in _logins(url)]
-        return cls.some([environment.get("OPENAI_API_KEY", ""), *sent, *logins])
-
-    @classmethod
-    def some(cls, values: Iterable[str]) -> Self:
-        """Return the secrets among the values: those of SHORTEST characters or more, plain, quoted and in base64."""
-        found = {form for value in values if len(value) >= SHORTEST for form in _forms(value)}
-        # The longest first: a secret that is a part of another must not break it up.
-        return cls(tuple(sorted(found, key=lambda value: (-len(value), value))))
+        sent = [(name.strip(), value.strip()) for name, _, value in headers]
+        key = ("OPENAI_API_KEY", environment.get("OPENAI_API_KEY", ""))
+        return cls.of([key, *sent, *(("URL", url) for url in urls)])
 
     def clean(self, text: str) -> str:
         """Return the text with `…` for each secret, even one that invisible characters split.
@@ -71,6 +72,7 @@ class Secrets:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
+        """Matches every secret, also one that is split by invisible characters."""
         return re.compile("|".join(map(_split_anywhere, self.values)))
 
 

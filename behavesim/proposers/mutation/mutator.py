@@ -169,4 +169,5 @@ class Mutator:
 
 
 def _has_blocks(frame: Frame) -> bool:
+    """Whether a text has EVOLVE-BLOCK markers, so that its fixed text has several parts."""
     return len(frame.fixed) > 1
