@@ -48,12 +48,16 @@ def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> l
     rules = [
         _judged(task),
         "Only text between a line with EVOLVE-BLOCK-START and its EVOLVE-BLOCK-END may change; all other text is put "
-        "back as it was." * has_blocks,
-        f"The evaluation has stages: to be evaluated to the end, a program needs {passing}." * bool(thresholds),
+        "back as it was."
+        if has_blocks
+        else "",
+        f"The evaluation has stages: to be evaluated to the end, a program needs {passing}." if thresholds else "",
         f"Evaluator and program together have {timeout_s:g} s of CPU time and {memory_mb} MB of memory. They cannot "
         "reach the network, and can write to temporary files alone.",
         "The program may import the standard library of Python 3.11 and the libraries that the first program imports; "
-        "others may not be installed." * is_python,
+        "others may not be installed."
+        if is_python
+        else "",
         "An exception, a result that the evaluator finds invalid, or a limit that is passed loses the program.",
         _objective(task, 1),
     ]

@@ -95,7 +95,7 @@ class FolderProposer(Proposer[FolderSettings]):
         draft = path.with_name(f".{name}.draft")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
+            if not path.exists():  # a resumed run asks the same prompts again
                 draft.write_text(text, encoding="utf-8", errors="replace")
                 draft.replace(path)
         except OSError as error:

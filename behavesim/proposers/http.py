@@ -228,7 +228,7 @@ class HttpProposer(Proposer[HttpSettings]):
             self._posted.append(text)
             self._assign()
         while True:
-            outcome = self._outcomes.get(self._numbers.get(text, -1))
+            outcome = self._outcomes.get(self._numbers.get(text, -1))  # -1, the template, before a candidate has it
             if outcome is not None and outcome.candidate >= 0:
                 return _json(self._told(outcome))
             if self._has_ended:

@@ -90,6 +90,7 @@ def _words(body: bytes) -> str:
 
 def _error(document: object, clean: Callable[[str], str]) -> EndpointError | None:
     """Return the error in a document, in any form that endpoints use; None if there is none."""
+    # a document with choices is a completion, whatever stands beside them
     if not isinstance(document, Mapping) or document.get("choices"):
         return None
     error = document.get("error")
@@ -175,6 +176,7 @@ def _count(counts: object, *paths: str) -> int | None:
         found: Any = counts
         for name in path.split("."):
             found = _mapping(found).get(name)
+        # a whole number may be written as 7.0; true and false are no counts
         is_number = isinstance(found, int | float) and not isinstance(found, bool)
         if is_number and 0 <= found < MOST_TOKENS and found == int(found):
             return int(found)

@@ -85,6 +85,7 @@ class BatchSender:
 
     def _send_gathered(self) -> None:
         """Send the gathered prompts once the search waits for nothing but replies that are asked for here."""
+        # `expected` is 0 while the search has something else to do, which may bring further prompts
         if self._gathered and len(self._open) == self._batches.expected:
             gathered, self._gathered = self._gathered, []
             for _, questions in groupby(sorted(gathered, key=self._place), key=self._place):
@@ -212,7 +213,7 @@ class BatchSender:
             self._answer(question, result)
             return 0.0
         if is_earlier:
-            return 0.0
+            return 0.0  # the prompt is asked for in a new batch, with what is known now
         if result.meaning == "request" and not self._has_replied:
             result = replace(result, meaning="fatal")
         if result.meaning == "parameter" and self._dialect.refuse(tries.model, result.parameter):

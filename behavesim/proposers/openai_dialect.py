@@ -52,6 +52,7 @@ class Dialect:
             messages[0]["content"] = f"{system}\n\n{prompt}"
         elif system:
             messages.insert(0, {"role": "system", "content": system})
+        # if both names were refused, the limit is left out below
         limit = next((name for name in self._limits if name not in refused), self._limits[0])
         wanted = {
             "temperature": settings.temperature,

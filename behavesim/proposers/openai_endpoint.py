@@ -66,6 +66,7 @@ class Endpoint:
         """
         self._timeout_s, self._clock = timeout_s, clock
         self._route = Route.of_environment()
+        # what is sent, so that it can be removed from what comes back
         self.secrets = Secrets.of_endpoint(os.environ, base_url(), self._route.proxy or "")
         self._client = _client(self._route)
         self._has_answered = False
@@ -82,6 +83,7 @@ class Endpoint:
 
     def add_version(self) -> bool:
         """Put /v1 before all paths from now on, and return True; if it is there already, only return False."""
+        # some servers give their URL without it
         if self.url.rstrip("/").endswith("/v1"):
             return False
         self._client.base_url = f"{self.url.rstrip('/')}/v1"
@@ -114,6 +116,7 @@ class Endpoint:
 
         async def find(client: openai.AsyncOpenAI) -> str:
             async for batch in client.batches.list(limit=LISTED):
+                # the package reads answers without checking them: the metadata may be anything
                 if isinstance(batch.metadata, Mapping) and batch.metadata.get(NAME) == name:
                     return self.secrets.clean(batch.id)
             return ""

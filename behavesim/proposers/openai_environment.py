@@ -98,6 +98,7 @@ def _refuse_unusable() -> None:
 
 def has_credentials() -> bool:
     """Whether the environment has OPENAI_API_KEY, or a custom header `Authorization` in its place."""
+    # the package sends custom headers in place of its own
     headers = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
     named = {line.partition(":")[0].strip().lower() for line in headers}
     return bool(os.environ.get("OPENAI_API_KEY")) or "authorization" in named

@@ -95,6 +95,7 @@ def _refused_parameter(error: EndpointError, optional: Collection[str]) -> str:
         return error.parameter
     if "system" in optional and _SYSTEM_ROLE.search(f"{error.parameter} {error.text}"):
         return "system"
+    # in the order of the text, since a message may list every parameter that the model refuses
     names = "|".join(re.escape(name) for name in sorted(optional) if name != "system")
     named = re.search(rf"\b(?:{names})\b", error.text)
     return named[0] if named else ""
@@ -109,6 +110,7 @@ async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new
     """
     while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError | OSError):
         error = error.__cause__  # the package wraps what aiohttp raised
+    # a server that expects TLS answers a plain request with bytes that are no HTTP, or hangs up
     is_silent = isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientResponseError)
     if is_new and is_silent and await _wants_tls(route):
         return _unsent("setup", f"{route.where} wants an encrypted connection; write https:// in OPENAI_BASE_URL")

@@ -209,6 +209,7 @@ class Perseverance:
                 self._limiter.succeeded(found.wait_s if isinstance(found, Completion) else 0.0)
                 return found
             if found.meaning == "limited":
+                # all requests wait for the pause, so that the rest of the window is not refused one by one
                 pause = self._limiter.refused(cuts, found.wait_s)
                 self.sparing("pause", f"{found.message}; waiting {pause:.0f} s", pause)
             return replace(found, message=self.secrets.scrubbed(found.message))
@@ -251,6 +252,7 @@ class Perseverance:
         if is_setup and not self.has_replied and tries.faults >= self._patience.setup:
             self._stop(fault.message)
         left_s = self._borne_s(tries, fault.message)
+        # a run can go on without one prompt, but not without the files and batches of an endpoint
         is_prompt = tries.number is not None
         if is_prompt and self._replied_at > tries.since and tries.faults >= self._patience.attempts:
             self._give_up(tries, fault.message)

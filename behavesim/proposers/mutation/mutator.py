@@ -89,6 +89,7 @@ class Mutator:
         unchanged one.
         """
         programs = [program for code in shown if (program := self._whole(code)) is not None] or [self._template]
+        # edits are read as edits of the first program that the prompt shows
         place = 0 if self._writes_edits or random.random() >= BETTER_IS_BASE else len(programs) - 1
         base, others = programs[place], [*programs[:place], *programs[place + 1 :]]
         program, done = base, list[str]()
