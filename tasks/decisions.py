@@ -14,13 +14,13 @@ from behavesim.task import Objective, Solution, Split, Task
 from behavesim.trajectory import Trajectory
 
 Function = Callable[..., Any]
-"""The function that a program defines; a task's template says what it takes and returns."""
+"""The function that a program defines. It takes and returns what the task's template says."""
 Integers = NDArray[np.int64]
 """An array of int64."""
 Random = np.random.RandomState
 """numpy's legacy generator: what it draws from a seed is the same in every version of numpy."""
 Sizes = Mapping[Split, Sequence[tuple[Any, ...]]]
-"""What sets each instance of a split apart, by split, such as numbers of items; `drawn` hands it on."""
+"""For each split the arguments from which each of its instances is made, such as its number of items."""
 T = TypeVar("T")
 
 

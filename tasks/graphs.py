@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+from behavesim_tasks.decisions import Random
 from numpy.typing import NDArray
 
 Graph = NDArray[np.bool_]
 """Whether two vertices are neighbours, (vertices, vertices) bool: symmetric, with False on the diagonal."""
 
 
-def graph_drawn(random: np.random.RandomState, kind: str, size: int, share: float) -> Graph:
-    """Return a graph by its kind, "uniform", "geometric" or "queens", with its size, and its density or reach."""
+def graph_drawn(random: Random, kind: str, size: int, share: float) -> Graph:
+    """Return a graph of a kind: "uniform", "geometric" or "queens".
+
+    `size` is its number of vertices; for queens the squares along a side. `share` is the density of a uniform graph or
+    the reach of a geometric one, and not used for queens.
+    """
     match kind:
         case "uniform":
             return uniform(random, size, share)
@@ -20,13 +25,13 @@ def graph_drawn(random: np.random.RandomState, kind: str, size: int, share: floa
             return queens(size)
 
 
-def uniform(random: np.random.RandomState, vertices: int, density: float) -> Graph:
+def uniform(random: Random, vertices: int, density: float) -> Graph:
     """Return a graph in which each pair of vertices is joined with the given probability."""
     upper = np.triu(random.rand(vertices, vertices) < density, 1)
     return upper | upper.T
 
 
-def geometric(random: np.random.RandomState, vertices: int, reach: float) -> Graph:
+def geometric(random: Random, vertices: int, reach: float) -> Graph:
     """Return a graph of points in the unit square, joined if they are nearer than `reach`."""
     places = random.rand(vertices, 2)
     near: Graph = ((places[:, None] - places[None]) ** 2).sum(axis=-1) < reach**2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from behavesim_tasks.decisions import Random
 from numpy.typing import NDArray
 
 Places = NDArray[np.float64]
@@ -17,19 +18,19 @@ DIGITS = 6
 """Decimals of rounded coordinates; rounding makes a map with clusters the same on every machine."""
 
 
-def uniform(random: np.random.RandomState, size: int) -> Places:
+def uniform(random: Random, size: int) -> Places:
     """Return places drawn uniformly from the unit square."""
     return random.rand(size, 2)
 
 
-def clustered(random: np.random.RandomState, size: int) -> Places:
+def clustered(random: Random, size: int) -> Places:
     """Return places around centres drawn uniformly, at least two, rounded; their map fills the square."""
     centres = random.rand(max(2, size // A_CLUSTER), 2)
     places = filling(centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2))
     return np.round(places, DIGITS)
 
 
-def places_drawn(random: np.random.RandomState, kind: str, size: int) -> Places:
+def places_drawn(random: Random, kind: str, size: int) -> Places:
     """Return places by their kind, "uniform" or "clustered"."""
     return uniform(random, size) if kind == "uniform" else clustered(random, size)
 

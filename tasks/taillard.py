@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def whole_numbers(seed: int) -> Iterator[float]:
-    """Yield the fractions in (0, 1) that Taillard's generator of Bratley, Fox and Schrage gives for a seed."""
+def fractions(seed: int) -> Iterator[float]:
+    """Yield the numbers in (0, 1) that the generator of Bratley, Fox and Schrage gives for a seed, without end."""
     while True:
         seed = 16807 * (seed % 127_773) - 2836 * (seed // 127_773)
         seed += 2_147_483_647 if seed < 0 else 0
@@ -18,16 +18,16 @@ def whole_numbers(seed: int) -> Iterator[float]:
 
 def times(seed: int, rows: int, columns: int) -> NDArray[np.int64]:
     """Return processing times in 1…99, (rows, columns) int64, drawn row by row."""
-    fractions = whole_numbers(seed)
-    return np.array([[1 + int(next(fractions) * 99) for _ in range(columns)] for _ in range(rows)], dtype=np.int64)
+    draws = fractions(seed)
+    return np.array([[1 + int(next(draws) * 99) for _ in range(columns)] for _ in range(rows)], dtype=np.int64)
 
 
 def orders(seed: int, jobs: int, machines: int) -> NDArray[np.int64]:
     """Return the order in which each job visits the machines, (jobs, machines) int64: a permutation in each row."""
-    fractions = whole_numbers(seed)
+    draws = fractions(seed)
     found = np.tile(np.arange(machines), (jobs, 1))
     for row in found:
         for place in range(machines):
-            other = place + int(next(fractions) * (machines - place))
+            other = place + int(next(draws) * (machines - place))
             row[place], row[other] = row[other], row[place]
     return found

@@ -72,6 +72,7 @@ class TourTask(DecisionTask):
 
 
 def _begun(cities: Any, start: int) -> Any:
+    """Return an instance in which the cities 0 and `start` have changed numbers."""
     order = np.arange(len(cities.distances))
     order[[0, start]] = start, 0
     distances = cities.distances[np.ix_(order, order)]
