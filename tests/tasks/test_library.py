@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from behavesim_tasks import (
+    best_known,
     cap_set,
     cvrp,
     facility_location,
@@ -90,6 +91,11 @@ def test_the_template_has_its_golden_score_and_is_not_better_than_the_best_known
         gap = objective.gap(score)
         assert gap is None or (gap > 0 and objective.source)
     assert task.objective == task.objective_on("search")
+
+
+def test_no_independent_set_that_is_known_is_larger_than_the_normaliser() -> None:
+    known = best_known.INDEPENDENT_SET
+    assert TASKS["independent_set"].normaliser >= max(*known.search, *known.validation, *known.held_out)
 
 
 def numbers_of(instance: Any) -> str:
