@@ -32,8 +32,11 @@ class Parcel:
 
     @property
     def hash(self) -> str:
-        """The SHA-256 of all paths and contents, in hexadecimal."""
-        return _hash({path: hashlib.sha256(content) for path, content in self.files.items()})
+        """The SHA-256 of the pieces, in hexadecimal (see `_update`)."""
+        found = hashlib.sha256()
+        for name, piece in self.pieces():
+            _update(found, name, piece)
+        return found.hexdigest()
 
     def pieces(self) -> Iterator[tuple[str, bytes]]:
         """Yield the files in pieces of at most PIECE bytes, each with its path; an empty file is one piece."""
@@ -47,30 +50,29 @@ class Unpacking:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._hashes: dict[str, Hash] = {}
+        self._hash = hashlib.sha256()
 
     @property
     def hash(self) -> str:
-        """The hash of the parcel that the pieces so far make."""
-        return _hash(self._hashes)
+        """The hash of the pieces so far: that of the parcel once all have come."""
+        return self._hash.hexdigest()
 
     def write(self, name: str, piece: bytes) -> None:
         """Write the next piece of a file. Raises UsageError for a path that would lead out of the folder, OSError."""
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
             raise UsageError(f"a task's file cannot be named {name!r}")
-        if name not in self._hashes:
-            self._hashes[name] = hashlib.sha256()
-            (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
-        with (self._folder / path).open("ab") as file:
+        place = self._folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("ab") as file:
             file.write(piece)
-        self._hashes[name].update(piece)
+        _update(self._hash, name, piece)
 
 
-def _hash(hashes: Mapping[str, Hash]) -> str:
-    """Return the hash of a parcel from those of its files, by path."""
-    listed = [(path, hashes[path].hexdigest()) for path in sorted(hashes)]
-    return hashlib.sha256(repr(listed).encode()).hexdigest()
+def _update(found: Hash, name: str, piece: bytes) -> None:
+    """Update a hash with one piece of a file: with its path and size, then the bytes."""
+    found.update(f"{name}\0{len(piece)}\0".encode())
+    found.update(piece)
 
 
 def parcel_of_file(path: Path) -> Parcel:

@@ -180,8 +180,8 @@ def address_space() -> int:
 
 
 def data_memory() -> int:
-    """Return the size of this process's private memory that it may write to, with its stack (bytes); 0 unless Linux."""
-    return int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGESIZE") if LINUX else 0
+    """Return the size of this process's private memory that it may write to, with its stack (bytes); only on Linux."""
+    return int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGESIZE")
 
 
 def tasks_of_user() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +65,14 @@ class CpuMeter:
 
 def processes() -> dict[int, Process]:
     """Return all processes that this process can see in /proc, by process id; empty where there is no /proc."""
-    return dict(_seen())
+    found: dict[int, Process] = {}
+    with contextlib.suppress(OSError), os.scandir("/proc") as folder:
+        for entry in folder:
+            # a process may end between these lines
+            with contextlib.suppress(OSError):
+                if entry.name.isdecimal():
+                    found[int(entry.name)] = _process(Path(entry.path))
+    return found
 
 
 def tree(root: int, seen: Mapping[int, Process], without: Collection[int] = ()) -> dict[int, Process]:
@@ -107,16 +114,6 @@ def _held(pid: int) -> int:
             lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
             return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(names))
     return 0
-
-
-def _seen() -> Iterator[tuple[int, Process]]:
-    """Yield the id of each process in /proc, and what the kernel says of it; nothing where there is no /proc."""
-    with contextlib.suppress(OSError), os.scandir("/proc") as folder:
-        for entry in folder:
-            # a process may end between these lines
-            with contextlib.suppress(OSError):
-                if entry.name.isdecimal():
-                    yield int(entry.name), _process(Path(entry.path))
 
 
 def _process(folder: Path) -> Process:
