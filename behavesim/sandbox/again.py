@@ -33,12 +33,13 @@ async def settled(
     question: bytes = b"",
     may_signal: bool = False,
 ) -> Ran:
-    """Return what comes of a program, or of one call of it, once the machine had no part in how it ended.
+    """Return what comes of a program, or of calls of it, once the machine had no part in how it ended.
 
     A program is put off if it ended by the clock, for lack of the machine's memory, or near its limit on CPU time. It
-    is run again while no other one runs. `postponed` is called before each such try. `may_signal` is whether programs
-    may kill their own processes. Waits until there is a place. Cancelling kills the program. Raises SandboxError if the
-    machine is still in doubt after the last try, or if the sandbox itself fails.
+    is run again while no other one runs. `postponed` is called before each such try. `question` holds the encoded calls
+    that it is to answer; empty if it runs on every instance. `may_signal` is whether programs may kill their own
+    processes. Waits until there is a place. Cancelling kills the program. Raises SandboxError if the machine is still
+    in doubt after the last try, or if the sandbox itself fails.
     """
     ran = await runner.run(source, question)
     reason, words = doubt(ran, limits, False, may_signal)
@@ -60,9 +61,10 @@ async def settled(
 def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[str, str]:
     """Return why a program's ending may be the machine's fault: "clock", "memory" or "cpu", and words for people.
 
-    Both are empty if the ending is the program's own. After a run alone, CPU time decides; the limit is longer if
-    other processes kept the machine busy (`Ending.beside_others`). Time by the clock decides, too, unless the program
-    had no core for most of it. A killed process is at fault if it had most of the memory, or may kill itself.
+    Both are empty if the ending is the program's own. `is_alone` is whether no other program ran meanwhile. After a run
+    alone, CPU time decides; the limit is longer if other processes kept the machine busy (`Ending.beside_others`). Time
+    by the clock decides, too, unless the program had no core for most of it. A killed process is at fault if it had
+    most of the memory, or if `may_signal`: it may have killed itself.
     """
     for ending in filter(None, (ran.program, ran.ending)):
         allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)

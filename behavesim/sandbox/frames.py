@@ -198,7 +198,7 @@ def as_message(text: str) -> str:
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array with little-endian numbers; raises FrameError if its type is not one of DTYPES then."""
+    """Return the array with little-endian numbers; raises FrameError if its type is not one of DTYPES."""
     plain = np.asarray(array, dtype=array.dtype.newbyteorder("<"))
     if plain.dtype.str not in DTYPES:
         what = "None" if array.ndim == 0 and array.item() is None else f"of {array.dtype}"

@@ -135,7 +135,7 @@ def _extras(task: Task, found: Sequence[object]) -> tuple[Metrics, str]:
 
 
 def _failed_again(again: Failure) -> Failure:
-    """Return the failure of a program of which a repeated call fails like this."""
+    """Return the failure of a program one of whose repeated calls failed as `again` says."""
     if again.reason in MACHINES_REASONS:
         return replace(again, message=as_message(f"{_REPEATED}: {again.message}"))
     return _keeps_state(f"it fails: {again.message}")
