@@ -109,11 +109,19 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge, split: Unseen 
 def _result(
     run: Run, programs: Sequence[Candidate], scores: Mapping[str, HeldOutScore], task: Task, split: Unseen
 ) -> HeldOut:
-    """Return the result of a run, from the scores by source of its programs and of the template, which has one."""
-    template, objective = scores[task.template], task.objective_on(split)
-    assert template.score is not None, "a template that fails has no result"
-    rows = [_tried(candidate, scores[candidate.source or ""], template, objective) for candidate in programs]
-    return _summed_up(HeldOutTemplate(template.score, objective.gap(template.score)), rows, run, split)
+    """Return the result of a run's programs, best of the search first.
+
+    `scores` has those of all the programs and of the template, by source; the template must not have failed.
+    """
+    base, objective = scores[task.template], task.objective_on(split)
+    assert base.score is not None, "a template that fails has no result"
+    template = HeldOutTemplate(base.score, objective.gap(base.score))
+    rows = tuple(_tried(candidate, scores[candidate.source or ""], base, objective) for candidate in programs)
+    choice = None if run.recommended is None else run.recommended.candidate
+    chosen = _mean([each for each in rows if each.candidate == choice])
+    recommended = HeldOutMean(0.0, template.gap) if choice == TEMPLATE else chosen
+    fallen = tuple(each.candidate for each in rows if _is_fallen(each, run))
+    return HeldOut(template, rows, _mean(rows[:1]), _mean(rows[:TOP]), recommended, fallen, split)
 
 
 def _origin(task: Task, split: Unseen) -> dict[str, str]:
@@ -195,15 +203,6 @@ def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, ob
         return HeldOutProgram(candidate.candidate, candidate.score, None, None, None, score.reason)
     gained = gain(score.scores, template.scores, objective)
     return HeldOutProgram(candidate.candidate, candidate.score, score.score, objective.gap(score.score), gained, None)
-
-
-def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], run: Run, split: Unseen) -> HeldOut:
-    """Return the result of a run from the rows of its programs, best of the search first."""
-    chosen = [each for each in programs if run.recommended and each.candidate == run.recommended.candidate]
-    is_template = run.recommended is not None and run.recommended.candidate == TEMPLATE
-    recommended = HeldOutMean(0.0, template.gap) if is_template else _mean(chosen)
-    fallen = tuple(each.candidate for each in programs if _is_fallen(each, run))
-    return HeldOut(template, tuple(programs), _mean(programs[:1]), _mean(programs[:TOP]), recommended, fallen, split)
 
 
 def _is_fallen(program: HeldOutProgram, run: Run) -> bool:

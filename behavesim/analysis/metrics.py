@@ -112,11 +112,6 @@ def _score(program: Scored | None) -> float | None:
     return None if program is None else program.score
 
 
-def _tried(of: Callable[[HeldOut], float | None]) -> Callable[[RunReport], float | None]:
-    """Return a function for `Metric.of`: `of` of a run's held-out results, None for a run without any."""
-    return lambda run: None if run.held_out is None else of(run.held_out)
-
-
 def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], float | None]:
     """Return a function for `Metric.of`: `of` of a run's last `diversity_over_time`, None for a run without any.
 
@@ -125,42 +120,50 @@ def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], floa
     return lambda run: of(run.diversity_over_time[-1]) if run.diversity_over_time else None
 
 
+def _untested(
+    name: str, title: str, unit: Unit, of: Callable[[RunReport], float | None], about: About | None = "behaviour"
+) -> Metric:
+    """Return a metric of which neither lower nor higher values are better, so that it is not tested."""
+    return Metric(name, title, unit, None, of, about)
+
+
 def _on_held_out(
-    name: str, title: str, of: Callable[[HeldOut], HeldOutMean], about: About | None
-) -> tuple[Metric, ...]:
-    """Return the metrics of gap and gain of the programs that `of` takes from the results; `title` names them."""
+    name: str,
+    title: str,
+    direction: BetterEnd,
+    of: Callable[[HeldOut], float | None],
+    about: About | None = None,
+    instead_of: str | None = None,
+) -> Metric:
+    """Return a metric, a fraction, that `of` takes from a run's held-out results; None for a run without any."""
+
+    def value(run: RunReport) -> float | None:
+        return None if run.held_out is None else of(run.held_out)
+
+    return Metric(name, title, FRACTION, direction, value, about, instead_of)
+
+
+def _gap_and_gain(
+    name: str, title: str, of: Callable[[HeldOut], HeldOutMean], about: About | None = "held-out"
+) -> tuple[Metric, Metric]:
+    """Return the metrics of gap and gain of the programs that `of` takes from held-out results; `title` names them."""
     gap, gain = f"held_out_{name}_gap", f"held_out_{name}"
     return (
-        Metric(gap, f"held-out gap of {title}", FRACTION, "lower", _tried(lambda found: of(found).gap), about),
-        Metric(
-            gain,
-            f"held-out gain of {title}",
-            FRACTION,
-            "higher",
-            _tried(lambda found: of(found).improvement),
-            about,
-            instead_of=gap,
-        ),
+        _on_held_out(gap, f"held-out gap of {title}", "lower", lambda found: of(found).gap, about),
+        _on_held_out(gain, f"held-out gain of {title}", "higher", lambda found: of(found).improvement, about, gap),
     )
 
 
 HELD_OUT = (
-    _on_held_out("best", "best", lambda found: found.best, "held-out"),
-    _on_held_out("top10", "top 10", lambda found: found.top10, None),
-    _on_held_out("recommended", "recommended", lambda found: found.recommended, "held-out"),
+    _gap_and_gain("best", "best", lambda found: found.best),
+    _gap_and_gain("top10", "top 10", lambda found: found.top10, None),
+    _gap_and_gain("recommended", "recommended", lambda found: found.recommended),
 )
 """Pairs of metrics on held-out instances, gap and gain: of the search's best, its ten best, and the recommended."""
-CHOICE_GAP = Metric(
-    "held_out_choice_gap", "gap", FRACTION, "higher", _tried(lambda found: found.recommended_gap_advantage), None
-)
+CHOICE_GAP = _on_held_out("held_out_choice_gap", "gap", "higher", lambda found: found.recommended_gap_advantage)
 """Metric: gap of the search's best − gap of the recommended program on held-out instances, a fraction."""
-CHOICE_GAIN = Metric(
-    "held_out_choice",
-    "gain on the template",
-    FRACTION,
-    "higher",
-    _tried(lambda found: found.recommended_gain_advantage),
-    None,
+CHOICE_GAIN = _on_held_out(
+    "held_out_choice", "gain on the template", "higher", lambda found: found.recommended_gain_advantage
 )
 """Metric: gain of the recommended program − gain of the search's best on held-out instances, a fraction."""
 
@@ -194,26 +197,17 @@ METRICS = (
     *(gain for _, gain in HELD_OUT),
     CHOICE_GAP,
     CHOICE_GAIN,
-    Metric("intra_distance", "distance inside islands", DISTANCE, None, _last(lambda then: then.inside), "behaviour"),
-    Metric("inter_distance", "distance between islands", DISTANCE, None, _last(lambda then: then.inter), None),
-    Metric("separation", "between / inside", RATIO, None, _last(lambda then: then.separation), "behaviour"),
-    Metric(
-        "repeated_programs",
-        "repeated programs",
-        FRACTION,
-        None,
-        lambda run: run.distinct.repeated_programs,
-        "behaviour",
-    ),
-    Metric(
+    _untested("intra_distance", "distance inside islands", DISTANCE, _last(lambda then: then.inside)),
+    _untested("inter_distance", "distance between islands", DISTANCE, _last(lambda then: then.inter), None),
+    _untested("separation", "between / inside", RATIO, _last(lambda then: then.separation)),
+    _untested("repeated_programs", "repeated programs", FRACTION, lambda run: run.distinct.repeated_programs),
+    _untested(
         "repeated_behaviours",
         "programs that repeat a behaviour",
         FRACTION,
-        None,
         lambda run: run.distinct.repeated_behaviours,
-        "behaviour",
     ),
-    Metric("top10_behaviours", "behaviours of the top 10", MEAN_COUNT, None, lambda run: run.distinct.top, "behaviour"),
+    _untested("top10_behaviours", "behaviours of the top 10", MEAN_COUNT, lambda run: run.distinct.top),
 )
 """All built-in metrics, in the order of tables and files; users' own metrics follow them (`known_metrics`)."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,14 @@ def test_a_module_imports_only_what_stands_left_of_its_room(path: Path) -> None:
             other = room_of(name)
             assert other == own or RANK[other] < RANK[own], f"{module} imports {name}"
             assert not (own in VIEWS and name in RUNNING), f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("room", sorted(VIEWS))
+def test_no_module_of_a_view_imports_itself_by_way_of_others(room: str) -> None:
+    inside = [path for path in MODULES if path.is_relative_to(ROOT / "behavesim" / room)]
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in inside}
+    graph = {module: modules.keys() & set(imports(path)) for module, path in modules.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError; imports in functions and for types alone count too
 
 
 def test_the_page_on_architecture_lists_the_rooms_in_that_order() -> None:

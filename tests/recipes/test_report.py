@@ -52,7 +52,12 @@ def test_a_panel_takes_two_files(tmp_path: Path) -> None:
     module, lines = blocks("A report's panel")
     copy = Copy(tmp_path)
     (copy.root / "behavesim/analysis/operators.py").write_text(module)
-    places = ("analysis.islands import", "held_out: HeldOut | None", "top=top(run)", "clusters_table(self.clusters)")
+    places = (
+        "analysis.held_out_scores import",
+        "held_out: HeldOut | None",
+        "top=top(run)",
+        "clusters_table(self.clusters)",
+    )
     for place, line in zip(places, lines.splitlines(keepends=True), strict=True):
         copy.add_after("behavesim/analysis/report.py", place, line)
     assert copy.touched() == {"behavesim/analysis/operators.py", "behavesim/analysis/report.py"}
