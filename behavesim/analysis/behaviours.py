@@ -18,7 +18,7 @@ MEANINGS = "programs: how many have this behaviour; operator: the kind of reques
 
 @dataclass(frozen=True)
 class DistinctCounts:
-    """Numbers of feasible candidates, of distinct programs among them, and of distinct behaviours among those.
+    """The numbers of feasible candidates, of their distinct programs, and of the distinct behaviours of these.
 
     Programs are equal if their normal forms are, behaviours if the trajectories on all instances are. `top` is the
     number of distinct behaviours among the ten best distinct programs.

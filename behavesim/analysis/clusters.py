@@ -65,7 +65,7 @@ def clustering(run: Run, programs: int = CLUSTERED, clusters: int = CLUSTERS) ->
 
 
 def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: np.ndarray) -> Cluster:
-    """Return the cluster of the programs at `rows`, ascending, of the (N, N) similarities of all N `programs`."""
+    """Return one cluster; `rows` are the indices of its members in `programs` and in their (N, N) similarities."""
     inside = similarity[np.ix_(rows, rows)]
     size = len(rows)
     cohesion = None if size == 1 else float((inside.sum() - np.trace(inside)) / (size * (size - 1)))

@@ -138,6 +138,10 @@ class RunComparison:
     untested: tuple[str, ...]
     ranks: Ranks | None = None
 
+    def groups_of(self, task: TaskComparison) -> list[RunGroup]:
+        """Return the groups of runs on a task and its instances, with all their runs."""
+        return [group for group in self.groups if group.family == task.family]
+
 
 def comparison(
     runs: Sequence[RunReport],

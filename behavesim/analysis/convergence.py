@@ -44,7 +44,7 @@ def improvements(run: Run) -> tuple[Improvement, ...]:
 
 
 def convergence(run: Run) -> tuple[Checkpoint, ...]:
-    """Return the run at up to fifty evenly spaced numbers of candidates, the last of which is all of them.
+    """Return checkpoints at up to fifty evenly spaced numbers of candidates; the last one covers all candidates.
 
     Candidates with one normal form count once, with the score of the first. It is empty if no candidate was asked for.
     """

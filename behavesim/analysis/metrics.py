@@ -123,7 +123,7 @@ def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], floa
 def _untested(
     name: str, title: str, unit: Unit, of: Callable[[RunReport], float | None], about: About | None = "behaviour"
 ) -> Metric:
-    """Return a metric of which neither lower nor higher values are better, so that it is not tested."""
+    """Return a metric that is never tested, because neither lower nor higher values of it are better."""
     return Metric(name, title, unit, None, of, about)
 
 

@@ -58,7 +58,7 @@ class Portfolio:
 
     @property
     def together_gap(self) -> float | None:
-        """The gap, a fraction, of the mean over the search's instances of the best score of all programs.
+        """The gap, a fraction, of all programs together: on each search instance the best of their scores counts.
 
         None if the portfolio is empty, or if the best known score is missing or 0.
         """

@@ -69,7 +69,7 @@ class RecordedRun:
             return cls(folder, first, count_registered(folder.journal))
 
     def follow(self, until: int | None = None) -> None:
-        """Update the run by the events committed since the last read, of the first `until` events if it is given.
+        """Read the events committed since the last read, up to number `until` of the journal, or all if it is None.
 
         Raises JournalError if the journal cannot be read, UsageError if recorded settings are invalid.
         """

@@ -88,7 +88,7 @@ class Run(RecordedRun):
     def matrix(
         self, candidates: Sequence[CandidateLike] | None = None, *, labelled: bool = False
     ) -> NDArray[np.float64] | pandas.DataFrame:
-        """Return the (N, N) similarities, in [0, 1], of these feasible candidates, of all of them if None.
+        """Return the (N, N) similarities, in [0, 1], of these feasible candidates; None stands for all of them.
 
         Rows and columns are in the order of `trajectories(candidates)`. With `labelled`, the matrix is a data frame
         whose rows and columns have the candidates' numbers. For a matrix that does not fit in memory, use

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from math import comb
 
 from behavesim.analysis.comparison import GroupTest, RunComparison, TaskComparison
-from behavesim.analysis.groups import Family, RunGroup
+from behavesim.analysis.groups import Family
 from behavesim.analysis.metrics import Metric
+from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import SIGNIFICANCE
 
 SPOKEN = (
     *("held_out_recommended_gap", "held_out_recommended"),
     *("held_out_best_gap", "held_out_best", "best_gap", "best_score"),
 )
-"""Names of the metrics of which a verdict speaks, the first with tests on a task: held-out before search instances."""
+"""Metrics by which verdicts are worded, preferred ones first; a task uses the first that was tested on it."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,11 @@ def verdicts(found: RunComparison) -> tuple[Verdict, ...]:
 
 def _sizes(found: RunComparison, task: TaskComparison, metric: str) -> dict[str, int]:
     """Return how many values of the metric each group of a task was tested with, by its label."""
-    groups: list[RunGroup] = [group for group in found.groups if group.family == task.family]
-    return {
-        group.label: sum(
-            run.metrics[metric] is not None and run.summary.run not in found.untested for run in group.runs
-        )
-        for group in groups
-    }
+
+    def is_tested(run: RunReport) -> bool:
+        return run.metrics[metric] is not None and run.summary.run not in found.untested
+
+    return {group.label: sum(map(is_tested, group.runs)) for group in found.groups_of(task)}
 
 
 def _verdict(test: GroupTest, family: Family, sizes: Mapping[str, int], metric: Metric, tests: int) -> Verdict:

@@ -167,7 +167,7 @@ def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untest
 
 
 def _test(test: GroupTest, metrics: Mapping[str, Metric], runs: int) -> tuple[Cell, ...]:
-    """Return the cells of a test between groups, the smaller of which has so many runs."""
+    """Return the cells of a test between two groups; `runs` is the number of runs of the smaller group."""
     column = metrics[test.metric].column
     interval = (test.low, test.high) if runs >= FEWEST else (None, None)
     difference = Estimate(test.difference, None, *interval, unit=column.unit)

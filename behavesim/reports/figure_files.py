@@ -51,11 +51,8 @@ def _figures(
         if compared.runs[0].distinct.programs > 1:
             yield "dendrogram", (4.0,), plots.dendrogram
     for entry, on in zip(compared.tasks, family_names(compared.tasks), strict=True):
-        groups = [
-            group for group in compared.groups if group.family == (entry.task, entry.instances, entry.score_source)
-        ]
         name = "-".join(["convergence", *re.findall(r"[\w.+-]+", on)])  # `on` may be a path
-        yield name, (), partial(draw_groups, groups=groups)
+        yield name, (), partial(draw_groups, groups=compared.groups_of(entry))
     over_time = _diversity_by_name(compared.runs)
     if 1 <= len(over_time) <= BESIDE:
         yield "diversity", (2.4, 2), partial(draw_diversity, runs=over_time)

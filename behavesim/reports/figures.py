@@ -188,7 +188,10 @@ def draw_map(axes: Axes, places: Sequence[Place], objective: Objective, recommen
 
 
 def draw_portfolio(axes: Axes, chosen: Portfolio) -> None:
-    """Draw the gap, in per cent, of the best of the first k programs on each instance over k; the score if unknown."""
+    """Draw over k how good the first k programs are together: the gap in per cent, or the score if a gap is unknown.
+
+    On each instance the best of their scores counts.
+    """
     has_gap = all(each.together_gap is not None for each in chosen.members)
     worth = [
         FRACTION.factor * each.together_gap if has_gap and each.together_gap is not None else each.together

@@ -89,7 +89,7 @@ def _advice(state: RunState) -> list[Text]:
     if not in_force:
         return []
     more = f" (the latest of {len(in_force)})" if len(in_force) > 1 else ""
-    # first what a narrow terminal must not cut off
+    # the numbers come first, since a narrow terminal cuts off the end
     said = f"advice since candidate {in_force[-1].since}{more}: {printable(in_force[-1].text)}"
     return [Text(said, no_wrap=True, overflow="ellipsis")]
 

@@ -47,7 +47,7 @@ class Plots:
         return axes
 
     def dendrogram(self, axes: Axes | None = None, count: int = DRAWN) -> Axes:
-        """Draw the dendrogram, by behaviour, of the `count` best distinct programs, of all if there are fewer.
+        """Draw the dendrogram, by behaviour, of the `count` best distinct programs, or of all if there are fewer.
 
         Raises UsageError if `count` is less than 2, if the run has fewer programs than two, or if its task cannot be
         loaded.

@@ -132,7 +132,7 @@ def _task(
     found: RunComparison, task: TaskComparison, name: str, runs: Mapping[Path, Run]
 ) -> tuple[TaskShown, tuple[str, ...]]:
     """Return a task's part of the page, and notes on what could not be computed; `runs` are by their folders."""
-    groups = [group for group in found.groups if group.family == task.family]
+    groups = found.groups_of(task)
     by_gap = all(group.has_gaps for group in groups)
     metric = _spoken(found, groups)
     loaded = [[runs[run.origin.folder] for run in group.runs] for group in groups]
@@ -158,7 +158,7 @@ def _worth(program: Scored | None, by_gap: bool) -> float | None:
 
 
 def _spoken(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:
-    """Return the first metric of SPOKEN of which a run has a value."""
+    """Return the first metric of SPOKEN that at least one run has a value for; None if there is none."""
     metrics = {metric.name: metric for metric in found.metrics}
     known = (
         name

@@ -225,7 +225,7 @@ def _tree(candidates: tuple[int, ...], similarities: NDArray[np.float64]) -> Tre
 
 
 def _packed(candidates: list[Candidate | None]) -> str:
-    """Return `Document.texts` for these candidates, the first of which is the template, None if it is not known."""
+    """Return `Document.texts` for these candidates; the first is the template, None if it is not evaluated yet."""
     texts = [
         each and (each.source, each.thought, each.message, each.scores, each.feedback, tuple(each.metrics.items()))
         for each in candidates
