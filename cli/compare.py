@@ -10,7 +10,6 @@ import typer
 
 from behavesim.analysis.similarities import ProgramSimilarities, similarities, similarities_of_source
 from behavesim.application.evaluation import Evaluation, read_program
-from behavesim.application.held_out import absence
 from behavesim.application.launch import task_settings
 from behavesim.base.errors import DistanceError, UsageError
 from behavesim.code_similarity.named import NAMES
@@ -66,10 +65,7 @@ def compare(
         _report(similarities_of_source(programs, metric), f"{loaded.name}: {metric}", figure, as_json)
         return
     measure = BehaveSim(_normaliser(normaliser, loaded), _measure(metric), truncate, skip, clip=not raw)
-    split = split_of(held_out, shifted)
-    if said := absence(loaded, split, settings.task):
-        raise UsageError(said)
-    behaviours = _behaviours(tried(settings, loaded, programs, split))
+    behaviours = _behaviours(tried(settings, loaded, programs, split_of(held_out, shifted)))
     try:
         found = similarities([file for file, _ in programs], behaviours, measure)
     except DistanceError as error:  # the task's constant holds for its own solutions, and may not for these

@@ -9,9 +9,7 @@ from typing import Annotated
 import typer
 
 from behavesim.application.evaluation import Evaluation
-from behavesim.application.held_out import absence
 from behavesim.application.launch import task_settings
-from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import NAMES
 from behavesim.reports.csv_files import write_tables
 from behavesim.reports.terminal import show
@@ -72,8 +70,6 @@ def study_known(
     given = {"allow_weak_isolation": allow_weak_isolation, "workers": workers}
     settings, loaded = task_settings(task, given, assignments)
     split = split_of(held_out, shifted)
-    if said := absence(loaded, split, settings.task):
-        raise UsageError(said)
     known = programs_in(folder, loaded)
     ours = [each for run in runs or () for each in programs_of(read_run(runs_dir, run), loaded, best)]
     programs = [*known, *ours, template_of(loaded)]

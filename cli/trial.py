@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from time import monotonic
 
 from behavesim.application.evaluation import Evaluation, evaluate
+from behavesim.application.held_out import absence
 from behavesim.base.config import Settings
+from behavesim.base.errors import UsageError
 from behavesim.task import Split, Task
 
 from .output import busy, tell
@@ -25,8 +27,11 @@ def tried(
 ) -> list[Evaluation]:
     """Evaluate programs on a split's instances, as `evaluate` does, and say on stderr what is tried and how far it is.
 
-    `limits` is added to the line on what is tried; it says how long each program may take.
+    `limits` is added to the line on what is tried; it says how long each program may take. Raises UsageError if the
+    task has no instances of the split, and as `evaluate` does.
     """
+    if said := absence(task, split, settings.task):
+        raise UsageError(said)
     named = f"{len(programs)} programs" if len(programs) > NAMED else ", ".join(name for name, _ in programs)
     busy(f"trying {named} on {split} instances{limits}")
     return asyncio.run(evaluate(settings, task, programs, split, Counting(len(programs)).ended))
