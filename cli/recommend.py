@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from behavesim.analysis.run_summary import summary
 from behavesim.analysis.summary import RecommendedProgram
 from behavesim.application.held_out import absence
 from behavesim.application.recommendation import record_portfolio, record_recommendation
-from behavesim.application.rivals import has_rivals, rivals
+from behavesim.application.rivals import has_rivals, rivals_of_portfolio
 from behavesim.base.errors import UsageError
 from behavesim.reports.terminal import show
 from behavesim.reports.words import named
@@ -47,7 +47,6 @@ def recommend(
     if len(folders) > 1 and portfolio is None:
         raise UsageError("recommend takes one run, or --portfolio K for the programs of several")
     run, found, tried = Run.load(folders[0].path), None, tuple[against.Rival, ...]()
-    changed = {"workers": workers} if workers else {}
     task = run.task()
     if said := absence(task, "validation", run.settings.task):
         tell(f"{said}; so the best program stands: {run.folder.best}")
@@ -58,11 +57,13 @@ def recommend(
     is_one = len(folders) == 1 and (portfolio is None or len(instances_of(task, "validation")) > 0)
     if is_one:
         busy(f"trying the best programs of {run.folder.run} on validation instances")
-        asyncio.run(record_recommendation(run, task, **changed))
+        asyncio.run(record_recommendation(run, task, workers))
     if portfolio is not None:
         busy(f"choosing up to {portfolio} programs that behave differently")
-        found = asyncio.run(record_portfolio(folders, task, portfolio, **changed))
-        tried = _rivals(folders, task, found, changed)
+        found = asyncio.run(record_portfolio(folders, task, portfolio, workers))
+        if len(found.members) > 1 and has_rivals(task):
+            busy("trying what else so many runs could buy: other starts, improved solutions")
+            tried = asyncio.run(rivals_of_portfolio(folders, task, found, workers))
     chosen = summary(run).recommended if is_one else None
     if as_json:
         print_json(_document(chosen, found, tried))
@@ -75,20 +76,6 @@ def recommend(
         say(_where(run.folder, task))
         if tried:
             say(against.verdict(tried))
-
-
-def _rivals(
-    folders: Sequence[RunFolder], task: Task, found: Portfolio, changed: Mapping[str, Any]
-) -> tuple[against.Rival, ...]:
-    """Return the set and what else its work could buy, best first; empty if the task has nothing to try."""
-    if len(found.members) < 2 or not has_rivals(task):
-        return ()
-    busy("trying what else so many runs could buy: other starts, improved solutions")
-    runs = {each.run: Run.load(each.path) for each in folders}
-    sources = [runs[each.run].candidate(each.candidate).source or "" for each in found.members]
-    first = folders[0]
-    settings = first.with_task_at_hand(runs[first.run].settings).model_copy(update=dict(changed))
-    return asyncio.run(rivals(settings, task, sources))
 
 
 def _document(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 from behavesim.analysis.clearing import Scores
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.recommendation import recommend
 from behavesim.analysis.run import Run
 from behavesim.application.bundle import bundle
+from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.engine.judging import judging
 from behavesim.reports.words import named, percent
@@ -27,17 +27,17 @@ SECONDS = 60.0
 """Default time limit of portfolio.py for one instance, in seconds, which all its programs share."""
 
 
-async def record_recommendation(run: Run, task: Task, **changed: Any) -> None:
+async def record_recommendation(run: Run, task: Task, workers: int | str | None = None) -> None:
     """Choose the recommended program of a run, append the choice to the journal and write recommended.py.
 
-    `changed` are settings by name that differ from the run's, such as its workers. `run` reads new events of its
-    journal before and after. If no program works on the validation instances, the choice is none, and recommended.py is
-    not written. Raises UsageError if the task has no validation instances, BehavesimError if another process holds the
-    run, SandboxError if the sandbox cannot be started.
+    `workers` is the number of programs run at once, or a cluster's name; None for the run's own setting. `run` reads
+    new events of its journal before and after. If no program works on the validation instances, the choice is none, and
+    recommended.py is not written. Raises UsageError if the task has no validation instances, BehavesimError if another
+    process holds the run, SandboxError if the sandbox cannot be started.
     """
     with run.folder.locked():
         run.follow()  # another process may have written since the run was read
-        async with validating(run, task, **changed) as judge:
+        async with validating(run, task, workers) as judge:
             if judge is None:
                 raise UsageError(f"the task {task.name!r} has no validation instances to choose a program on")
             event = await recommend(run, judge)
@@ -47,18 +47,26 @@ async def record_recommendation(run: Run, task: Task, **changed: Any) -> None:
 
 
 @asynccontextmanager
-async def validating(run: Run, task: Task, **changed: Any) -> AsyncIterator[Judge | None]:
+async def validating(run: Run, task: Task, workers: int | str | None) -> AsyncIterator[Judge | None]:
     """Yield a judge on the task's validation instances, under the run's settings; None if there are no such instances.
 
-    `changed` are settings by name that differ from the run's. Raises SandboxError if the sandbox cannot be started,
-    UsageError if its isolation is too weak.
+    `workers` is the number of programs run at once, or a cluster's name; None for the run's own setting. Raises
+    SandboxError if the sandbox cannot be started, UsageError if its isolation is too weak.
     """
     if not len(instances_of(task, "validation")):
         yield None
         return
-    settings = run.folder.with_task_at_hand(run.settings).model_copy(update=changed)
-    async with judging(settings, task, "validation") as judge:
+    async with judging(settings_here(run, workers), task, "validation") as judge:
         yield judge
+
+
+def settings_here(run: Run, workers: int | str | None) -> Settings:
+    """Return the settings under which programs of a run are tried, the task being where it is now.
+
+    `workers` replaces the run's own number of workers or name of a cluster, unless it is None.
+    """
+    settings = run.folder.with_task_at_hand(run.settings)
+    return settings if workers is None else settings.model_copy(update={"workers": workers})
 
 
 async def _append(folder: RunFolder, event: Event) -> None:
@@ -85,19 +93,21 @@ def _write(run: Run, event: Recommended) -> None:
     folder.note(f"recommended {named(chosen.candidate)} of {sorted(event.validation)}")
 
 
-async def record_portfolio(folders: Sequence[RunFolder], task: Task, count: int, **changed: Any) -> Portfolio:
+async def record_portfolio(
+    folders: Sequence[RunFolder], task: Task, count: int, workers: int | str | None = None
+) -> Portfolio:
     """Choose at most `count` programs of the runs that behave differently, and return them as a portfolio, best first.
 
     The choice is appended to the first run's journal. Its portfolio.py is written too, unless the task is online or no
     program is chosen. Programs that fail on validation instances are left out; otherwise the scores there do not affect
-    the choice. `changed` are settings by name that differ from the first run's, such as its workers. Raises UsageError
-    if the runs' tasks or instances differ, if two runs have one name, or if `count` is
-    less than 1. Raises BehavesimError if another process holds the first run.
+    the choice. `workers` is the number of programs run at once, or a cluster's name; None for the first run's own
+    setting. Raises UsageError if the runs' tasks or instances differ, if two runs have one name, or if `count` is less
+    than 1. Raises BehavesimError if another process holds the first run.
     """
     with folders[0].locked():
         run, *others = [Run.load(folder.path) for folder in folders]
         runs = {each.folder.run: each for each in (run, *others)}
-        async with validating(run, task, **changed) as judge:
+        async with validating(run, task, workers) as judge:
             event = await choose_portfolio(run, others, count, judge)
         await _append(run.folder, event)
         # without validation instances the event has programs and no scores, so the lengths may differ

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.rivals import SET, Rival, Spent, rivals_of
+from behavesim.analysis.run import Run
+from behavesim.application.recommendation import settings_here
 from behavesim.base.config import Settings
 from behavesim.base.errors import TaskError
 from behavesim.engine.judging import sandbox
 from behavesim.sandbox.judge import verdict_on
 from behavesim.state.protocols import Solved
+from behavesim.store.folder import RunFolder
 from behavesim.task import InvalidSolution, Task, called, instances_begun, instances_of
 from behavesim.task.verdict import Failure
 
@@ -34,6 +38,20 @@ def has_rivals(task: Task) -> bool:
     kinds = type(task)
     can = kinds.starts is not Task.starts or kinds.improve is not Task.improve
     return can and not task.online and len(instances_of(task, "validation")) > 0
+
+
+async def rivals_of_portfolio(
+    folders: Sequence[RunFolder], task: Task, found: Portfolio, workers: int | str | None = None
+) -> tuple[Rival, ...]:
+    """Return a portfolio's programs and their rivals, as `rivals`, under the settings of the first of the runs.
+
+    `folders` are the runs of which the portfolio was chosen. `workers` is the number of programs run at once, or a
+    cluster's name; None for the first run's own setting. Raises as `rivals`, and JournalError if a journal cannot be
+    read.
+    """
+    runs = {folder.run: Run.load(folder.path) for folder in folders}
+    sources = [runs[each.run].candidate(each.candidate).source or "" for each in found.members]
+    return await rivals(settings_here(runs[folders[0].run], workers), task, sources)
 
 
 async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tuple[Rival, ...]:

@@ -71,7 +71,7 @@ async def _again(folder: RunFolder, workers: int | str, seq: int, event: Choice,
     found.decisions += 1
     earlier = ((at, each) for k, at, each in read_events(folder.journal) if k < seq and not isinstance(each, Choice))
     run = Run(folder, earlier, count_registered(folder.journal))
-    async with validating(run, run.task(), workers=workers) as judge:
+    async with validating(run, run.task(), workers) as judge:
         if isinstance(event, Recommended):
             return Recommended(None, {}) if judge is None else await recommend(run, judge)
         again = await choose_portfolio(run, (), event.wanted, judge)
