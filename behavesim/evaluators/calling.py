@@ -59,6 +59,7 @@ def called_by(evaluator: str, program: str, module: str = "") -> Called | None:
 def _by_shinka(
     call: ast.Call, functions: Collection[str], constants: Mapping[str, Any], tree: ast.Module, module: str
 ) -> Called | None:
+    """Return what a `call` of `run_shinka_eval` evaluates, by its keyword arguments; None if that is no function."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     function = _value(given["experiment_fn_name"], constants) if "experiment_fn_name" in given else None
     runs = _value(given["num_runs"], constants) if "num_runs" in given else 1
@@ -78,6 +79,7 @@ def _by_shinka(
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, Any]]:
+    """Yield the names that are assigned at a script's top level and can be read (see `_value`), each with its value."""
     found: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign):
@@ -89,6 +91,7 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, Any]]:
 
 
 def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
+    """Return the value of a literal, a constant, or a sum, difference or product of numbers; None for anything else."""
     match node:
         case ast.Name(name):
             return constants.get(name)

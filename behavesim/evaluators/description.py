@@ -64,6 +64,7 @@ def load(place: str) -> Callable[[str], bytes]:
 
 
 def _checked(place: str, sent: bytes) -> Description:
+    """Return the description in JSON that was sent; raises TaskError if it holds an error, or is no description."""
     try:
         said = json.loads(sent)
         if error := said.get("error"):

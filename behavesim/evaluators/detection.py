@@ -39,6 +39,7 @@ def convention_of(text: str) -> tuple[Convention, str]:
 
 
 def _of_file(place: str) -> Convention:
+    """Return the convention of a file by the names in its text; raises UsageError if it has none of them."""
     source = read_text_file(Path(place), "evaluator")
     if "--program_path" in source and "--results_dir" in source:
         return "shinka"
@@ -51,6 +52,7 @@ def _of_file(place: str) -> Convention:
 
 
 def _of_class(place: str, name: str) -> Convention:
+    """Return the convention of a class by its base or its package; raises UsageError if its file lacks the class."""
     if not place.endswith(".py"):
         return "eoh" if place.split(".")[0] == "eoh" else "llm4ad"
     classes = [

@@ -55,6 +55,7 @@ def load(given: str) -> Callable[[str], bytes]:
 
 
 def _evaluated(run: Run, file: EvaluatorFile, source: str) -> Result:
+    """Return the result of one evaluation; whatever evaluator and program raise is a failure in it."""
     recorder = Recorder()
     with _output_to(_SAID):
         try:
@@ -74,6 +75,7 @@ def _evaluated(run: Run, file: EvaluatorFile, source: str) -> Result:
 
 
 def _written(source: str, file: EvaluatorFile) -> Path:
+    """Write a program's file or files below /tmp, and return the path of the file, or of the folder with several."""
     folder, files = Path("/tmp/program"), separated(source)
     for path, text in files.items():
         place = folder / (path or f"program{file.suffix}")

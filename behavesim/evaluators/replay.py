@@ -98,6 +98,7 @@ def behaviour_of(solution: Mapping[str, NDArray[Any]], returns: str = "") -> Tra
 
 
 def _replies(solution: Mapping[str, NDArray[Any]]) -> list[Any]:
+    """Return the replies that `replied` has written; raises InvalidSolution if the solution is anything else."""
     try:
         found = json.loads(solution["replies"].tobytes())
         return [_read(each) for each in found]
@@ -106,6 +107,7 @@ def _replies(solution: Mapping[str, NDArray[Any]]) -> list[Any]:
 
 
 def _written(value: Any) -> Any:
+    """Return a reply as values of JSON, which `_read` takes back; raises TypeError for kinds that it does not know."""
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in _NUMBERS:
         return {"array": value.tolist(), "type": value.dtype.str, "shape": list(value.shape)}
     if value is None or type(value) in (bool, int, float, str):
@@ -120,6 +122,7 @@ def _written(value: Any) -> Any:
 
 
 def _read(value: Any) -> Any:
+    """Return the reply that `_written` made this value of; raises ValueError, KeyError or TypeError for others."""
     if isinstance(value, list):
         return [_read(each) for each in value]
     if not isinstance(value, dict):

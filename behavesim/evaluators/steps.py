@@ -107,6 +107,7 @@ def _rounded(number: float, parts: int) -> int | str:
 
 
 def _numbers(value: Any, depth: int) -> Iterator[int | float]:
+    """Yield the numbers in a value, `depth` levels of lists and mappings deep; anything else gives one `token`."""
     if isinstance(value, bool | int):
         yield int(value)
     elif isinstance(value, float):
@@ -134,6 +135,7 @@ def _kind(value: Any) -> str:
 
 
 def _written(value: Any, depth: int) -> bytes:
+    """Return bytes that are equal for equal values (see `token`); lists and mappings are read `depth` levels deep."""
     if hasattr(value, "tobytes") and _kind(value) in "iubf":
         return value.reshape(-1)[: _PART // 8].tobytes() if getattr(value, "ndim", 0) else _written(value.item(), depth)
     if isinstance(value, int):

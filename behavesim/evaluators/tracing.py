@@ -99,6 +99,7 @@ class Recorder:
         return self._watched(found, returns)
 
     def _watched(self, function: Callable[..., Any], returns: str) -> Callable[..., Any]:
+        """Return a function that calls this one and records what it returned; `returns` is as in `watching`."""
         annotation = returns or getattr(function, "__annotations__", {}).get("return", "")
         is_ranked = getattr(annotation, "__name__", annotation) in _RANKED
 
@@ -119,6 +120,7 @@ class Recorder:
         return watched
 
     def _record(self, returned: Any, is_ranked: bool) -> None:
+        """Keep what a call returned: its priority or choice, and of the first FEW calls all numbers in it."""
         if self._is_ranked is None:
             self._is_ranked = is_ranked
         if self._is_ranked:
@@ -153,6 +155,7 @@ def watch_module(path: Path, recorder: Recorder) -> None:
 
 
 def _priority(returned: Any) -> float:
+    """Return a priority as a float; -inf if it is NaN or no number, so that it comes last."""
     try:
         found = float(returned)
     except Exception:  # noqa: BLE001 - whatever a program's own objects raise

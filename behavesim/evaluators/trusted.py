@@ -127,6 +127,10 @@ def loaded(evaluator: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def _stand_in(function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Iterator[Path]:
+    """Yield the path of a program whose `function` gives these answers in turn; it is deleted after the block.
+
+    Raises InvalidSolution unless there is an answer, made of numbers, to each of so many `calls`.
+    """
     answers: dict[str, list[str]] = {}
     tuples = set()
     for name, array in solution.items():
@@ -146,6 +150,10 @@ def _stand_in(function: str, solution: Mapping[str, NDArray[Any]], calls: int) -
 
 
 def _score(found: Result, said: str = "") -> Score:
+    """Return a result's score with its metrics and feedback; raises InvalidSolution if it has none.
+
+    The message ends in the last line of `said`, such as a script's standard error.
+    """
     if found.failure or found.score is None:
         last = said.strip().splitlines()[-1:]
         raise InvalidSolution(": ".join([found.failure or "the evaluator gave no finite score", *last])[:500])

@@ -88,6 +88,7 @@ class Frame:
         return self.filled((self._without_surroundings(text),)) if not blocks and len(self.fixed) == 2 else None
 
     def _without_surroundings(self, text: str) -> str:
+        """Return code for the only block without this frame's text around it, indented as the block's marker is."""
         before, after = (_MARKER.sub("", part).strip("\n") for part in self.fixed)
         rest = self._indented(text.strip("\n"))
         # each is removed if the model repeated all of it, even if it left out the other

@@ -1,4 +1,4 @@
-"""Parses a model's code within limits on its length, depth and compiled size."""
+"""Parses a model's code within limits on its length, depth and compiled size, which is estimated first."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 import textwrap
 import warnings
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from behavesim.base.syntax import parsed
-from behavesim.programs.complexity import compiled_size, is_plain, may_multiply
 from behavesim.programs.scopes import children
 
 LONGEST_PROGRAM = 30_000
@@ -20,6 +20,14 @@ LARGEST_PROGRAM = 100_000
 """Most nodes that the compiler may write code for, copies included: this takes about 100 ms and 70 MB."""
 PARSED_AT_MOST = 100_000
 """Most characters that are parsed for one reply, in all attempts together; more where `longest` is (see `Parser`)."""
+PLAIN_CHARACTERS = 12_000
+"""Most characters of a program that `is_plain`: up to this size all steps of Python's compiler are fast."""
+PLAIN_BRACKETS = 20
+"""Most brackets open at once in a program that `is_plain`: deep nesting can make Python's parser slow."""
+_COSTLY = re.compile(r"^[ \t\f]*(?:finally|case)\b", re.MULTILINE)
+"""Statements that Python's compiler can copy: a `finally` for each exit, a `case` alternative for each capture."""
+_EXIT = ast.Return | ast.Break | ast.Continue
+_SCOPE = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 # names with DEEPEST parts or more, such as a.b.c…
 _DOTTED = re.compile(rf"\b(?:\w+[ \t]*\.[ \t]*){{{DEEPEST}}}")
 
@@ -113,6 +121,7 @@ class Parser:
 
 
 def _compiled(code: str) -> tuple[ast.Module, frozenset[str]]:
+    """Return the syntax tree of code and the names in it; raises SyntaxError or TooComplex if it does not compile."""
     tree = parsed(code)
     names = _names(tree)
     if may_multiply(code) and compiled_size(tree) > LARGEST_PROGRAM:
@@ -137,3 +146,50 @@ def _statement_start(lines: list[str], number: int) -> int:
     while number > 0 and (not lines[number].strip() or lines[number][0] in " \t)]}"):
         number -= 1
     return number
+
+
+def is_plain(code: str) -> bool:
+    """Whether a text surely takes less than 100 ms and 50 MB to parse and compile; False means that this is not known.
+
+    It must have at most PLAIN_CHARACTERS characters, no `finally` or `case`, and at most PLAIN_BRACKETS open brackets.
+    It need not be Python.
+    """
+    return len(code) <= PLAIN_CHARACTERS and not may_multiply(code) and _brackets_open(code) <= PLAIN_BRACKETS
+
+
+def may_multiply(code: str) -> bool:
+    """Whether any line of a text begins with `finally` or `case`, statements that the compiler may copy many times."""
+    return _COSTLY.search(code) is not None
+
+
+def compiled_size(node: ast.AST) -> int:
+    """Return about how many nodes of a syntax tree the compiler writes code for, copies included.
+
+    It recurses, so the tree must not be deep (see DEEPEST).
+    """
+    return _size(node)[0]
+
+
+def _brackets_open(code: str) -> int:
+    """Return the largest number of brackets open at once; brackets in strings and comments count too."""
+    steps = (1 if bracket in "([{" else -1 for bracket in re.findall(r"[()\[\]{}]", code))
+    return max(accumulate(steps, lambda opened, step: max(0, opened + step), initial=0))
+
+
+def _size(node: ast.AST) -> tuple[int, int]:
+    """Return two counts, with copies: a node's nodes, and its `return`, `break` and `continue` (0 for a function)."""
+    final = frozenset(getattr(node, "finalbody", ()))
+    last = [_size(each) for each in final]  # only once: twice at each level would take time 2**depth
+    parts = [*last, *(_size(child) for child in children(node) if child not in final)]
+    size, exits = 1 + sum(part for part, _ in parts), sum(part for _, part in parts)
+    match node:
+        case ast.Try() | ast.TryStar() if last:
+            last_size, last_exits = sum(part for part, _ in last), sum(part for _, part in last)
+            copies = 1 + exits - last_exits  # beside the one counted: one for exceptions, one for each exit
+            return size + copies * last_size, exits + copies * last_exits
+        case ast.MatchOr(patterns=patterns):
+            captures = sum(isinstance(each, ast.MatchAs | ast.MatchStar) for each in ast.walk(node))
+            return size + captures * captures // len(patterns), exits
+    if isinstance(node, _SCOPE):
+        return size, 0
+    return size, exits + isinstance(node, _EXIT)

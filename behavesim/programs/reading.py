@@ -152,6 +152,7 @@ def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failu
 
 
 def _read(block: Block, parser: Parser) -> Parsed | Failure:
+    """Return the program at the beginning of a block; a Failure if there is none, or a function would be left out."""
     try:
         program = parser.parse_beginning(block.code, _BEGINNINGS_TRIED[block.closed])
         # what follows the last function may be prose, and is left out
@@ -174,6 +175,7 @@ def _read_prose(text: str, parser: Parser) -> list[Parsed | Failure]:
 
 
 def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
+    """Return the last program with the entry point, with the imports that it lacks; else the weightiest failure."""
     programs = [reading for reading in reversed(readings) if isinstance(reading, Parsed)]
     unread = [reading for reading in reversed(readings) if isinstance(reading, Failure)]
     failures: list[Failure] = []

@@ -147,6 +147,7 @@ class SqliteJournal:
         await self._db.execute_fetchall(_OWNED.format(token=token))
 
     async def _insert(self, rows: Sequence[tuple[object, ...]], passages: dict[int, str]) -> None:
+        """Commit rows and the passages of their prompts, or nothing; raises JournalError if another process owns it."""
         try:
             if passages:
                 await self._db.executemany(_INSERT_PASSAGE, passages.items())

@@ -96,6 +96,7 @@ def _rows(pages: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
 
 
 def _rows_of_leaf(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    """Yield the readable rows of the page that is the whole table at present; damage raises nothing."""
     with suppress(sqlite3.DatabaseError):
         [(count,)] = db.execute("SELECT count(*) FROM leaf")
         for place in range(count):

@@ -81,6 +81,7 @@ def mean_metrics(metrics: Sequence[Metrics]) -> dict[str, float | str]:
 
 
 def _mean(values: Sequence[float | str]) -> float | str:
+    """Return the mean of numbers; if there are texts, the first other than MISSING, or MISSING."""
     words = [value for value in values if isinstance(value, str)]
     if words:
         return next((word for word in words if word != MISSING), MISSING)

@@ -66,6 +66,7 @@ class InWords:
         return tuple(cost - before for cost, before in zip(total, [0.0, *total], strict=False))
 
     def _line(self, method: str, longest: int, index: int, *rest: object) -> str:
+        """Return a text of the task's `method` for an instance on one line of at most `longest` characters."""
         found = self._called(method, index, *rest)
         if not isinstance(found, str):
             raise TaskError(f"`{method}` of task {self.task.name!r} must return a text, not {type(found).__name__}")
@@ -73,6 +74,7 @@ class InWords:
         return one_line(found.replace("`", "'"), longest)
 
     def _called(self, method: str, index: int, *rest: object) -> Any:
+        """Return what the task's `method` returns for an instance; raises TaskError, which names it, if it raises."""
         try:
             return getattr(self.task, method)(instances_of(self.task, self.split)[index], *rest)
         except TaskError:

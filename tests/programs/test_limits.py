@@ -16,9 +16,16 @@ import pytest
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.programs import extract as extracting
 from behavesim.programs import parsing
-from behavesim.programs.complexity import PLAIN_BRACKETS, PLAIN_CHARACTERS, compiled_size, is_plain
 from behavesim.programs.extract import extract
-from behavesim.programs.parsing import NeedsLimits, Parser, TooComplex
+from behavesim.programs.parsing import (
+    PLAIN_BRACKETS,
+    PLAIN_CHARACTERS,
+    NeedsLimits,
+    Parser,
+    TooComplex,
+    compiled_size,
+    is_plain,
+)
 from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.task.verdict import Failure
 from tests.programs.replies import ACCEPTED, BODY, PICK, REJECTED, TEMPLATE, fenced

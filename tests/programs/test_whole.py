@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
-from behavesim.programs.complexity import PLAIN_CHARACTERS
 from behavesim.programs.edits import Edit, applied, edit_between, edits_in
 from behavesim.programs.evolve_blocks import Frame
 from behavesim.programs.extract import extract
+from behavesim.programs.parsing import PLAIN_CHARACTERS
 from behavesim.programs.reading import Program, Request
 from behavesim.programs.whole import WholeForm
 from behavesim.task.evaluated import Edits, first_program

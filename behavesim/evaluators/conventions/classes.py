@@ -147,6 +147,7 @@ def template_of(place: str) -> tuple[str, str, str]:
 
 
 def _template(evaluation: Any) -> str:
+    """Return an evaluator's template program; raises TaskError if it is no Python."""
     template = textwrap.dedent(str(getattr(evaluation, "template_program", ""))).strip() + "\n"
     try:
         parsed(template)
@@ -168,6 +169,10 @@ def _asked_for(evaluation: Any, source: str, entry: str) -> str:
 
 
 def _module(path: Path, source: str, imports: Sequence[ast.stmt]) -> ModuleType:
+    """Execute the template's imports and then a program, as the module `program`, and return that module.
+
+    It may use numpy, math, random and typing without an import, as in LLM4AD and EoH.
+    """
     module = sys.modules[_MODULE] = ModuleType(_MODULE)
     numpy = importlib.import_module("numpy")
     vars(module).update({"np": numpy, "numpy": numpy, "math": math, "random": random, "typing": typing})

@@ -64,6 +64,7 @@ def _environment() -> dict[str, str]:
 
 
 def _result(output: str, errors: str) -> Result:
+    """Return the result in a command's output: JSON, all of it or its last line, or else a number as the last line."""
     for text in (output, _last(output)):
         try:
             said = json.loads(text)

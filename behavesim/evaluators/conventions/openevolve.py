@@ -100,6 +100,7 @@ def _whole(module: ModuleType) -> Callable[[str], Any]:
 
 
 def _stages(module: object) -> list[Callable[[str], Any]]:
+    """Return the functions `evaluate_stage1`, 2 and 3 of a module, up to the first that it lacks."""
     found: list[Callable[[str], Any]] = []
     for number in (1, 2, 3):
         stage = getattr(module, f"evaluate_stage{number}", None)
@@ -137,6 +138,7 @@ def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], p
 
 
 def _called(stage: Callable[[str], Any], program: str) -> Any:
+    """Return what a stage returns for a program at a path; a coroutine is run to its end."""
     returned = stage(program)
     if inspect.isawaitable(returned):
         import asyncio  # imported late: see `load`
@@ -150,6 +152,7 @@ async def _awaited(returned: Any) -> Any:
 
 
 def _metrics(returned: Any) -> Mapping[str, Any]:
+    """Return the metrics that a stage returned, as a mapping or in an EvaluationResult; raises TypeError for others."""
     found = returned if isinstance(returned, Mapping) else getattr(returned, "metrics", None)
     if not isinstance(found, Mapping):
         raise TypeError(

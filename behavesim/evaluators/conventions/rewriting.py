@@ -38,6 +38,8 @@ def seeded(source: str, name: str, seed: int) -> str:
 
 
 class _Division(ast.NodeTransformer):
+    """Replaces each x / y in a syntax tree by a call of the protected division."""
+
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         if not isinstance(node.op, ast.Div):

@@ -75,6 +75,7 @@ def result_in(results: Path, left: int) -> Result:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
+    """Return the object in a JSON file, an empty one if there is no file; raises ValueError if it holds no object."""
     try:
         found = json.loads(path.read_text(errors="replace")) if path.is_file() else {}
     except ValueError as error:

@@ -99,6 +99,8 @@ def run_shinka_eval(
 
 @dataclass
 class _Validation:
+    """What the validation of a program's runs has found so far; `first` is the first error, None if there is none."""
+
     is_correct: bool = True
     first: str | None = None
     valid: int = 0
@@ -114,6 +116,7 @@ class _Validation:
         return seen
 
     def take(self, is_valid: bool, error: str | None) -> None:
+        """Count one more run, and keep its error if it is not valid."""
         self.valid, self.invalid = self.valid + bool(is_valid), self.invalid + (not is_valid)
         self.is_correct = self.is_correct and bool(is_valid)
         if not is_valid and error:
