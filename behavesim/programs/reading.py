@@ -132,7 +132,11 @@ def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failu
     readings = _read_blocks(parts[-_BLOCKS_READ:], wanted)
     if not any(isinstance(reading, Parsed) and callables(reading.tree) for reading in readings):
         readings += _read_prose(outside(said, parts), wanted.parser)
-    return _chosen(readings, wanted) if readings else _nothing(said)
+    if readings:
+        return _chosen(readings, wanted)
+    if not said.strip():
+        return Failure("empty", "the reply has no text")
+    return no_program(said, "no-function", "the reply has no code")
 
 
 @cache
@@ -200,14 +204,15 @@ def _with_imports(program: Parsed, wanted: _Wanted) -> Parsed:
     return program if source == program.source else wanted.parser.parse(source)
 
 
-def _nothing(said: str) -> Failure:
-    """Return why an answer has no code: `empty`, `refusal` or `no-function`, with its first words in the message."""
-    if not said.strip():
-        return Failure("empty", "the reply has no text")
+def no_program(said: str, reason: str, why: str) -> Failure:
+    """Return the failure of an answer without a program, with its first words in the message.
+
+    It is `refusal` if the model declines by a phrase such as "I cannot", else `reason` with the words `why`.
+    """
     words = " ".join(said[:_SAID].split())
-    if declines(words):
+    if _REFUSAL.search(words):
         return Failure("refusal", f"the model declined: {words}"[:500])
-    return Failure("no-function", f"the reply has no code: {words}"[:500])
+    return Failure(reason, f"{why}: {words}"[:500])
 
 
 def answer_in(request: Request) -> str | Failure:
@@ -215,11 +220,6 @@ def answer_in(request: Request) -> str | Failure:
     if len(request.text) > LONGEST_REPLY:
         return Failure("too-long", f"the reply has {len(request.text)} characters; at most {LONGEST_REPLY} are read")
     return answer(request.text, is_whole=interruption(request.finish_reason) is None)
-
-
-def declines(words: str) -> bool:
-    """Whether a text has a phrase by which models decline in English, such as "sorry" or "I cannot"."""
-    return _REFUSAL.search(words) is not None
 
 
 def cut_off(cut: Interruption) -> Failure:

@@ -14,7 +14,7 @@ from behavesim.programs.evolve_blocks import Frame
 from behavesim.programs.fences import Block, blocks
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM, Parser
-from behavesim.programs.reading import Program, Request, answer_in, cut_off, declines, syntax_failure
+from behavesim.programs.reading import Program, Request, answer_in, cut_off, no_program, syntax_failure
 from behavesim.programs.thought import prose_around, thought_in
 from behavesim.task.evaluated import Edits
 from behavesim.task.files import joined, separated
@@ -23,6 +23,7 @@ from behavesim.task.verdict import Failure
 _HEADER = "=== file: "
 _BLOCKS_READ = 100
 """Most blocks of a reply that are read, counted from its end: hostile replies have thousands."""
+_NO_FILE = Failure("empty", "the reply names no file; begin each with a line `=== file: path ===`")
 _ROOM = 2
 """A program may be this many times as long as the first one, if that is more than LONGEST_PROGRAM."""
 
@@ -143,7 +144,7 @@ class WholeForm:
         if not codes and self.suffix == ".py" and _is_bare_code(said, parser):
             codes = [said]
         if not codes:
-            return _nothing(said)
+            return no_program(said, "empty", "the reply holds no program in a fenced block")
         longest = max(map(len, codes))
         return completed(self.initial, next(code for code in reversed(codes) if 2 * len(code) >= longest))
 
@@ -156,21 +157,27 @@ def completed(initial: str, code: str) -> str | Failure:
     """
     first = separated(initial)
     if "" in first:
-        files = {"": code.rstrip() + "\n"}
-    else:
-        try:
-            files = separated(code)
-        except ValueError as error:
-            return Failure("edit", str(error)[:500])
-        if "" in files:
-            return Failure("empty", "the reply names no file; begin each with a line `=== file: path ===`")
+        return _filled(first, {"": code.rstrip() + "\n"})
+    try:
+        files = separated(code)
+    except ValueError as error:
+        return Failure("edit", str(error)[:500])
+    return _NO_FILE if "" in files else _filled(first, files)
+
+
+def _filled(first: Mapping[str, str], files: Mapping[str, str]) -> str | Failure:
+    """Return the files `first` with these in the place of those of their paths, each completed (see `Frame.completed`).
+
+    Failures are "outside" (the markers differ) and "edit" (the files cannot be one text).
+    """
+    found: dict[str, str] = {}
     for path, body in files.items():
         text = Frame.of(first.get(path, "")).completed(body)
         if text is None:
             where = f" of {path}" if path else ""
             return Failure("outside", f"the EVOLVE-BLOCK markers{where} differ from the program's; keep each of them")
-        files[path] = text
-    return files[""] if "" in files else _joined({**first, **files})
+        found[path] = text
+    return found[""] if "" in found else _joined({**first, **found})
 
 
 def _joined(files: Mapping[str, str]) -> str | Failure:
@@ -214,23 +221,13 @@ def _files(codes: Sequence[str], initial: str) -> str | Failure:
             except ValueError as error:
                 return Failure("edit", str(error)[:500])
             changed |= {path: body for path, body in found.items() if path}
-    if not changed:
-        return Failure("empty", "the reply names no file; begin each with a line `=== file: path ===`")
-    text = _joined(changed)
-    return completed(initial, text) if isinstance(text, str) else text
+    return _filled(separated(initial), changed) if changed else _NO_FILE
 
 
 def _is_bare_code(said: str, parser: Parser) -> bool:
     """Whether an answer without fenced blocks is Python code: it has a statement that is more than a word."""
     has_statement = re.search(r"^(?:def|class|import|from|for|while|\w+ *=)\b", said, re.MULTILINE) is not None
     return has_statement and _syntax(said, parser) is None
-
-
-def _nothing(said: str) -> Failure:
-    words = " ".join(said[:1000].split())
-    if declines(words):
-        return Failure("refusal", f"the model declined: {words}"[:500])
-    return Failure("empty", f"the reply holds no program in a fenced block: {words}"[:500])
 
 
 def _thought(said: str, parts: Sequence[Block], is_edited: bool) -> str:
