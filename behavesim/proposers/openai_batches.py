@@ -110,7 +110,8 @@ class BatchSender:
         for question in questions:
             if error is not None and not question.reply.done():
                 question.reply.set_exception(error)
-                question.reply.exception()  # whoever waits may be cancelled before it sees this
+                # the waiting may be cancelled before it sees the error, and asyncio warns of errors that nobody saw
+                question.reply.exception()
 
     async def _carry_out(self, batch: BatchSent | None, questions: Sequence[_Question]) -> None:
         """Send a new batch, or take up one of an earlier session, and settle each question by what it brings."""

@@ -79,7 +79,7 @@ class Dialect:
 
     def refuse(self, model: str, parameter: str) -> bool:
         """Leave a parameter out of all later requests to a model; return whether it was not left out before."""
-        # All requests under way may be refused at once; the person is told of the first.
+        # all requests under way may be refused at once, and one notice is enough
         news = parameter not in self._refused[model]
         self._refused[model].add(parameter)
         return news

@@ -225,7 +225,7 @@ class Endpoint:
         moved = str(onward.url) if onward else response.headers["location"]
         moved = one_line(self.secrets.clean(moved).removesuffix(PATH), 200)
         if not is_usable(moved) or _is_onward(response):
-            return Fault("setup", f"{self._route.where} redirects to nowhere; check OPENAI_BASE_URL", Usage())
+            return Fault("setup", f"{self._route.server} redirects to nowhere; check OPENAI_BASE_URL", Usage())
         return Fault("setup", f"the endpoint has moved to {moved}; put that into OPENAI_BASE_URL", Usage())
 
 

@@ -42,7 +42,7 @@ class Route:
         return self.url.port or (443 if self.url.scheme == "https" else 80)
 
     @property
-    def where(self) -> str:
+    def server(self) -> str:
         """The endpoint's `host:port`, for messages."""
         return f"{self.url.host}:{self.port}"
 
@@ -52,8 +52,8 @@ class Route:
         return f"{self.url.scheme.upper()}_PROXY"
 
     @property
-    def by(self) -> str:
-        """The proxy's host, port and variable, for messages, without its URL's password; use it if there is a proxy."""
+    def proxy_in_words(self) -> str:
+        """The proxy's host, port and variable, for messages, without a password; do not use it without a proxy."""
         parts = urlsplit(self.proxy or "")
         return f"the proxy {parts.hostname}:{parts.port} ({self.variable})"
 

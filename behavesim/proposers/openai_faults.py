@@ -113,14 +113,14 @@ async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new
     # a server that expects TLS answers a plain request with bytes that are no HTTP, or hangs up
     is_silent = isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientResponseError)
     if is_new and is_silent and await _wants_tls(route):
-        return _unsent("setup", f"{route.where} wants an encrypted connection; write https:// in OPENAI_BASE_URL")
+        return _unsent("setup", f"{route.server} wants an encrypted connection; write https:// in OPENAI_BASE_URL")
     if isinstance(error, aiohttp.ClientHttpProxyError):
         said = one_line(f"{error.status} {error.message}", 100)
-        return _unsent("setup", f"{route.by} lets nobody through to {route.where} ({said})")
+        return _unsent("setup", f"{route.proxy_in_words} lets nobody through to {route.server} ({said})")
     if isinstance(error, aiohttp.ClientConnectorError):
         return _unconnected(error, route)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
-        to = route.by if route.proxy else route.where
+        to = route.proxy_in_words if route.proxy else route.server
         return _unsent("passing", f"{to} does not respond to connections; check OPENAI_BASE_URL and firewalls")
     if isinstance(error, aiohttp.InvalidURL):
         return _unsent("setup", "OPENAI_BASE_URL or the proxy's URL is not valid; check both")
@@ -132,7 +132,7 @@ def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
     cause = error.os_error
     # The error names the host that it connected to: the proxy's, if the request goes through one.
     through_proxy = isinstance(error, aiohttp.ClientProxyConnectionError) or error.host != route.url.host
-    to, setting = (route.by, route.variable) if through_proxy else (route.where, "OPENAI_BASE_URL")
+    to, setting = (route.proxy_in_words, route.variable) if through_proxy else (route.server, "OPENAI_BASE_URL")
     if isinstance(cause, socket.gaierror):
         if cause.errno in NEVER_PASSES:
             return _unsent("setup", f"there is no host {error.host!r}; check {setting} and the network")
@@ -153,13 +153,13 @@ def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
 def _broken(error: BaseException, route: Route, timeout_s: float) -> tuple[Meaning, str]:
     """Return the meaning and message of a fault after a request was sent."""
     if isinstance(error, TimeoutError):
-        return "passing", f"{route.where} gave no answer within {timeout_s:g} s"
+        return "passing", f"{route.server} gave no answer within {timeout_s:g} s"
     if isinstance(error, aiohttp.ClientPayloadError | zlib.error):
-        return "passing", f"{route.where} broke off in the middle of its answer"
+        return "passing", f"{route.server} broke off in the middle of its answer"
     if isinstance(error, aiohttp.ClientResponseError | UnicodeError):
         why = one_line(str(getattr(error, "message", "it holds bytes that are no text")), 150)
-        return "setup", f"{route.where} answers with something that is not HTTP ({why}); check OPENAI_BASE_URL"
-    return "passing", f"{route.where} closed the connection without an answer; its own log may say why"
+        return "setup", f"{route.server} answers with something that is not HTTP ({why}); check OPENAI_BASE_URL"
+    return "passing", f"{route.server} closed the connection without an answer; its own log may say why"
 
 
 async def _wants_tls(route: Route) -> bool:

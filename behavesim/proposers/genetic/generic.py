@@ -13,7 +13,7 @@ ARRAYS = frozenset({"ndarray", "NDArray", "ArrayLike", "list", "tuple", "Sequenc
 NUMBERS = SCALARS | {"float64"}
 """Annotations of functions that return a number."""
 NUMPY = frozenset({"ndarray", "NDArray"})
-"""Annotations of functions that return an array, of which programs of the grammar can make one."""
+"""Annotations of functions that return an array such as the programs of the grammar make."""
 
 TYPES = frozenset({"number", "scalar", "array"})
 """The names of the grammar's types."""

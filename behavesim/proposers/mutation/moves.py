@@ -152,7 +152,7 @@ def crossover(material: Material) -> str | None:
 
 
 def _other(material: Material, donors: Sequence[PythonText]) -> str | None:
-    """Return the program with one expression replaced by one of the donors'; None if there is none that fits."""
+    """Return the program with one expression replaced by one of the donors'; None if none fits."""
     program = material.program
     place = choose_any(program.expressions(), material.random)
     if place is None:

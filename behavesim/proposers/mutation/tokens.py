@@ -1,4 +1,4 @@
-"""The moves of the offline proposer on programs that are not Python, of which it knows numbers, operators and lines."""
+"""The moves of the offline proposer on programs that are not Python: on their numbers, operators, names and lines."""
 
 from __future__ import annotations
 
