@@ -163,8 +163,9 @@ async def test_no_reply_waits_for_more_than_one_decision(method: str) -> None:
 
 async def test_decisions_are_committed_together_and_before_anything_follows_from_them() -> None:
     journal = MemoryJournal()
-    run = await search(journal, {**SMALL, "method": "funsearch"})
+    run = await search(journal, {**SMALL, "method": "funsearch", "n_init": SMALL["window"]})
     append, propose, committed = journal.append, run._proposer.propose, list[int]()
+    window = asyncio.Barrier(SMALL["window"])  # replies come together, however fast the machine is
 
     async def counted(events: Sequence[Event]) -> None:
         committed.append(sum(isinstance(event, DECISIONS) for event in events))
@@ -172,6 +173,8 @@ async def test_decisions_are_committed_together_and_before_anything_follows_from
 
     async def checked(prompt: Prompt, candidate: int) -> Reply:
         assert candidate in candidates(journal, Asked)
+        async with asyncio.timeout(60):
+            await window.wait()
         return await propose(prompt, candidate)
 
     journal.append = counted  # type: ignore[method-assign]

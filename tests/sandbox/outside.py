@@ -105,7 +105,7 @@ class Outside:
         self.unix.listen()
 
     def besiege(
-        self, layers: tuple[str, ...], names: tuple[str, ...] = (), module: str = "tests.sandbox.siege"
+        self, layers: tuple[str, ...], names: tuple[str, ...], module: str = "tests.sandbox.siege"
     ) -> dict[str, Any]:
         """Run a siege, a module, to its end; return what the daemon said, with all its words as `said`."""
         settings = {

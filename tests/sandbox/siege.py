@@ -36,10 +36,10 @@ SCIENTIFIC = ("scipy.optimize", "scipy.spatial")
 
 
 async def siege(task: str, layers: list[str], words: dict[str, str], names: list[str]) -> dict[str, object]:
-    """Evaluate the named attacks with their words filled in, and then an honest program; all attacks if none is named,
-    and beside them a demanding program."""
+    """Evaluate the named attacks with their words filled in, and then an honest program; where isolation is strong, a
+    demanding program beside them."""
     reference = TaskReference(task)
-    attacks = [attack for attack in ATTACKS if not names or attack.name in names]
+    attacks = [attack for attack in ATTACKS if attack.name in names]
     limits = [limits_for(attack, layers) for attack in attacks]
     async with AsyncExitStack() as stack:
         pools = {
@@ -50,7 +50,7 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
         }
         judges = {each: SandboxJudge(reference.load(), "search", pool) for each, pool in pools.items()}
         judge = judges[PATIENT]
-        demanding = [] if names else [asyncio.create_task(judge.evaluate(SCIPY_AND_NUMBA_HEURISTIC))]
+        demanding = [asyncio.create_task(judge.evaluate(SCIPY_AND_NUMBA_HEURISTIC))] if "user" in layers else []
         verdicts = await asyncio.gather(
             *[judges[each].evaluate(filled(attack.source, words)) for each, attack in zip(limits, attacks, strict=True)]
         )

@@ -24,10 +24,11 @@ LOOP = "while True: pass"
 
 
 async def siege(task: str, layers: list[str], words: dict[str, str], names: list[str]) -> dict[str, Any]:
-    """Evaluate the named programs, all if none is named, then an honest one; and unless named all evaluators, too."""
+    """Evaluate the named programs, then an honest one, and then the evaluators that are named `evaluator: NAME`."""
     folder = Path(task).parent / "evaluator"
     words = {**words, "FOLDER": str(folder)}
-    programs = [each for each in PROGRAMS if not names or each.name in names]
+    programs = [each for each in PROGRAMS if each.name in names]
+    attacking = [each for each in EVALUATORS if f"evaluator: {each.name}" in names]
     async with AsyncExitStack() as stack:
         limits = [HASTY if "timeout" in each.expected else PATIENT for each in programs]
         pools = {
@@ -40,9 +41,7 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
             *[pools[limit].evaluate(filled(each, words)) for limit, each in zip(limits, programs, strict=True)]
         )
         honest = _outcome(await pool.evaluate("import os\nout = sum(range(10)), os.path.exists('/tmp/left')"))
-        evaluators = (
-            {} if names else {each.name: await _loaded(filled(each, words), folder, layers) for each in EVALUATORS}
-        )
+        evaluators = {each.name: await _loaded(filled(each, words), folder, layers) for each in attacking}
         return {
             "isolation": pool.isolation,
             "notes": pool.notes,
