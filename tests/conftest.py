@@ -90,7 +90,7 @@ def _bound_as_needed() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _forked_zygotes() -> Iterator[None]:
-    """Zygotes begin with what each of them would import; those of tests/sandbox do not."""
+    """Zygotes begin with what each of them would import; most of tests/sandbox do not."""
     with pytest.MonkeyPatch.context() as patch:
         if forks.ARE_POSSIBLE:
             patch.setattr(connection, "subprocess", forks)

@@ -5,6 +5,7 @@ To begin anew takes most of the CPU time of a small run and of a zygote, and sho
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import json
@@ -16,6 +17,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -28,8 +30,10 @@ ARE_POSSIBLE = sys.platform == "linux"
 ORDER_BYTES = 1 << 17
 LOADED = {
     "behavesim": (
-        *("behavesim_cli.compare", "behavesim_cli.report", "behavesim_cli.run", "behavesim_cli.verify"),
-        *("behavesim.proposers.genetic.proposer", "behavesim.proposers.openai", "numba"),
+        *("behavesim_cli.app", "behavesim_cli.compare", "behavesim_cli.report", "behavesim_cli.run"),
+        *("behavesim_cli.show", "behavesim_cli.verify", "behavesim.analysis.replayed", "behavesim.methods.funsearch"),
+        *("behavesim.proposers.genetic.proposer", "behavesim.proposers.openai_endpoint", "behavesim_cli.ended"),
+        *("behavesim.store.task_copy", "behavesim_tasks.tsp", "rich.progress", "scipy.cluster.hierarchy"),
     ),
     "behavesim.sandbox.zygote": (
         *("behavesim.sandbox.candidate", "behavesim.sandbox.isolation", "behavesim.trajectory", "behavesim_tasks.tsp"),
@@ -195,7 +199,30 @@ def _carry_out(order: dict[str, Any], status: int, *fds: int) -> None:
     sys.path[:] = dict.fromkeys([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *sys.path])
     sys.argv[1:] = order["arguments"]
     os.chdir(order["cwd"])
-    runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if not isinstance(ended.code, int | None):
+            raise
+        _leave(ended.code or 0)
+    _leave(0)
+
+
+def _leave(code: int) -> NoReturn:
+    """End as Python does, but leave it to the kernel to free all that is loaded."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for each in (sys.stdout, sys.stderr):
+        each.flush()
+    os._exit(code)
+
+
+def _compare() -> None:
+    """Load the kernels of tours, with all of numba that a first call imports."""
+    from behavesim.similarity import BehaveSim
+    from behavesim.trajectory import Trajectory
+
+    BehaveSim(2).one_vs_many([Trajectory.prefixes([0, 1])], [[Trajectory.prefixes([1, 0])]])
 
 
 def _share_zygotes() -> None:
@@ -210,6 +237,7 @@ if __name__ == "__main__":
     for name in LOADED[sys.argv[2]]:
         import_module(name)
     if sys.argv[2] == "behavesim":
+        _compare()
         _share_zygotes()
     sysconfig.get_config_vars()  # a zygote asks where libraries lie
     gc.collect()

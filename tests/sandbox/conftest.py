@@ -15,11 +15,16 @@ if sys.platform != "linux":  # they look into /proc
     collect_ignore = ["test_apart.py", "test_pool.py", "test_isolation.py", "test_siege.py"]
 
 
+FORKED = ("test_apart", "test_stateless")
+"""Tests of what programs find in a zygote, whichever way it began."""
+
+
 @pytest.fixture(autouse=True, scope="module")
-def _zygotes_that_begin_anew() -> Iterator[None]:
-    """Here they begin as they do for people."""
+def _zygotes_that_begin_anew(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Here they begin as they do for people, but in `FORKED`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connection, "subprocess", subprocess)
+        if request.path.stem not in FORKED:
+            patch.setattr(connection, "subprocess", subprocess)
         yield
 
 
