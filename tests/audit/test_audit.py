@@ -39,7 +39,7 @@ PLAIN = ("funsearch", "eoh", "eoh+behavesim", "best-of-n", "hill-climbing", "mct
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("repair", "calls"), [(0, None), (2, None), (2, 70)])
+@pytest.mark.parametrize(("repair", "calls"), [(0, None), (2, 70)])
 async def test_an_audit_finds_nothing_in_a_run_that_died_and_was_resumed(
     method: str, repair: int, calls: int | None
 ) -> None:

@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "durability.md"
 
 @pytest.mark.usefixtures("replies_read_once")
 async def test_every_forgery_is_named_or_is_of_what_no_journal_can_know(tmp_path: Path) -> None:
-    found = await forgeries(26, seed=3, folder=tmp_path)
+    found = await forgeries(13, seed=3, folder=tmp_path)
     assert not [str(each) for each in found if not each.is_named and each.excuse is None]
     # of batches and of programs that were put off no journal can know anything
     knowable = [each for each in found if not each.place.startswith(("BatchSent ", "PutOff "))]

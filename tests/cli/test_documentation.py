@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 SHELL = re.compile(r"^```(?:sh|bash)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ELSEWHERE = {
     "method check": "tests/cli/test_own_parts.py does it",
+    "demo": "tests/cli/test_demo.py does it, without the time that a person looks at it",
     "study ": "tests/studies makes them; together they take minutes",
     "experiment experiments/": "hours",
     "resume $run": "a loop over runs that take an hour",

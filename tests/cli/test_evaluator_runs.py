@@ -20,16 +20,16 @@ from tests.cli.people import FOLDERS
 @pytest.mark.parametrize("convention", FOLDERS)
 def test_a_killed_run_is_resumed_verified_and_replayed(behavesim: Command, tmp_path: Path, convention: str) -> None:
     options = FOLDERS[convention].made(tmp_path)
-    killed_at_work(tmp_path, *options, "--budget", "12", "--name", "first")
+    killed_at_work(tmp_path, *options, "--budget", "8", "--name", "first")
     resumed = behavesim("resume", "first", "--json")
     assert resumed.code == 0, resumed.err
-    assert resumed.document["asked"] == 12
+    assert resumed.document["asked"] == 8
     verified = behavesim("verify", "first", "--json")
     assert (verified.code, verified.document["differences"]) == (0, [])
     assert verified.document["unchecked"].keys() <= {
         "noisy: the score is equal, metrics, feedback or behaviour differ each time"
     }
-    replayed = behavesim("run", *options[:-2], "--proposer", "replay:first", "--budget", 12, "--json")
+    replayed = behavesim("run", *options[:-2], "--proposer", "replay:first", "--budget", 8, "--json")
     assert replayed.document["best"] == resumed.document["best"]
 
 
@@ -43,7 +43,7 @@ def killed_at_work(folder: Path, *options: str) -> None:
         env=os.environ,
     )
     try:
-        while process.poll() is None and answers(folder) < 5:
+        while process.poll() is None and answers(folder) < 3:
             time.sleep(0.02)
     finally:
         process.kill()

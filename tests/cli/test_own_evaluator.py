@@ -51,10 +51,11 @@ def test_a_task_file_around_an_evaluator_works_as_written(behavesim: Command, tm
     made = behavesim("task", "init", "mine", *options[: options.index("--proposer")])
     assert made.code == 0, made.err
     assert max(map(len, (tmp_path / "mine.py").read_text().splitlines())) <= 120
-    checked = behavesim("task", "check", "mine.py", "--json")
-    # all but a class leave it to a person to say what is sought
-    wrong = [each["name"] for each in checked.document if each["result"] == "mend"]
-    assert wrong == ([] if kind in ("llm4ad", "eoh") else ["description"])
+    if kind != "shinka":  # a check starts it 28 times, and says of several runs what it says of one
+        checked = behavesim("task", "check", "mine.py", "--json")
+        # all but a class leave it to a person to say what is sought
+        wrong = [each["name"] for each in checked.document if each["result"] == "mend"]
+        assert wrong == ([] if kind in ("llm4ad", "eoh") else ["description"])
     (trusted,) = behavesim("evaluate", "mine.py", "template", "--json").document
     assert trusted["status"] == "ok"
     if (expected := SCORES.get(kind, 0.8)) is None:

@@ -11,7 +11,7 @@ from tests.crash.deaths import METHODS, SMALL, every_death, gone_on, uninterrupt
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
-STRIDE = 89
+STRIDE = 149
 """All deaths are looked at, one in so many is resumed from; `python -m tests.chaos --events` resumes from each."""
 
 

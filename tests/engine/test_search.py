@@ -58,9 +58,8 @@ BRIEF = {"budget": 12, "window": 4, "islands": 3, "restart_every": 5, "populatio
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("window", [1, 8, 32])
-async def test_the_digest_does_not_depend_on_which_reply_comes_first(method: str, window: int) -> None:
-    settings = {**SMALL, "method": method, "window": window}
+async def test_the_digest_does_not_depend_on_which_reply_comes_first(method: str) -> None:
+    settings = {**SMALL, "method": method, "window": 32}  # test_twins.py has a window of 8
     digests = {(await finished(settings, random.Random(shuffle))).state.digest() for shuffle in range(2)}
     assert len(digests) == 1
 

@@ -187,7 +187,7 @@ def test_a_person_is_told_of_the_set_and_where_it_is_weakest() -> None:
 
 @pytest.mark.parametrize("worth", WORTHS)
 def test_in_a_whole_run_the_set_is_what_its_rule_takes_of_the_population(worth: Worth) -> None:
-    events = events_of(method="set-search", n_init=20, population=8, set_size=3, worth=worth, window=4)
+    events = events_of(method="set-search", n_init=20, population=8, set_size=3, worth=worth, window=4, budget=100)
     found = method(worth=worth, n_init=20, population=8, set_size=3)
     for state, event in steps(events):
         if isinstance(event, Asked) and event.candidate >= 20:

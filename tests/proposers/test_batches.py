@@ -80,13 +80,18 @@ def sent(run: Run | Launch) -> list[BatchSent]:
     return [event for _, _, event in read_events(run.folder.journal) if isinstance(event, BatchSent)]
 
 
-@pytest.fixture
-async def alone(tmp_path: Path) -> Run:
-    """The run that asks its prompts one by one."""
-    async with chat.ChatServer(chat.improving) as server:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("OPENAI_BASE_URL", server.url)
-            return await ended(launched(tmp_path, "alone", batch=False))
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The run that asks its prompts one by one; it is only looked at."""
+
+    async def run(folder: Path) -> Run:
+        async with chat.ChatServer(chat.improving) as server:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("OPENAI_BASE_URL", server.url)
+                patch.setenv("OPENAI_API_KEY", KEY)
+                return await ended(launched(folder, "alone", batch=False))
+
+    return asyncio.run(run(tmp_path_factory.mktemp("alone")))
 
 
 async def test_a_window_goes_as_one_batch_and_finds_what_single_requests_find(

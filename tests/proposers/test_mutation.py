@@ -173,7 +173,7 @@ def packed(program: str) -> float:
     return sum(max(radius, 0.0) for radius in radii)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 async def test_a_hundred_candidates_improve_a_packing(tmp_path, seed):
     task = task_of(tmp_path, RINGS)
     kept = [(packed(RINGS), RINGS)]
