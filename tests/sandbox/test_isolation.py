@@ -61,6 +61,20 @@ async def test_the_level_is_that_of_the_layers_that_hold(held: tuple[tuple[str, 
     assert all(layer in notes for layer in set(LAYERS) - set(layers) - {"user"})
 
 
+WITHOUT_LINUX = """
+import ctypes, resource
+from behavesim.sandbox import kernel
+
+del resource.RLIMIT_SIGPENDING, resource.RLIMIT_MSGQUEUE
+kernel._libc = lambda: ctypes.CDLL
+import behavesim.engine.judging
+"""
+
+
+def test_the_sandbox_can_be_imported_where_the_system_has_no_calls_of_linux() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_LINUX], cwd=REPOSITORY, check=True)
+
+
 UNCONFINED = """
 import os
 from behavesim.sandbox import isolation, layers

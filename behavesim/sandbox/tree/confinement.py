@@ -50,7 +50,11 @@ class TreeConfinement(Confinement):
     @cached_property
     def _before_closing(self) -> tuple[Step, ...]:
         """The child's steps before it closes its files: with namespaces, it gets scratch folders of its own, too."""
-        alone = () if self.own_pids is None else (partial(root.enter_scratch, SCRATCH_MB, self.readable), _MEASURABLE)
+        alone: tuple[Step, ...] = ()
+        if self.own_pids is not None:
+            # the keeper may then read how much memory the child shares; no other evaluation sees the child
+            measurable = kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 1)
+            alone = partial(root.enter_scratch, SCRATCH_MB, self.readable), measurable
         return (*self._leave_zygote(), *alone, *self._limit_resources(), *self._give_up_rights())
 
     def _limit_resources(self) -> Iterator[Step]:
@@ -60,7 +64,7 @@ class TreeConfinement(Confinement):
             # RLIMIT_AS would end runtimes that reserve addresses without using them, such as those of Java and Go
             resource.RLIMIT_DATA: processes.data_memory() + self.limits.memory,
             resource.RLIMIT_CPU: math.ceil(self.limits.most_s(0.0)) + 1,
-            **_SHARED_BOUNDS,
+            **_shared_bounds(),
             resource.RLIMIT_NPROC: self.tasks,
         }
         yield from layers.bounded(bounds)
@@ -93,7 +97,7 @@ class TreeConfinement(Confinement):
             os.close(self.own_pids)
             root.enter_scratch(SCRATCH_MB, self.readable, has_own_processes=False)
         processes.adopt_orphans()
-        for step in layers.bounded(_SHARED_BOUNDS):
+        for step in layers.bounded(_shared_bounds()):
             step()
         kernel.prepared_prctl(layers.PR_SET_NO_NEW_PRIVS, 1)()
         kernel.prepared_to_drop_capabilities(kept)()
@@ -103,16 +107,15 @@ class TreeConfinement(Confinement):
         return replace(self, own_pids=own_pids, proc=None, zygote=os.getpid())
 
 
-_MEASURABLE = kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 1)
-"""The step after which the keeper may read how much memory a child shares; no other evaluation sees the child."""
-_SHARED_BOUNDS = {
-    resource.RLIMIT_FSIZE: SCRATCH_MB * MEGABYTE,
-    resource.RLIMIT_CORE: 0,
-    resource.RLIMIT_NOFILE: OPEN_FILES,
-    resource.RLIMIT_SIGPENDING: _SIGNALS,
-    resource.RLIMIT_MSGQUEUE: 0,
-}
-"""Resource limits (setrlimit) of the nursery and of each process of an evaluation: bytes for sizes, else numbers."""
+def _shared_bounds() -> dict[int, int]:
+    """Return resource limits of the nursery and of each process of an evaluation: bytes for sizes, else numbers."""
+    return {
+        resource.RLIMIT_FSIZE: SCRATCH_MB * MEGABYTE,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: OPEN_FILES,
+        resource.RLIMIT_SIGPENDING: _SIGNALS,  # only Linux has this one and the next
+        resource.RLIMIT_MSGQUEUE: 0,
+    }
 
 
 def prepare(
