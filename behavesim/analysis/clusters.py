@@ -68,6 +68,7 @@ def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: 
     """Return one cluster; `rows` are the indices of its members in `programs` and in their (N, N) similarities."""
     inside = similarity[np.ix_(rows, rows)]
     size = len(rows)
+    # the mean over ordered pairs of different members: the diagonal, similarities of members to themselves, is left out
     cohesion = None if size == 1 else float((inside.sum() - np.trace(inside)) / (size * (size - 1)))
     members = tuple(programs[row].candidate for row in rows)
     medoid = members[int(inside.sum(axis=1).argmax())]

@@ -87,6 +87,7 @@ def repeats(runs: Sequence[RunReport]) -> list[int]:
 
     def furthest(places: list[int]) -> int:
         """Return the run to keep among those at these indices."""
+        # -place: of runs that are alike in all else, the first
         return max(places, key=lambda place: (is_finished(runs[place]), runs[place].summary.asked, -place))
 
     return sorted(place for places in alike.values() for place in places if place != furthest(places))

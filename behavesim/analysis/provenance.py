@@ -30,6 +30,7 @@ ONE = "worker "
 MOST = 50
 """Most changes that are listed, the last ones: a large cluster can lose workers every minute."""
 _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":]+/)+(?=[^\s/'\":])")
+"""The folders of an absolute path in a text, without its last part. Relative paths and web addresses do not match."""
 
 
 @dataclass(frozen=True)

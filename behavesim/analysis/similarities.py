@@ -133,6 +133,7 @@ def agreement(run: Run, metric: str | None = None) -> Agreement:
     members = held_candidates(run)
     if len(members) < 2:
         raise UsageError(f"run {run.folder.run} holds {len(members)} programs; clustering takes two or more")
+    # drawn with a fixed seed, so that every report of the run compares the same programs
     chosen = np.random.default_rng([run.settings.seed, PROGRAMS]).permutation(members)[:PROGRAMS]
     candidates = tuple(sorted(chosen.tolist()))  # in order of numbers, as the page lists them
     sources = [run.candidate(candidate).source or "" for candidate in candidates]

@@ -134,7 +134,7 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
     ways = np.zeros((len(a) + 1, int(ranks.sum()) + 1))  # ways[k, s]: to choose k of the ranks so that they sum to s
     ways[0, 0] = 1
     for rank in ranks:
-        ways[1:, rank:] += ways[:-1, :-rank].copy()
+        ways[1:, rank:] += ways[:-1, :-rank].copy()  # both sides overlap: without a copy a rank could be chosen twice
     return _two_sided(ways[-1] / ways[-1].sum(), int(ranks[: len(a)].sum()))
 
 

@@ -62,6 +62,7 @@ def _run(run: RunReport) -> Row:
     template, used, estimated = summary.pop("template") or {}, summary.pop("tokens"), summary.pop("estimated") or {}
     row = {
         **summary,
+        # texts and sums in place of the values of the same names, which are lists and mappings
         "advice": "; ".join(advice.words for advice in run.summary.advice),
         "rejected": run.summary.rejections,
         "template_score": template.get("score"),

@@ -80,6 +80,7 @@ def _code(run: RunReport, most: int | None = None) -> list[Section]:
     best = run.top[0]
     lines = best.source.strip("\n").splitlines()
     ends = list(accumulate(map(lines_taken, lines)))
+    # A cut that saves one line saves nothing: the line that says how much is missing takes its place.
     count = len(lines) if most is None or ends[-1] <= most + 1 else bisect_right(ends, most)
     rest = len(lines) - count
     more = f"… {counted(rest, 'more line')}: behavesim show {_name(run)} {best.candidate}"

@@ -163,6 +163,7 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
 
     if len(table.columns) - 1 > len(table.rows) and table.keys == 1 and is_too_wide(table):
         table = table.turned
+    # Each part gets as many columns as fit, and one at least: `ends` has the column at which each part begins.
     last, ends = len(table.columns), [table.keys]
     for stop in range(table.keys + 2, last + 1):
         if is_too_wide(table.part(ends[-1], stop)):
