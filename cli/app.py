@@ -41,6 +41,7 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments; `--held-out shifted` becomes one option, since `--held-out` alone stands before anything."""
+        # joined by what no argument can hold, so that only whole arguments are replaced
         text = "\0".join(("", *args, "")).replace("\0--held-out=shifted\0", "\0--held-out\0shifted\0")
         read = text.replace("\0--held-out\0shifted\0", "\0--shifted\0")
         return super().parse_args(ctx, read.split("\0")[1:-1])

@@ -48,25 +48,26 @@ def metric_of_text(name: str) -> str:
 
 
 # Functions for a shell's completion return all that may stand in a place: Typer keeps what begins with the typed text.
+# They import late, since a command without completion needs none of it.
 
 
 def complete_tasks() -> list[str]:
     """Return the installed tasks, for shell completion; the shell adds paths itself."""
-    from behavesim.task import installed_tasks  # imported late: most commands do not need it
+    from behavesim.task import installed_tasks
 
     return installed_tasks()
 
 
 def complete_methods() -> list[str]:
     """Return the installed methods, for shell completion."""
-    from behavesim.state.settings import METHODS  # imported late: most commands do not need it
+    from behavesim.state.settings import METHODS
 
     return METHODS.installed()
 
 
 def complete_proposers() -> list[str]:
     """Return "auto" and the installed proposers, for shell completion; a colon ends those that take a value."""
-    from behavesim.state.settings import PROPOSERS  # imported late: most commands do not need it
+    from behavesim.state.settings import PROPOSERS
 
     return ["auto", *(f"{name}:" if name in TAKING_ARGUMENTS else name for name in PROPOSERS.installed())]
 
@@ -76,7 +77,7 @@ def complete_settings(ctx: typer.Context) -> list[str]:
 
     They are those of all methods and proposers if the command names none before.
     """
-    from behavesim.state.settings import owners  # imported late: most commands do not need it
+    from behavesim.state.settings import owners
 
     method, proposer = (ctx.params.get(name) for name in ("method", "proposer"))
     try:

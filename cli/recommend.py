@@ -61,7 +61,7 @@ def recommend(
     if portfolio is not None:
         busy(f"choosing up to {portfolio} programs that behave differently")
         found = asyncio.run(record_portfolio(folders, task, portfolio, workers))
-        if len(found.members) > 1 and has_rivals(task):
+        if len(found.members) > 1 and has_rivals(task):  # asked here too, so that nothing is announced in vain
             busy("trying what else so many runs could buy: other starts, improved solutions")
             tried = asyncio.run(rivals_of_portfolio(folders, task, found, workers))
     chosen = summary(run).recommended if is_one else None

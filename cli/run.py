@@ -176,6 +176,7 @@ def resume(
 
 def _settings_in(ctx: typer.Context) -> dict[str, Any]:
     """Return the command's parameters that are named as settings, by name; None where one was not given."""
+    # the parameter of a setting has the name of the setting, so a new one need not be passed on by hand
     return {name: value for name, value in ctx.params.items() if name in OWN}
 
 

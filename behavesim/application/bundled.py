@@ -96,7 +96,7 @@ def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
             vars(sys.modules["behavesim.task"]).update({key: each for key, each in checks if not key.startswith("_")})
     for name in BEHAVESIM:
         del sys.modules[name]
-    sys.modules.update(before)
+    sys.modules.update(before)  # behavesim itself, if the caller had imported it
     return files
 
 

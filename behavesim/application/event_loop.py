@@ -30,7 +30,7 @@ def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], obj
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     loop = runner.get_loop()
     working = loop.create_task(work)
-    acts = iter((working.cancel, again))
+    acts = iter((working.cancel, again))  # what the first signal does, and the second
 
     def end() -> None:
         if (act := next(acts, None)) is None:

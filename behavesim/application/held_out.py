@@ -71,6 +71,7 @@ async def _found_there(
 
     found: dict[Path, HeldOut] = {}
     async with shared_cluster(workers):
+        # a task's programs are tried together: equal ones are evaluated once, and loading its instances takes long
         for task in dict.fromkeys(run.settings.task for run in runs):
             here = [run for run in runs if run.settings.task == task]
             if said := absence(here[0].task(), split, task):

@@ -74,6 +74,7 @@ def new_launch(
     original = _replayed(settings, runs_dir)
     if original is not None:
         settings, loaded = task_settings(task, flags, assignments, file, {**defaults, **_asked_as_in(original)})
+    # all that can refuse the run comes before anything is evaluated or written
     if needs_key and (missing := proposer_type(settings.proposer).missing()):
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
     folder = RunFolder.named(runs_dir, name) if name else RunFolder.fresh(runs_dir, loaded.name, datetime.now())

@@ -124,7 +124,7 @@ def _reference(kind: Kind, part: object) -> str:
     """
     if isinstance(part, str):
         return part
-    for point in entry_points(group=kind.group):
+    for point in entry_points(group=kind.group):  # only loaded modules: the part is an object of one of them
         module, _, attribute = point.value.partition(":")
         if module in sys.modules and getattr(sys.modules[module], attribute, None) is part:
             return point.name

@@ -66,6 +66,7 @@ async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tupl
     once = await _tried(settings, task, sources, 1)
     if len(once) < count:
         return ()
+    # as many runs of programs as the set has: one program from so many starts, or half of them from two each
     found = [_spent("the best program alone", task, once[:1], 1), _spent(SET, task, once, 1)]
     many = list[_Tried]()
     if type(task).starts is not Task.starts:

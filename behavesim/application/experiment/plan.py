@@ -127,6 +127,7 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
         if seed in _seeds(experiment, task)
         for group in groups(experiment)
     ]
+    # each run takes the settings that fit it, so a misspelt one would go unnoticed
     for key in experiment.settings:
         if runs and not any(key in run.settings.flat() for run in runs):
             raise UsageError(

@@ -87,6 +87,7 @@ class Renewed(Generic[V]):
     def value(self) -> V:
         """Return the last value, computed again if it is old; raises BehavesimError for any error of the function."""
         is_first = self._found is None
+        # only the first value is worth waiting for: later, who does not get the lock takes the old value
         if (is_first or self._is_old()) and self._lock.acquire(blocking=is_first):
             try:
                 if self._found is None or self._is_old():  # another thread may have been faster
