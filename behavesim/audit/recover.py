@@ -13,9 +13,9 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.engine.admission import method_of_run, run_provenance
-from behavesim.engine.build import evaluated_template, wired
+from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
-from behavesim.engine.judging import judging
+from behavesim.engine.judging import evaluated_template, judging
 from behavesim.engine.loop import Search
 from behavesim.evaluators.judge import EvaluatorJudge
 from behavesim.methods.method import Measurement, Method

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 from behavesim.base.config import Settings
-from behavesim.base.errors import TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import Notices, on_stderr
 from behavesim.engine.admission import (
@@ -25,28 +24,23 @@ from behavesim.engine.admission import (
 )
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Rules
-from behavesim.engine.judging import judge_of, judging, pool_of
+from behavesim.engine.judging import evaluated_template, judge_of, pool_of
 from behavesim.engine.loop import Search, Show
-from behavesim.engine.outcome import judged
 from behavesim.evaluators.judge import EvaluatorJudge
 from behavesim.methods.method import Method
-from behavesim.programs.extract import form_of
-from behavesim.programs.reading import Program
-from behavesim.programs.whole import WholeForm
 from behavesim.proposers.installed import keeps_requests, proposer_of, proposer_type
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.priced import PricedProposer
 from behavesim.proposers.prices import Prices
 from behavesim.proposers.proposer import Proposer, ProposerContext
+from behavesim.sandbox.solutions import SolutionPool
+from behavesim.sandbox.tree.pool import ResultPool
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
-    TEMPLATE,
     Advised,
     ClockRead,
-    Evaluated,
     Event,
     Injected,
-    Rejected,
     RunForked,
     RunResumed,
     RunStarted,
@@ -61,7 +55,6 @@ from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.task import Task, instances_of
-from behavesim.task.evaluated import EvaluatorTask
 
 
 @dataclass(frozen=True)
@@ -107,9 +100,34 @@ class Launch:
             self.early.append(text)
             on_stderr(text)
 
+    def proposer(self) -> Proposer[Any]:
+        """Return the run's proposer, not entered yet; raises UsageError if it refuses its settings."""
+        settings = self.settings
+        context = ProposerContext(
+            self.task,
+            settings.seed,
+            settings.connections,
+            runs_dir=self.folder.path.parent,
+            folder=self.folder.path,
+            budget=settings.budget,
+            tell=self.notices,
+            clock=self.clock,
+            requests=self.requests,
+        )
+        return proposer_of(settings, context)
+
+    def pool(self) -> SolutionPool | ResultPool:
+        """Return the sandbox in which the run's programs run, not entered yet."""
+        return pool_of(self.settings, self.task, "search", self.clock, self.tell, self.sights)
+
     def journal(self) -> SqliteJournal:
         """Return the run's journal, not opened yet."""
         return SqliteJournal(self.folder.journal, steady=self.clock, notes=self.notices)
+
+    def write_files(self) -> None:
+        """Write the task's own file and the settings into the run's folder."""
+        self.folder.keep_task(self.settings.task)
+        self.folder.write_settings(self.settings.flat())
 
     def search(self, proposer: Responder, judge: Judge, journal: Journal, before: Activity | None = None) -> Search:
         """Return the session's search, without events and not running; `before` is the time of earlier sessions."""
@@ -134,10 +152,8 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         instances_of(launch.task, "validation")  # refused now, if at all, and not when the search is paid for
     await asyncio.to_thread(refuse_unpriced, launch.settings)  # which loads the price list
     async with AsyncExitStack() as stack:
-        proposer = await stack.enter_async_context(_proposer(launch))
-        judge = await stack.enter_async_context(
-            judging(launch.settings, launch.task, "search", launch.clock, launch.tell, launch.sights)
-        )
+        proposer = await stack.enter_async_context(launch.proposer())
+        judge = judge_of(launch.task, "search", await stack.enter_async_context(launch.pool()))
         template = await evaluated_template(launch.task, judge)
         await asyncio.to_thread(refuse_unsuited, launch.settings, launch.task, template)
         told = {"cluster": "; ".join(launch.early)} if launch.early else {}
@@ -145,8 +161,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         started = RunStarted(launch.settings.flat(), {**origin, **told}, judge.isolation)
         with launch.folder.created():
             stack.enter_context(launch.folder.locked())
-            launch.folder.keep_task(launch.settings.task)
-            launch.folder.write_settings(launch.settings.flat())
+            launch.write_files()
             for line in launch.early:
                 launch.folder.note(line)
             journal = await stack.enter_async_context(launch.journal())
@@ -174,10 +189,9 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         refuse_changes(launch.folder, launch.settings, launch.task)
         await asyncio.to_thread(refuse_unpriced, launch.settings)
         connections = settings_from_journal(launch.folder.read_settings()).connections
-        launch.folder.keep_task(launch.settings.task)
-        launch.folder.write_settings(launch.settings.flat())
-        proposer = await stack.enter_async_context(_proposer(launch))
-        pool = pool_of(launch.settings, launch.task, "search", launch.clock, launch.tell, launch.sights)
+        launch.write_files()
+        proposer = await stack.enter_async_context(launch.proposer())
+        pool = launch.pool()
         before = Activity()
         search = launch.search(proposer, judge_of(launch.task, "search", pool), journal, before)
         folding = asyncio.to_thread(_fold, launch.folder, search, before)  # while the sandbox loads its libraries
@@ -212,8 +226,7 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
     await asyncio.to_thread(refuse_incomparable, source, launch.settings, launch.task)
     await asyncio.to_thread(refuse_unpriced, launch.settings)
     with launch.folder.created():
-        launch.folder.keep_task(launch.settings.task)
-        launch.folder.write_settings(launch.settings.flat())
+        launch.write_files()
         copy_journal(source.journal, launch.folder.journal)
         async with launch.journal() as journal:
             provenance = run_provenance(launch.settings, launch.task)
@@ -227,22 +240,6 @@ def _fold(folder: RunFolder, search: Search, before: Activity) -> None:
     for _, at, event in read_events(folder.journal):
         before.take(at, event)
         search.fold(event)
-
-
-async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
-    """Return the outcome of the task's template. Raises TaskError if it fails, SandboxError if the sandbox does."""
-    form = form_of(task)
-    if isinstance(form, WholeForm) and (refused := form.refusal(task.template)):
-        raise TaskError(f"the first program of task {task.name!r} does not do ({refused.reason}): {refused.message}")
-    program = Program(task.template, "", form.hash(task.template))
-    outcome = judged(TEMPLATE, program, await judge.evaluate(task.template))
-    if isinstance(outcome, Rejected):
-        own = isinstance(task, EvaluatorTask)
-        what = "the first program and the evaluator" if own else "`solve` or the template"
-        said = f"task {task.name!r} fails with its {'first program' if own else 'template'} ({outcome.reason}): "
-        advice = f"; look for a loop without end in {what}, or raise timeout_s" if outcome.reason == "timeout" else ""
-        raise TaskError(f"{said}{outcome.message}{advice}")
-    return outcome
 
 
 def wired(
@@ -276,19 +273,3 @@ def wired(
         clock_every_s=0.0 if writer.brings_time else chosen.clock_every_s,
         requests=requests,
     )
-
-
-def _proposer(launch: Launch) -> Proposer[Any]:
-    settings = launch.settings
-    context = ProposerContext(
-        launch.task,
-        settings.seed,
-        settings.connections,
-        runs_dir=launch.folder.path.parent,
-        folder=launch.folder.path,
-        budget=settings.budget,
-        tell=launch.notices,
-        clock=launch.clock,
-        requests=launch.requests,
-    )
-    return proposer_of(settings, context)

@@ -7,15 +7,21 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from behavesim.base.config import Settings
-from behavesim.base.errors import UsageError
+from behavesim.base.errors import TaskError, UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
+from behavesim.engine.outcome import judged
 from behavesim.evaluators.judge import EvaluatorJudge, evaluator_pool
+from behavesim.programs.extract import form_of
+from behavesim.programs.reading import Program
+from behavesim.programs.whole import WholeForm
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.sandbox.tree.pool import ResultPool
+from behavesim.state.events import TEMPLATE, Evaluated, Rejected
+from behavesim.state.protocols import Judge
 from behavesim.task import Split, Task, TaskReference
 from behavesim.task.evaluated import EvaluatorTask
 
@@ -40,14 +46,14 @@ def pool_of(
     settings: Settings,
     task: Task,
     split: Split,
-    clock: Heartbeat | None,
+    clock: Heartbeat | None = None,
     tell: Callable[[str], None] = on_stderr,
     sights: list[Callable[[], str]] | None = None,
 ) -> SolutionPool | ResultPool:
     """Return the sandbox of a run, not entered yet; that of an evaluator, if the task has one, for any split.
 
-    It is here or on a cluster, as `settings.workers` says. `tell` gets a line when a cluster's workers come or go, and
-    `sights` a function that says what they do.
+    It is here or on a cluster, as `settings.workers` says. Time limits go by `clock`, a new one if None. `tell` gets a
+    line when a cluster's workers come or go, and `sights` a function that says what they do.
     """
     limits, weak = Limits.of(settings), settings.allow_weak_isolation
     if isinstance(settings.workers, str):
@@ -97,18 +103,28 @@ def judge_of(task: Task, split: Split, pool: SolutionPool | ResultPool) -> Sandb
 
 @asynccontextmanager
 async def judging(
-    settings: Settings,
-    task: Task,
-    split: Split = "search",
-    clock: Heartbeat | None = None,
-    tell: Callable[[str], None] = on_stderr,
-    sights: list[Callable[[], str]] | None = None,
+    settings: Settings, task: Task, split: Split = "search"
 ) -> AsyncIterator[SandboxJudge | EvaluatorJudge]:
     """Start a sandbox and yield a judge that evaluates programs in it, on the instances of `split`; then end it.
 
-    Workers, limits and whether weak isolation is allowed come from the settings. The sandbox's time limits go by
-    `clock`, a new one if None. `tell` gets a line when workers of a cluster come or go, and `sights` a function that
-    says what they do. Raises SandboxError if the sandbox does not start, UsageError if its isolation is too weak.
+    Workers, limits and whether weak isolation is allowed come from the settings. Raises SandboxError if the sandbox
+    does not start, UsageError if its isolation is too weak.
     """
-    async with pool_of(settings, task, split, clock, tell, sights) as pool:
+    async with pool_of(settings, task, split) as pool:
         yield judge_of(task, split, pool)
+
+
+async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
+    """Return the outcome of the task's template. Raises TaskError if it fails, SandboxError if the sandbox does."""
+    form = form_of(task)
+    if isinstance(form, WholeForm) and (refused := form.refusal(task.template)):
+        raise TaskError(f"the first program of task {task.name!r} does not do ({refused.reason}): {refused.message}")
+    program = Program(task.template, "", form.hash(task.template))
+    outcome = judged(TEMPLATE, program, await judge.evaluate(task.template))
+    if isinstance(outcome, Rejected):
+        own = isinstance(task, EvaluatorTask)
+        what = "the first program and the evaluator" if own else "`solve` or the template"
+        said = f"task {task.name!r} fails with its {'first program' if own else 'template'} ({outcome.reason}): "
+        advice = f"; look for a loop without end in {what}, or raise timeout_s" if outcome.reason == "timeout" else ""
+        raise TaskError(f"{said}{outcome.message}{advice}")
+    return outcome

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from behavesim.audit.verify import verify
-from behavesim.engine import build
 from behavesim.engine.build import Launch, new_search
 from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import Evaluated, Prompt, Reply
@@ -37,7 +36,7 @@ class Echo:
 async def test_each_text_of_the_template_is_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = TaskReference("tsp").load()
 
-    monkeypatch.setattr(build, "_proposer", lambda launch: Echo(task.template))
+    monkeypatch.setattr(Launch, "proposer", lambda launch: Echo(task.template))
     folder = RunFolder(tmp_path / "echo")
     settings = settings_from_person({"task": "tsp", "method": "funsearch", "budget": 4, "proposer": "command:true"})
     async with new_search(Launch(settings, task, folder)) as search:

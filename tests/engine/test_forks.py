@@ -9,7 +9,6 @@ import pytest
 
 from behavesim.audit.verify import verify
 from behavesim.base.errors import UsageError
-from behavesim.engine import build
 from behavesim.engine.admission import run_provenance
 from behavesim.engine.build import Launch, forked_search, new_search
 from behavesim.engine.settings import changed_settings, settings_from_person
@@ -87,7 +86,7 @@ async def in_the_plane(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
     (folder / "mine.py").write_text(FLAT_OR_NOT)
     reference = TaskReference(str(folder / "mine.py"))
     given = {"method": "funsearch", "budget": 4, "window": 1, "proposer": "command:true", "recommend": False}
-    monkeypatch.setattr(build, "_proposer", lambda launch: InThePlane())
+    monkeypatch.setattr(Launch, "proposer", lambda launch: InThePlane())
     launch = Launch(
         settings_from_person({"task": reference.text, **given}), reference.load(), RunFolder(folder / "first")
     )

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.engine.build import evaluated_template, wired
+from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
+from behavesim.engine.judging import evaluated_template
 from behavesim.engine.loop import Search
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from behavesim.application.experiment.estimate import CostEstimate, estimate
 from behavesim.application.experiment.plan import Planned
 from behavesim.engine.admission import refuse_unpriced
-from behavesim.engine.build import Launch, evaluated_template
+from behavesim.engine.build import Launch
 from behavesim.engine.first_prompt import first_prompt
-from behavesim.engine.judging import judging
+from behavesim.engine.judging import evaluated_template, judging
 from behavesim.methods.installed import method_of
 from behavesim.proposers.installed import proposer_type, takes_notes
 from behavesim.state.protocols import Judge
@@ -43,7 +43,7 @@ async def dry_run(launch: Launch) -> DryRun:
     settings, task = launch.settings, launch.task
     refuse_unpriced(settings)
     writer = proposer_type(settings.proposer)
-    async with judging(settings, task, clock=launch.clock) as judge:
+    async with judging(settings, task) as judge:
         template = await evaluated_template(task, judge)
         took_s = await _seconds_again(task, judge, template.cpu_s)
         isolation = judge.isolation
