@@ -28,6 +28,13 @@ async def test_a_reply_has_the_text_the_model_the_reason_and_the_usage(proposer_
     assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"
 
 
+async def test_a_request_says_nothing_of_the_machine(proposer_of: Any, server: Any) -> None:
+    async with proposer_of() as proposer:
+        await proposer.propose(prompt(), 0)
+    told = {name.lower() for name in server.asked[0].headers}
+    assert told.isdisjoint({"x-stainless-os", "x-stainless-arch", "x-stainless-runtime-version"})
+
+
 async def test_a_request_holds_the_settings_and_nothing_that_was_not_set(proposer_of: Any, server: Any) -> None:
     settings = {"temperature": 0.5, "max_completion_tokens": 99, "reasoning_effort": "low", "system_prompt": "be brief"}
     async with proposer_of(**settings, extra_body={"top_k": 5}) as proposer, proposer_of() as plain:
