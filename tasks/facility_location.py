@@ -65,7 +65,7 @@ class FacilityLocation(DecisionTask):
     grammar = GRAMMAR
     best_known = FACILITY_LOCATION
     objective = FACILITY_LOCATION.objective("minimise", "total cost")
-    normaliser = 30
+    normaliser = 40  # all sites of an instance
     score_scale = 200.0
 
     def instances(self, split: Split) -> list[Sites]:

@@ -98,6 +98,14 @@ def test_no_independent_set_that_is_known_is_larger_than_the_normaliser() -> Non
     assert TASKS["independent_set"].normaliser >= max(*known.search, *known.validation, *known.held_out)
 
 
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("set_cover", lambda one: one.covers.shape[1]), ("facility_location", lambda one: len(one.opening))],
+)
+def test_no_solution_can_have_more_decisions_than_the_normaliser(name: str, most: Callable[[Any], int]) -> None:
+    assert TASKS[name].normaliser >= max(map(most, TASKS[name].instances("search")))
+
+
 def numbers_of(instance: Any) -> str:
     """Return what an instance is given by, in words: all its numbers."""
     fields = {"": instance} if isinstance(instance, np.ndarray) else dataclasses.asdict(instance)
