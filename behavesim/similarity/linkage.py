@@ -1,6 +1,6 @@
-"""Groups of algorithms by average linkage on their distances, equal to those of `scipy.cluster.hierarchy`.
+"""Groups of algorithms by average linkage on their distances, as scipy finds them.
 
-Every run that compares needs them once, and loading scipy would cost it a quarter of a second of CPU time.
+scipy takes a quarter of a second to load, so it is loaded at the first use.
 """
 
 from __future__ import annotations
@@ -25,58 +25,15 @@ class Join:
 
 
 def tree(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return all joins of average linkage, nearest first, as the (N - 1, 4) matrix of scipy's `linkage`.
+    """Return scipy's matrix of average linkage, (N - 1, 4), of (N, N) symmetric distances: all joins, nearest first.
 
-    A row has the numbers of two groups as in `Join`, the smaller one first, their distance, and how many algorithms
-    they have together. distances: (N, N), symmetric, N at least 2. Distances below 0, which rounding makes, count as 0.
+    N is at least 2. Distances below 0, which rounding makes, count as 0.
     """
-    found = _joined(np.maximum(distances, 0.0))
-    size = len(distances)
-    newest = list(range(2 * size - 1))  # by a group's number, the group that it was joined into; itself at first
-    members = [1] * size
-    rows = []
-    for one, other, distance in sorted(found, key=lambda join: join[2]):  # equal distances stay in order, as in scipy
-        groups = sorted((_last(newest, one), _last(newest, other)))
-        for group in groups:
-            newest[group] = len(members)
-        members.append(members[groups[0]] + members[groups[1]])
-        rows.append((*groups, distance, members[-1]))
-    return np.array(rows, np.float64)
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
 
-
-def _joined(distances: NDArray[np.float64]) -> list[tuple[int, int, float]]:
-    """Return all joins, each as two rows of `distances` and their distance, by a chain of nearest neighbours.
-
-    Two groups that are each other's nearest are joined, wherever they are met: others do not change that (Müllner
-    2011, "Modern hierarchical, agglomerative clustering algorithms"). The second row then stands for both groups. The
-    matrix is overwritten.
-    """
-    np.fill_diagonal(distances, np.inf)  # infinitely far: itself, and groups that were joined to others
-    sizes = [1] * len(distances)
-    found: list[tuple[int, int, float]] = []
-    chain: list[int] = []
-    while len(found) < len(distances) - 1:
-        chain = chain or [next(row for row, size in enumerate(sizes) if size)]
-        nearest = int(distances[chain[-1]].argmin())
-        # of equally near groups the one before in the chain comes first, else the chain could go in circles
-        if len(chain) < 2 or distances[chain[-1], nearest] < distances[chain[-1], chain[-2]]:
-            chain.append(nearest)
-            continue
-        x, y = sorted((chain.pop(), chain.pop()))
-        found.append((x, y, float(distances[x, y])))
-        mean = (sizes[x] * distances[x] + sizes[y] * distances[y]) / (sizes[x] + sizes[y])
-        distances[y] = distances[:, y] = mean
-        distances[x] = distances[:, x] = distances[y, y] = np.inf
-        sizes[x], sizes[y] = 0, sizes[x] + sizes[y]
+    found: NDArray[np.float64] = linkage(squareform(np.maximum(distances, 0.0), checks=False), method="average")
     return found
-
-
-def _last(newest: list[int], group: int) -> int:
-    """Return the group that a group is in now; `newest` is shortened on the way."""
-    while newest[group] != group:
-        newest[group] = newest[newest[group]]
-        group = newest[group]
-    return group
 
 
 def average_linkage(distances: NDArray[np.float64], count: int) -> list[int]:
@@ -87,22 +44,10 @@ def average_linkage(distances: NDArray[np.float64], count: int) -> list[int]:
     size = len(distances)
     if size <= count:
         return list(range(size))
-    rows = tree(distances).tolist()
-    order = [2 * size - 2]  # from the last join down, the second group before the first
-    for number in order:
-        if number >= size:
-            order += [int(rows[number - size][1]), int(rows[number - size][0])]
-    # the order among equal distances is that of scipy's `cut_tree`, by which earlier runs were grouped
-    made = sorted((number for number in reversed(order) if number >= size), key=lambda number: rows[number - size][2])
-    groups = {number: [number] for number in range(size)}
-    for number in made[: size - count]:
-        one, other, *_ = rows[number - size]
-        groups[number] = groups.pop(int(one)) + groups.pop(int(other))
-    labels = [0] * size
-    for label, members in enumerate(sorted(groups.values(), key=min)):
-        for member in members:
-            labels[member] = label
-    return labels
+    from scipy.cluster.hierarchy import cut_tree
+
+    seen: dict[int, int] = {}
+    return [seen.setdefault(group, len(seen)) for group in cut_tree(tree(distances), count)[:, 0].tolist()]
 
 
 def joins(distances: NDArray[np.float64], labels: list[int]) -> list[Join]:
