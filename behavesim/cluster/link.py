@@ -24,7 +24,7 @@ INSTALL = b"cbehavesim.cluster.worker\ninstall\n."
 ALLOWED = "allow_other_workers=true"
 """The setting that accepts workers with other versions."""
 MOST_NOTES = 20
-"""Most remarks on its isolation that a worker may make."""
+"""Most remarks on its isolation that are kept of a worker; the others are dropped."""
 
 
 class Refused(UsageError):
@@ -52,8 +52,9 @@ class Job:
 class Terms:
     """What all workers of a run are told and must fulfil.
 
-    `most` is the largest frame of a program, in bytes. `facts` are those of this machine; a worker whose facts differ
-    is refused unless `allow_others`.
+    Each worker gets `order`, which says what it will run, and `parcel`, the files for that. `facts` are the versions
+    and the processor of the machine that runs the search. A worker whose facts differ is refused unless `allow_others`.
+    `most` is the largest frame that a program may send, in bytes.
     """
 
     order: Order
@@ -199,7 +200,10 @@ async def _ready(line: Line, name: str, clock: Heartbeat) -> tuple[str, list[str
 
 
 def _facts(message: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the facts in a worker's message; raises Garbage if they are not texts of at most 5000 characters."""
+    """Return the facts in a worker's message, texts by name.
+
+    Raises Garbage if the message has none, or if one of them is not a text or has 5000 characters or more.
+    """
     match message.get("facts"):
         case dict() as found if all(isinstance(text, str) and len(text) < 5000 for text in found.values()):
             return found

@@ -12,9 +12,10 @@ from typing import Any
 from behavesim.evaluators.result import MOST_STEPS
 
 ROUNDINGS = (1, 2, 4, 16, 256)
-"""A number's asinh (linear near 0, logarithmic beyond 1) is rounded to the nearest whole, half, quarter, 16th and
-256th. The nearer two numbers are, the more of these are equal. For circle packings this ranks pairs as the distance
-of the final positions does (docs/how-to/traces.md)."""
+"""Parts of 1 to which a number's asinh is rounded: to the nearest whole, half, quarter, 16th and 256th.
+
+asinh is linear near 0 and logarithmic beyond 1. The nearer two numbers are, the more of their rounded values are equal.
+Pairs of circle packings are then ranked as by the distance of their final positions (docs/how-to/traces.md)."""
 _PART = 4096
 """Largest number of bytes of a value that are read: values that differ only behind them count as equal."""
 _DEEPEST, _MOST_READ = 4, 100_000

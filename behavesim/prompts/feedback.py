@@ -41,7 +41,10 @@ def feedback_in_words(program: Member) -> list[str]:
 
 
 def with_advice(text: str, state: RunState, candidate: CandidateId) -> str:
-    """Return the text of a candidate's prompt that ends with the advice in force; advice that it has is replaced."""
+    """Return the text of a candidate's prompt with the advice that is in force for that candidate at its end.
+
+    Without any in force, the text ends without advice. Advice that the text ends with already is removed first.
+    """
     own = _advice(state, candidate)
     # a prompt that candidates share has the advice to the last of them, one that was salvaged its own
     last = "" if state.last_asked is None else _advice(state, state.last_asked.candidate)

@@ -60,5 +60,8 @@ def emptied(text: str) -> str:
 
 
 def sendable(text: str) -> str:
-    """Return a text without control characters other than line feeds and tabs, and with U+FFFD for lone surrogates."""
+    """Return a text without control characters, apart from line feeds and tabs.
+
+    A carriage return becomes a line feed, or goes if a line feed follows it. A lone surrogate becomes U+FFFD.
+    """
     return storable(text.replace("\r\n", "\n").replace("\r", "\n")).translate(_UNWANTED)

@@ -39,7 +39,7 @@ class Prompts:
     """The parts of a text that are equal in all prompts of a run, by their names in `wording.PARTS`."""
     objective: Objective
     in_words: InWords
-    """The task's instances and decisions in words."""
+    """Puts the task's instances and decisions into words."""
     settings: Settings
     """The run's: `prompt_feedback`, `prompt_times` and `prompt_angles` say what prompts hold."""
     answering: Answering

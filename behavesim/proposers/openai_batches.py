@@ -154,7 +154,7 @@ class BatchSender:
         return batch
 
     def _body(self, question: _Question) -> Mapping[str, Any]:
-        """Return the JSON body of the request for a question."""
+        """Return the body of the chat completion request for one question: a line of a batch's file holds it."""
         return self._dialect.body(question.tries.model, question.prompt, question.number)
 
     async def _answered(

@@ -81,7 +81,7 @@ class OpenAISettings(ProposerSettings):
 
     @model_validator(mode="after")
     def _has_one_price(self) -> Self:
-        """Raise ValueError if both batches and a service tier are chosen."""
+        """Return these settings; raise ValueError if `batch` and `service_tier` are both set, as each sets a price."""
         if self.batch and self.service_tier:
             raise ValueError("batch has its own price; use it without service_tier")
         return self

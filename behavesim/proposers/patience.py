@@ -102,7 +102,7 @@ class Tries:
     """Counts of what has happened so far to the requests of one prompt, or of another thing that is asked for."""
 
     since: float
-    """When it was first asked for, in seconds by the run's clock."""
+    """When the prompt or other thing was first asked for, in seconds by the run's clock."""
     number: int | None = None
     """Number of the candidate, or of a note as `note_number` gives it; None if no prompt is sent."""
     model: str = ""

@@ -18,7 +18,9 @@ from behavesim.state.state import RunState
 from behavesim.task import Task
 
 Chooser = Callable[[RunState, int], str]
-"""Returns the model for a candidate, or for a note by its `note_number`, from the state when it is asked for."""
+"""Returns the name of the model to ask, from the run's state before the request and a number.
+
+The number is the candidate's, or that of a note as `note_number` gives it."""
 
 
 class ProposerSettings(Options):

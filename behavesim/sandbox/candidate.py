@@ -52,9 +52,10 @@ def rehearse(template: str, work: Work, timeout_s: float) -> None:
 
 
 def perform(work: Work, source: str, progress: Progress, fd: int, link: int | None = None) -> None:
-    """Run a program on every instance and write the result of `run_program` to the socket `fd`.
+    """Run a program on every instance, and write the frame of its solutions or its failure to the socket `fd`.
 
-    Raises OSError if the other end is closed.
+    `progress` records how far it got. `link` is a socket to the process that runs the program and answers its calls;
+    None runs the program in this process. Raises OSError if the other end of `fd` is closed.
     """
     send(fd, run_program(source, work, progress, link))
 
@@ -62,8 +63,8 @@ def perform(work: Work, source: str, progress: Progress, fd: int, link: int | No
 def run_program(source: str, work: Work, progress: Progress, link: int | None = None) -> bytes:
     """Run a program on every instance; return the frame of its solutions, one for each, or of its failure.
 
-    How far it got is noted in `progress`. With a `link`, a socket, the program is not loaded here: the process at its
-    other end answers the calls. Whatever the program raises, even SystemExit, becomes its failure.
+    `progress` records how far it got. `link` is a socket to the process that runs the program and answers its calls;
+    None runs the program in this process. Whatever the program raises, even SystemExit, becomes its failure.
     """
     random.seed(0)  # after each fork the standard library seeds it by entropy
     try:

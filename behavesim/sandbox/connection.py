@@ -24,7 +24,8 @@ from behavesim.sandbox.wire import encode_source
 START_S = 120.0
 """Longest time (s) that a zygote may take to load its task and get ready."""
 GRACE_S = 5.0
-"""Time (s) from a candidate's last deadline until a silent zygote is dead; longest wait for what is being ended."""
+"""Seconds of silence after a candidate's last deadline until a zygote counts as dead; also the longest wait (s) for a
+zygote or a candidate that was told to end."""
 REST_S = 1.0
 """Longest time (s) for reading what an ended candidate sent: its bytes are in the socket already."""
 _CHUNK = 1 << 18

@@ -72,10 +72,11 @@ def find(confinement: Confinement, reaching_outside: Sequence[Attempt]) -> tuple
 
 
 def find_of_tree(confined: TreeConfinement, reaching_outside: Sequence[Attempt]) -> tuple[str, tuple[str, ...]]:
-    """Return the level of isolation, "strong+", "partial" or "process", and notes on what keeps it from "strong+".
+    """Try each layer around an evaluator's processes; return the isolation level, and notes of one line each.
 
-    Each note is a line. `reaching_outside` come from `attempts_to_reach_outside`. If any layer does not hold,
-    the level is at most "partial". Raises OSError if no child can be forked.
+    The level is "strong+" if all layers hold, else "partial" if Landlock or seccomp holds, else "process". The notes
+    say what keeps it from "strong+". `reaching_outside` is what `attempts_to_reach_outside` yields, in its order.
+    Raises OSError if no child can be forked.
     """
     bare = replace(confined, has_landlock=False, calls=None)
     *sockets_and_signals, _ = reaching_outside  # the last asks for /proc, which a tree has a view of its own of

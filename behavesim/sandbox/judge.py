@@ -28,7 +28,9 @@ MACHINES_REASONS = ("timeout", "memory")
 _REPEATED = "calls were made again in a fresh process, with as much time as all calls had together"
 """Begins the message of repeated calls that exceed a limit."""
 LARGEST_COORDINATE = 1e100
-"""Largest absolute value of a coordinate in a trajectory of vectors: sums of squared differences stay finite."""
+"""Largest absolute value of a coordinate in a trajectory of vectors; a program with a larger one is rejected.
+
+Within it, sums of squared differences stay finite."""
 
 
 class SandboxJudge:

@@ -60,7 +60,7 @@ class Assignment(Instructions):
     module: ClassVar[str]
     """The module that the zygote runs."""
     content: ClassVar[str]
-    """What runs in the zygote, for messages."""
+    """Words for what runs in the zygote, such as "programs"; they begin a message for people."""
     layers: Sequence[str]
     hidden: Sequence[str] = ()
 

@@ -16,7 +16,9 @@ NEW_MOUNTS, NEW_UTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NET = (
 HOSTNAME = "sandbox"
 """The machine's name inside the namespaces."""
 COVERED = ("/proc", "/dev/shm")
-"""Folders that are empty and read-only inside: the kernel's data on processes, and memory shared by name."""
+"""Folders that are empty and read-only inside the namespaces.
+
+Outside, /proc has the kernel's data on processes, and /dev/shm the memory that processes share by name."""
 _PRIVATE, RECURSIVE = 1 << 18, 1 << 14
 """Flags of mount(2): later mounts show in this namespace only; act on all mounts below, too."""
 READ_ONLY, NO_SETUID, NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8

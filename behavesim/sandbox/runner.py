@@ -34,10 +34,11 @@ class Runner(Protocol):
         ...
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
-        """Run a program on every instance, or let it answer calls; `question` holds these, encoded, and is else empty.
+        """Run a program on every instance; or, with a `question`, let it answer calls instead.
 
-        The encoding is `wire.encode_question`. Waits until a place is free on the machine where the program runs, or
-        with `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails.
+        `question` holds the calls one after another, each as `wire.encode_question` returns it; empty for none. This
+        waits until a place is free on the machine where the program runs, or with `alone` until no other program runs
+        there. Cancelling kills the program. Raises SandboxError if the sandbox itself fails or was not entered.
         """
         ...
 
@@ -158,10 +159,11 @@ class ZygoteRunner:
         return self._ready
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
-        """Run a program as the zygote's assignment says, or let it answer the encoded calls `question`.
+        """Run a program as the zygote's assignment says, or let it answer the calls in `question` if that is not empty.
 
-        Waits until a worker is free, or with `alone` until all are. Cancelling kills the program. Raises SandboxError
-        if the sandbox itself fails or was not entered.
+        The calls stand one after another, each as `wire.encode_question` returns it. This waits until a worker is free,
+        or with `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails or
+        was not entered.
         """
         return await self._places.tried(partial(self._run, source, question), alone)
 
@@ -187,12 +189,15 @@ class ZygoteRunner:
 
 
 class TaskRunner(ZygoteRunner):
-    """Runs programs on the instances of one split, which the zygote of `assignment` has loaded.
+    """Runs programs on the instances of one split; the zygote of `assignment` has loaded the task with them.
 
-    Three more zygotes start when a program first needs them. One has the modules `scientific` imported besides those of
-    the assignment: it serves programs that mention scipy. Two, with and without these modules, never load the task.
-    They serve programs that must run apart from the instances, as all programs of an online or apart task and some
-    calls of a stateless one.
+    At most `workers` programs run at once. Entering raises UsageError if the isolation is below "strong", unless
+    `allow_weak_isolation`, and SandboxError if the zygote does not start. Time limits on zygotes go by `clock`; None
+    makes a new one.
+
+    Three more zygotes start when a program first needs them. One has imported the modules `scientific`, too: it serves
+    programs that mention scipy. The other two, with and without these modules, never load the task. They run programs
+    that must not see the instances: those of an online or apart task, and repeated calls of a stateless task.
     """
 
     def __init__(

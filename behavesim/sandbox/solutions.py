@@ -35,9 +35,10 @@ class SolutionPool(RunnerPool):
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
         """Run one program on every instance; return its solutions or its failure.
 
-        The program runs apart from the instances if the task says so. Waits until a worker is free. Cancelling kills
-        the program. `postponed` is called each time that it is put off, see `settled`. Raises SandboxError as that
-        does, or if the pool was not entered.
+        The program runs in a process without the instances if the task says so. This waits until a worker is free;
+        cancelling kills the program. `postponed` is called each time that the program must run again because the
+        machine may be the cause of its ending. Raises SandboxError if that is still in doubt after the last try, if the
+        sandbox itself fails, or if the pool was not entered.
         """
         ran = await settled(self.runner, self._limits, source, postponed, may_signal=self._may_signal)
         return result(ran, self._limits, self.runner.ready.instances)
@@ -81,7 +82,11 @@ def _solved(
 
 
 def _decoded(ran: Ran, limits: Limits, decoder: Callable[[bytes], T | Failure]) -> T | Failure:
-    """Return what `decoder` reads from a program's frame, or a failure if there is none; a failure has the CPU time."""
+    """Return what `decoder` reads from the bytes that a program sent, or a failure with the program's CPU time (s).
+
+    It is a failure if the program ended badly or sent too many bytes or none. It is one too if `decoder` returns a
+    Failure or raises FrameError; the latter has the reason "output".
+    """
     held: T | Failure
     sent = frame_of(ran, limits)
     try:

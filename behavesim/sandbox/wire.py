@@ -43,7 +43,10 @@ def receive(fd: int, data: bytes, size: int, at_once: int = 1 << 16) -> bytes:
 
 
 def encode_source(source: str) -> bytes:
-    """Return the bytes that send a program; characters that UTF-8 cannot encode become question marks."""
+    """Return the bytes to write to a socket for a program, which `receive_source` reads: its length, then its text.
+
+    The length is a SIZE, the text is in UTF-8. Characters that UTF-8 cannot encode become question marks.
+    """
     encoded = source.encode(errors="replace")
     return SIZE.pack(len(encoded)) + encoded
 

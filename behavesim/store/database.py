@@ -63,9 +63,10 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def is_journal(path: Path, version: int) -> bool:
-    """Whether the `user_version` of the database at `path` is that of a journal; False if it is 0, as of an empty file.
+    """Return whether `version`, the `user_version` found in the database at `path`, is that of a journal.
 
-    Raises JournalError if the version is that of an older or newer behavesim.
+    False if it is 0, as in an empty file or another program's database. Raises JournalError for any other version:
+    an older or newer behavesim wrote the journal.
     """
     if version in (0, VERSION):
         return version == VERSION
@@ -115,7 +116,10 @@ class Progress:
 
 
 def progress(journal: Path) -> Progress:
-    """Return the counts of the run of a journal; raises JournalError if there is none or it cannot be read."""
+    """Return how many candidates a run has registered, its requests and tokens, and whether a program was recommended.
+
+    Raises JournalError if there is no journal or it cannot be read.
+    """
     with opened(journal) as db:
         counts = dict(db.execute(_COUNT).fetchall())
         calls, prompt, completion = db.execute(_TOKENS).fetchone()

@@ -22,7 +22,7 @@ from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 
 REPEATS_OVER = 100
-"""Repeated programs are counted once for each so many feasible ones: enough to tell a habit from chance."""
+"""Repeated programs are counted in blocks of this many feasible programs: enough to tell a habit from chance."""
 NOTED: Mapping[type[Event], str] = {
     RunStarted: "started",
     RunForked: "forked",
@@ -32,7 +32,7 @@ NOTED: Mapping[type[Event], str] = {
 }
 """The types of events that the log names, and the words for each."""
 MANY = 0.5
-"""Fraction of repeated programs, among the last REPEATS_OVER feasible ones, from which on a person is warned."""
+"""A person is warned if a block of REPEATS_OVER feasible programs came with this fraction of repeated ones or more."""
 
 
 class RunFiles:

@@ -13,9 +13,9 @@ from behavesim.task.calls import instances_of, raised
 from behavesim.task.task import Split, Task
 
 LONGEST_NAME = 40
-"""Most characters of an instance's name: it is the first column of a table in prompts."""
+"""An instance's name is cut to this many characters: it is the first column of a table in prompts."""
 LONGEST_CHOICE = 160
-"""Most characters of a decision in words."""
+"""A decision in words is cut to this many characters."""
 
 
 def ranked(rank: int, measure: str) -> str:

@@ -116,7 +116,10 @@ class _Validation:
         return seen
 
     def take(self, is_valid: bool, error: str | None) -> None:
-        """Count one more run, and keep its error if it is not valid."""
+        """Count one more run; one that is not valid makes the program incorrect.
+
+        Its `error` is kept then, unless it is None, "" or known already.
+        """
         self.valid, self.invalid = self.valid + bool(is_valid), self.invalid + (not is_valid)
         self.is_correct = self.is_correct and bool(is_valid)
         if not is_valid and error:

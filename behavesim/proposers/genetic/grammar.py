@@ -186,12 +186,15 @@ def _statements(text: str) -> list[ast.stmt]:
 
 
 def names_in(tree: ast.AST | None) -> set[str]:
-    """Return the names in a syntax tree, without attributes; empty for None."""
+    """Return the names that occur in a syntax tree as `ast.Name`, not attributes or parameters; empty for None."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree is not None else set()
 
 
 def plain_number(node: ast.AST) -> float | int | None:
-    """Return the value of a numeric constant within the range of a float; None for any other node."""
+    """Return the value of a node that is an int or float constant; None for any other node.
+
+    None too for True and False, for a value beyond the range of a float, and for `-1`, which is an operation on 1.
+    """
     value = node.value if isinstance(node, ast.Constant) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
         return None

@@ -32,9 +32,10 @@ class Author(Protocol):
 
 
 def changes_text(task: Task) -> bool:
-    """Return whether programs of a task are changed in place, as no grammar writes what they must return.
+    """Return whether a task's programs are written by changing the text of earlier ones, not from a grammar.
 
-    So are those that an evaluator runs, and functions without a grammar that the general one does not suit.
+    This holds for all tasks with an evaluator. It holds too for a task without a grammar if the one of
+    `generic_grammar` cannot write what the task's function must return.
     """
     if isinstance(task, EvaluatorTask):
         return True

@@ -147,7 +147,11 @@ def _expanded(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
 
 
 class _Substitution(ast.NodeTransformer):
-    """Replaces names that are read by their values, in place."""
+    """Replaces each name by its expression in `values`, where the name is read; names without one stay.
+
+    `visit` changes the tree and returns it, or an expression of `values` if the tree is just a name. These expressions
+    are not copied: one may stand at several places.
+    """
 
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
         self._values = values

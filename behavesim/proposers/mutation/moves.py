@@ -196,7 +196,11 @@ def growth(material: Material) -> str | None:
 
 
 def removal(material: Material) -> str | None:
-    """Remove a statement that fills its lines and that `is_removable`; or, at 30 %, one side of an operation."""
+    """Return the program without one statement, or, with probability 0.3, without one side of an operation.
+
+    The statement `is_removable` and shares its lines with no other code. None if there is no such statement or
+    operation.
+    """
     program = material.program
     if material.random.random() < 0.3:
         return _half(material)

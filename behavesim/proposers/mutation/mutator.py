@@ -145,7 +145,10 @@ class Mutator:
         return text if is_whole else None, SENTENCES[move]
 
     def _whole(self, code: str) -> str | None:
-        """Return the program that a fenced block shows; None if it is no program of the task."""
+        """Return the whole program of a fenced block; what the block leaves out is taken from the template.
+
+        None if the block has no line in common with the template, or gives no program of the task.
+        """
         # the words of an evaluator can stand in a block too: a program has a line in common with the first one
         if self._lines.isdisjoint(line.strip() for line in code.splitlines()):
             return None

@@ -47,8 +47,8 @@ class Nursery(Zygote):
 def serve(link: socket.socket, assignment: TreeAssignment, confined: TreeConfinement) -> NoReturn:
     """Confine this process, load the evaluator, and serve the keeper at the other end of `link` until it closes.
 
-    If that fails, the error is sent to the keeper, cut to MOST_SAID characters. In both cases the process exits with
-    status 0.
+    If any of this raises an error, the error is sent to the keeper, cut to MOST_SAID characters. With or without an
+    error, the process exits with status 0.
     """
     try:
         processes.die_with_parent(signal.SIGKILL)
