@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import ssl
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -19,7 +17,8 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import one_line
 from behavesim.base.tokens import Usage
 from behavesim.proposers.openai_answers import answer
-from behavesim.proposers.openai_environment import Route, has_credentials, is_usable
+from behavesim.proposers.openai_client import ANSWER_BYTES, FILE_BYTES, client_of, is_onward
+from behavesim.proposers.openai_environment import Route, is_usable
 from behavesim.proposers.openai_faults import diagnosed, listens
 from behavesim.proposers.openai_settings import base_url
 from behavesim.proposers.patience import Completion, Fault
@@ -27,16 +26,8 @@ from behavesim.proposers.secrets import Secrets
 
 PATH = "/chat/completions"
 """Path of chat completions below the endpoint's URL."""
-ANSWER_BYTES = 4 * 2**20
-"""Most bytes of a decompressed answer that are read: the longest replies of models, escaped, take a quarter of it."""
-FILE_BYTES = 256 * 2**20
-"""Most bytes of a decompressed file that are read: the replies of a batch."""
-CONNECT_S = 10.0
-"""Time limit for making a connection, in seconds."""
 LISTING_S = 15.0
 """Time limit of the request for the list of models, in seconds."""
-MOST_REDIRECTS = 5
-"""Most redirects followed for one request."""
 URL_IN_BATCH: Final = "/v1/chat/completions"
 """What a batch's requests ask, in the vendor's own terms, whatever the path of the endpoint is."""
 NAME = "behavesim"
@@ -48,10 +39,6 @@ _UNSAID = {
     for what in ("Lang", "OS", "Arch", "Runtime", "Runtime-Version", "Package-Version", "Async", "Retry-Count")
 }
 """The package's headers about this machine are left out: building them takes a tenth of a request's CPU time."""
-_KEEPALIVE_S = 15.0
-"""Seconds that an idle connection stays open."""
-_AS_MANY_AS_ASKED = 0
-"""aiohttp's value for no limit on connections: the limiter decides how many there are."""
 
 T = TypeVar("T")
 
@@ -73,7 +60,7 @@ class Endpoint:
         self._route = Route.of_environment()
         # what is sent, so that it can be removed from what comes back
         self.secrets = Secrets.of_endpoint(os.environ, base_url(), self._route.proxy or "")
-        self._client = _client(self._route)
+        self._client = client_of(self._route)
         self._has_answered = False
         self.host = self._route.url.host
 
@@ -231,7 +218,7 @@ class Endpoint:
         onward = response.next_request  # None if the package cannot read the location
         moved = str(onward.url) if onward else response.headers["location"]
         moved = one_line(self.secrets.clean(moved).removesuffix(PATH), 200)
-        if not is_usable(moved) or _is_onward(response):
+        if not is_usable(moved) or is_onward(response):
             return Fault("setup", f"{self._route.server} redirects to nowhere; check OPENAI_BASE_URL", Usage())
         return Fault("setup", f"the endpoint has moved to {moved}; put that into OPENAI_BASE_URL", Usage())
 
@@ -239,78 +226,3 @@ class Endpoint:
 async def _object(asked: Awaitable[openai.BaseModel]) -> dict[str, Any]:
     """Return the JSON object in an answer that the package has read without checking it."""
     return (await asked).to_dict(warnings=False)
-
-
-class _Client(openai.DefaultAioHttpClient):
-    """The package's client on aiohttp; it reads every answer, errors included, only until it exceeds ANSWER_BYTES."""
-
-    sends_key: bool
-    """Whether the package's header `Authorization` is sent: without a key it is a placeholder."""
-
-    async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
-        """Send a request and read its answer.
-
-        At most MOST_REDIRECTS redirects are followed, on the same host only: no other may get the prompt and the key.
-        """
-        if not self.sends_key:
-            request.headers.pop("Authorization", None)
-        how |= {"stream": True, "follow_redirects": False}
-        response = await super().send(request, **how)
-        for _ in range(MOST_REDIRECTS):
-            if not _is_onward(response) or response.next_request is None:
-                break
-            await response.aclose()
-            response = await super().send(response.next_request, **how)
-        return await _read(response)
-
-
-def _is_onward(response: httpx2.Response) -> bool:
-    """Whether an answer redirects the request, with its method unchanged, to the same host and port."""
-    here, there = response.request, response.next_request
-    # the port is None for the usual one, of https as of http
-    place, onward = [each and (each.method, each.url.host, each.url.port) for each in (here, there)]
-    return place == onward
-
-
-async def _read(response: httpx2.Response) -> httpx2.Response:
-    """Return an answer with its body, decompressed; a body longer than ANSWER_BYTES or FILE_BYTES is cut after that."""
-    body, most = bytearray(), FILE_BYTES if response.request.url.path.endswith("/content") else ANSWER_BYTES
-    try:
-        async with aclosing(response.aiter_bytes()) as pieces:
-            async for piece in pieces:
-                body += piece
-                if len(body) > most:  # a small answer may unpack to gigabytes
-                    break
-    finally:
-        await response.aclose()
-    # without the encoding, else the body would be unpacked again
-    headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
-    found = httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
-    # Strangers name encodings that do not exist, and the package reads an error's text.
-    found.encoding, found.next_request = "utf-8", response.next_request
-    return found
-
-
-def _client(route: Route) -> openai.AsyncOpenAI:
-    """Return the package's client for a route's URL and proxy, with the key from OPENAI_API_KEY ("none" if unset).
-
-    If the URL has user and password, they are sent in place of the key.
-    """
-    url = route.url
-    client = _Client(
-        auth=(url.username, url.password) if url.userinfo else None,
-        verify=ssl.create_default_context(),  # heeds SSL_CERT_FILE
-        trust_env=False,  # the proxy is named here, so that a fault can name it
-        proxy=route.proxy,
-        limits=httpx2.Limits(max_connections=_AS_MANY_AS_ASKED, keepalive_expiry=_KEEPALIVE_S),
-    )
-    client.sends_key = has_credentials()
-    return openai.AsyncOpenAI(
-        api_key=os.environ.get("OPENAI_API_KEY") or "none",
-        # Login and query are given separately: the package appends its paths to this URL.
-        base_url=url.copy_with(userinfo=b"", query=None, fragment=None),
-        default_query=dict(url.params),
-        timeout=openai.Timeout(None, connect=CONNECT_S),
-        max_retries=0,  # `Perseverance` decides what is sent again
-        http_client=client,
-    )

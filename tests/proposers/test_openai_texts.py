@@ -11,7 +11,7 @@ from behavesim.base.errors import ProposerError
 from behavesim.base.tokens import Usage
 from behavesim.programs.extract import extract
 from behavesim.programs.reading import FunctionForm, Program, Request
-from behavesim.proposers import openai_endpoint
+from behavesim.proposers import openai_client
 from behavesim.proposers.patience import Patience
 from behavesim.state.events import Responded
 from behavesim.store.codec import decode, encode
@@ -229,7 +229,7 @@ async def test_an_answer_without_end_is_read_no_further_than_any_reply_goes(prop
         tracemalloc.stop()
     assert (reply.text, reply.finish_reason, counted(reply)) == ("", "given_up", [Usage()])
     assert notes == ["the prompt of candidate 1 is given up: the endpoint's answer is longer than 4 MB"]
-    assert peak < 3 * openai_endpoint.ANSWER_BYTES
+    assert peak < 3 * openai_client.ANSWER_BYTES
 
 
 async def test_an_error_without_end_still_means_what_its_status_does(proposer_of: Any, server: Any) -> None:
