@@ -18,8 +18,9 @@ _MARKS = {
 def headed(source: str, headline: str, suffix: str = ".py") -> str:
     """Return a program's text below `headline` as a comment line and a blank line; unknown suffixes get neither.
 
-    Line ends around the program are stripped, and the text ends in one. A first line that begins with "#!" stays first,
-    without a blank line. Python reads an encoding from the first two lines only: the program's comments set none.
+    `suffix` is the file's, with or without its dot, in any case. Line ends around the program are stripped, and the
+    text ends in one. A first line that begins with "#!" stays first, without a blank line. Python reads an encoding
+    from the first two lines only: the program's comments set none.
     """
     mark = next((mark for mark, names in _MARKS.items() if suffix.lower().lstrip(".") in names.split()), None)
     body = source.strip("\n")

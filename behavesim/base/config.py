@@ -56,7 +56,10 @@ CLUSTER = r"^(dask(:[1-9]\d*)?|(dask|tls)://[^/\s]+:\d+)$"
 
 
 def _checked_workers(value: Any) -> Any:
-    """Return a number of workers, also from text, or a text that names a cluster; raises ValueError."""
+    """Return a number of workers, 1 or more, also from text, or a text that names a cluster (`CLUSTER`).
+
+    Raises ValueError for anything else, a bool included.
+    """
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
     is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
@@ -73,8 +76,8 @@ class Settings(Options):
     """All settings of a run: those of every run here, its method's in `of_method`, its proposer's in `of_proposer`."""
 
     label: Adjustable[str] = ""
-    """Name of the group of runs with equal settings in comparisons; empty for the method and what differs.
-    It does not decide which runs form a group."""
+    """Name of the group of runs with equal settings in comparisons. If empty, its method and the settings that
+    differ name it. It does not decide which runs form a group."""
     task: str
     """The task: an installed task's name, or the path of a .py or .toml task file."""
     method: str = "funsearch+behavesim"
@@ -98,7 +101,8 @@ class Settings(Options):
     """Wording of the prompts: full, paper (without the task's contract), small (short, for small models), or the path
     of a folder of your own texts."""
     prompt_tokens: int | None = Field(None, ge=64)
-    """Most tokens of a prompt, at 2 bytes each, without advice; parts are left out to fit. No limit if not set."""
+    """Most tokens of a prompt, at 2 bytes each, a person's advice not counted; parts are left out to fit. No limit if
+    not set."""
     prompt_feedback: Literal["none", "scores", "behaviour"] = "scores"
     """What prompts say about the programs they show: nothing; scores, metrics and feedback; or also where two behave
     differently."""

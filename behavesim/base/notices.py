@@ -59,7 +59,10 @@ class Notices:
 
 
 def on_stderr(text: str) -> None:
-    """Write a line for a person to standard error, where there is no run to whose notices it belongs."""
+    """Write a line for a person to standard error, made `printable`, after "behavesim: "; an OSError is ignored.
+
+    It is for lines that belong to no run.
+    """
     with suppress(OSError):  # a log that cannot be written ends nothing
         sys.stderr.write(f"behavesim: {printable(text)}\n")
 
@@ -67,7 +70,7 @@ def on_stderr(text: str) -> None:
 class LoggedNotices:
     """Notices that another process writes to its log: `all` of them, to which `follow` adds new ones.
 
-    Both raise OSError if the log exists and cannot be read.
+    The constructor calls `follow`; both raise OSError if the log exists and cannot be read.
     """
 
     def __init__(self, log: Path) -> None:
@@ -84,7 +87,10 @@ class LoggedNotices:
         return self.all[self._first :]
 
     def follow(self) -> None:
-        """Add the notices of all new complete lines to `all`; lines that `Notice.read` refuses are left out."""
+        """Add the notices of all new complete lines to `all`, if there is a log yet.
+
+        Lines that are not a time, a space and a text are left out.
+        """
         if not self._log.exists():
             return
         with self._log.open("rb") as log:
@@ -100,7 +106,8 @@ class LoggedNotices:
 class Sparing:
     """Shows notices of one kind at most once in `OFTEN_S` seconds, with the number of those left out between.
 
-    A wait of LONG_S or more is shown at once if it ends over LONG_S / 2 later than the notice shown last said.
+    A wait of LONG_S seconds or more is shown at once if it ends over LONG_S / 2 seconds later than the last shown
+    notice of its kind said.
     """
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float]) -> None:

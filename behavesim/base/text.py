@@ -37,7 +37,8 @@ def printable(text: str) -> str:
 def wrapped(text: str, columns: int) -> str:
     """Return printable text wrapped between words to lines of at most `columns` characters; line feeds stay.
 
-    A path and a command, "behavesim …", are never broken: where they are longer, so is their line.
+    A word, such as a path, is never broken, nor is a command: "behavesim …" up to a comma, semicolon, backtick or line
+    end. Where one is longer than `columns`, so is its line.
     """
     whole = re.sub(r"(?<![\w+-])behavesim [^;,`\n]+", lambda command: command[0].replace(" ", _KEPT), text)
     wrapper = TextWrapper(columns, break_long_words=False, break_on_hyphens=False)
@@ -53,7 +54,7 @@ def one_line(text: str, limit: int = 500) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return the text, cut to `limit` characters and with "…" at its end if it is longer.
+    """Return the text; if it is longer than `limit` characters, cut to at most that many, the "…" at its end included.
 
     It is cut between words where a space stands in the second half of what may be kept.
     """

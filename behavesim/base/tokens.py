@@ -146,7 +146,10 @@ class Spending:
 
     @classmethod
     def of(cls, tokens: Mapping[str, Tokens], price: Price) -> Spending:
-        """Return the sum over all models; `tokens` are by model, and `price` gives the cost of each model's sums."""
+        """Return the sum over all models, estimates included; models without a request are left out.
+
+        `tokens` are by model; `price` is called with each model's name and its tokens.
+        """
         used = {model: each.with_estimates() for model, each in tokens.items() if each.calls}
         costs = [price(model, each) for model, each in used.items()]
         return cls(

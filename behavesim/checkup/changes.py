@@ -29,7 +29,8 @@ LINES = 12
 def parting(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
     """Return a finding that says, as prompts do, where the template and a changed program first do something else.
 
-    It is a warning if changes score otherwise, and none of them differs in behaviour.
+    It is a warning if changes score otherwise, and none of them differs in behaviour. `template` is the template's
+    verdict. Raises TaskError if the task fails to put an instance or a decision in words.
     """
     name = "where they part"
     for each in changes:

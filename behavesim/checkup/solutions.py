@@ -58,7 +58,10 @@ def judged_solutions(task: Task, solved: Solved) -> Verdict:
 
 
 def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Limits) -> Finding:
-    """Return a finding on the template's time: `cpu_s` of CPU in one run, `seconds` by the clock in another."""
+    """Return a finding on the template's time: `cpu_s` of CPU in one run, `seconds` by the clock in another.
+
+    It is a warning if the CPU time is above a fifth of the time limit.
+    """
     long = duration(task.budget * seconds)
     message = f"score {score:.6g} in {seconds:.3f} s; {task.budget} such programs take {long} on one worker"
     # models often write programs that are several times slower than the template
@@ -84,7 +87,7 @@ def _timeless(verdict: Verdict) -> Verdict:
 
 
 def _direction(task: Task, score: float) -> Finding:
-    """Return a finding on the objective: the template must be no better than the best score known."""
+    """Return a finding on the objective: "mend" if the template is better than the best score known, else "ok"."""
     objective = task.objective
     gap = objective.gap(score)
     if gap is None:
@@ -97,7 +100,10 @@ def _direction(task: Task, score: float) -> Finding:
 
 
 def _score_scale(task: Task, score: float) -> Finding:
-    """Return a finding on whether the template's score / `score_scale` is from FEWEST_UNITS to MOST_UNITS, or 0."""
+    """Return a finding on whether the template's score / `score_scale` is from FEWEST_UNITS to MOST_UNITS, or 0.
+
+    If not, it is a warning. The sign of the score does not matter.
+    """
     units = abs(score) / task.score_scale
     # a template that scores 0 says nothing about the scale
     if units == 0 or FEWEST_UNITS <= units <= MOST_UNITS:
@@ -109,7 +115,11 @@ def _score_scale(task: Task, score: float) -> Finding:
 
 
 def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
-    """Return a finding on whether `score` refuses forged solutions, or scores them no better than the template's."""
+    """Return a finding on whether `score` refuses forged solutions, or scores them no better than the template's.
+
+    If not, it is "mend" for a forgery that breaks the rules of every problem, else a warning. `scores` are those of the
+    template's `solutions`. Raises TaskError if `score` fails on a forgery by an error that is not in PROVOKED.
+    """
     suspect = None
     for _, forgery, score, honest in _accepted(task, solutions, scores, forgeries):
         if score == honest:
@@ -125,7 +135,11 @@ def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float])
 
 
 def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
-    """Return a finding on whether `score` refuses half a solution, or scores it worse than the whole."""
+    """Return a finding on whether `score` refuses half a solution, or scores it worse than the whole.
+
+    If not, it is "mend" if that holds for the same half on every instance, else a warning. Raises TaskError if `score`
+    fails on a half by an error that is not in PROVOKED.
+    """
     accepted: dict[str, list[str]] = {}
     for number, half, score, honest in _accepted(task, solutions, scores, halves):
         said = f"a solution with {half.what} scores {score:.6g} on instance {number}, the whole {honest:.6g}"
@@ -174,7 +188,10 @@ def _tried(task: Task, instance: Any, solution: Solution) -> float | None:
 
 
 def _scoring_time(task: Task, solved: Solved) -> Finding:
-    """Return a finding on how long trusted code takes for the template's solutions, without waiting for a core."""
+    """Return a finding on how long trusted code takes for the template's solutions, without waiting for a core.
+
+    It is a warning above SLOW_SCORE_S.
+    """
     cpu_s, waited, began = time.thread_time(), seconds_without_a_core(os.getpid()), time.perf_counter()
     judged_solutions(task, solved)
     seconds = time.perf_counter() - began
@@ -188,7 +205,10 @@ def _scoring_time(task: Task, solved: Solved) -> Finding:
 
 
 def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[Finding]:
-    """Yield a finding on the lengths of the template's trajectories, and one on the task's normaliser."""
+    """Yield a finding on the lengths of the template's trajectories, and one on the task's normaliser.
+
+    The first is a warning if none has two states.
+    """
     lengths = [len(trajectory) for trajectory in trajectories]
     if max(lengths) < 2:
         yield Finding("trajectory", "warning", "one state only: behaviour is then no more than the result")
@@ -198,7 +218,10 @@ def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[
 
 
 def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
-    """Return a finding on whether the normaliser is at least the largest distance from a first state to another."""
+    """Return a finding on whether the normaliser is at least the largest distance from a first state to another.
+
+    It is "mend" if not, or if states cannot be compared, and a warning for the normaliser "pair".
+    """
     from behavesim.similarity import BehaveSim
 
     measure = BehaveSim(task.normaliser)

@@ -47,7 +47,11 @@ async def told(
 
 
 def prompt_finding(settings: Settings, task: Task, template: Verdict, isolation: str) -> Finding:
-    """Return a finding with the first prompt that a model would get; `template` is the template's verdict."""
+    """Return a finding with the first prompt that a model would get; `template` is the template's verdict.
+
+    `isolation` is the sandbox's level, such as "strong". Raises TaskError if the task fails to put an instance or a
+    decision in words.
+    """
     outcome = judged(TEMPLATE, Program(task.template, "", form_of(task).hash(task.template)), template)
     assert isinstance(outcome, Evaluated)
     text = first_prompt(settings, task, method_of(settings, task, True), outcome, isolation)
@@ -72,7 +76,7 @@ def _feedback(first: Verdict) -> Finding:
 
 
 def _noise(scores: Sequence[float]) -> Finding:
-    """Return a finding on how much the scores of equal programs differ."""
+    """Return a finding on how much the scores of equal programs differ; a warning if they differ at all."""
     spread = max(scores) - min(scores)
     if not spread:
         said = f"{len(scores)} evaluations of the first program score the same"

@@ -40,7 +40,10 @@ def within(cpu_s: float) -> int:
 
 
 async def tried(task: Task, pool: Pool, source: str) -> Verdict | Failure:
-    """Return the verdict on a program. No call is made again, even if the task is stateless."""
+    """Return the verdict on a program, or its failure.
+
+    For a stateless task, calls of the function are not repeated to compare their answers.
+    """
     solved = await pool.evaluate(source)
     if isinstance(solved, Failure):
         return solved

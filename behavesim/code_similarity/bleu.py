@@ -14,7 +14,7 @@ EPSILON = 0.1
 """Number of matches assumed for an n-gram length without any, so that its logarithm is finite (smoothing method 1 of
 Chen and Cherry 2014)."""
 SHARED = 50
-"""Number of most frequent n-grams that CrystalBLEU ignores. The authors' 500 would leave hardly any in thirty pairs."""
+"""Number of most frequent n-grams that CrystalBLEU ignores. The authors' 500 would leave hardly any of thirty pairs."""
 
 Ngram = tuple[str, ...]
 """Consecutive words."""

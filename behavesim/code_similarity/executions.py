@@ -39,7 +39,8 @@ class OfBehaviour:
     def similarity(self, a: Observed, b: Observed) -> float:
         """Return the mean similarity of the trajectories, in [0, 1].
 
-        Raises TrajectoryError if two trajectories cannot be compared, ValueError if one is missing.
+        Raises TrajectoryError if two trajectories cannot be compared, ValueError if a program does not have one for
+        each of the measures, ZeroDivisionError if there are no measures.
         """
         runs = zip(self.measures, a.trajectories, b.trajectories, strict=True)
         return sum(measure.similarity(x, y) for measure, x, y in runs) / len(self.measures)

@@ -13,7 +13,7 @@ from behavesim.base.syntax import parsed
 Array = NDArray[np.int64]
 
 KINDS = {name: number for number, name in enumerate(vars(ast))}
-"""A number for each kind of syntax tree node, by the name of its class in the module `ast`."""
+"""A number for each name in the module `ast`; those of classes stand for the kinds of syntax tree nodes."""
 
 
 def ast_similarity(a: str, b: str) -> float:

@@ -24,9 +24,10 @@ def set_order(
     """Return the indices of N members in the order in which a set takes them, all of them.
 
     The first is the best by score. Then comes each time the one that most improves the mean over instances of the set's
-    best gain, (N, instances). This mean is submodular, so greedy choice is near the best. Of equal ones the better by
-    score comes first, then the shorter text, then the older. Taken are first those whose distance, (N, N), to all
-    before is at least `radius` times the median distance; the rest follows by the same rule without the distance.
+    best gain. This mean is submodular, so greedy choice is near the best. Of equal ones the better by score comes
+    first, then the shorter text, then the earlier in `members`. Taken are first those whose distance to all before is
+    at least `radius` times the median distance; the rest follows by the same rule without the distance.
+    gains: (N, instances), higher is better. distances: (N, N); None if distance does not count.
     """
     standing = sorted(
         range(len(members)), key=lambda place: (-members[place].utility, len(members[place].source), place)

@@ -158,7 +158,8 @@ class MctsAhd(Method[MctsAhdSettings]):
         """Return the question for a first program, or for the expansion of the node that the tree policy leads to.
 
         First programs are asked for one after another, since each is to be unlike those before it: None while one is in
-        flight.
+        flight. m1 takes the place of e2 if the tree has one program, and with `ask_once` of m2 if the node's program
+        has no constants.
         """
         tree = Tree.of(state)
         if tree.grown(ROOT) < self.settings.initial or not tree.members:

@@ -240,7 +240,10 @@ def _relative(members: Sequence[Member], template: Member, objective: Objective)
 
 
 def _distances(members: Sequence[Member], gains: Matrix, worth: Worth) -> Matrix:
-    """Return (N, N) distances of members, given oldest first: of behaviour, of texts, or whether scores differ."""
+    """Return (N, N) distances of members, given oldest first: of behaviour, 1 − BehaveSim, or as `worth` says.
+
+    For "text" they are those of the syntax trees; for "instances" 1 where two differ in any score, else 0.
+    """
     if worth == "text":
         return subtree_distances([member.source for member in members])
     if worth == "instances":

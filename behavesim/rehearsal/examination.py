@@ -39,7 +39,7 @@ async def examined(method: str) -> AsyncIterator[Finding]:
 
     The findings are `documented`, `complete`, `deterministic` and `resumable`; after a failure of `complete` there are
     no others. A method that asks for notes is examined once more with a proposer that writes none. Raises UsageError if
-    there is no such method, and what it raises in a search after the first.
+    there is no such method. What the method raises in a search after the first is raised too, not made a finding.
     """
     found = method_type(method)
     yield _documented(found)

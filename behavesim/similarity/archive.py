@@ -129,7 +129,7 @@ class Archive:
     """
 
     def __init__(self, algorithms: Iterable[Algorithm] = ()) -> None:
-        """Begin with these algorithms; raises TrajectoryError as `append` does."""
+        """Begin with these algorithms; raises TrajectoryError if they are not iterable, or if one does not fit."""
         self.shape: Shape = ()
         self.columns: tuple[Column, ...] = ()
         self._algorithms: list[tuple[AlgorithmRun, ...]] = []
@@ -143,7 +143,11 @@ class Archive:
         return len(self._algorithms)
 
     def append(self, algorithm: Algorithm) -> None:
-        """Add an algorithm at the end; raises TrajectoryError, and adds nothing, if it does not fit the others."""
+        """Add an algorithm at the end; the first one decides what the others must be like.
+
+        Raises TrajectoryError, and adds nothing, if an instance has no run, or if numbers of instances or starting
+        points, kinds or dimensions are not those of the others.
+        """
         runs, shape = runs_of(algorithm)
         if not self.columns:
             self.shape, self.columns = shape, tuple(Column() for _ in runs)

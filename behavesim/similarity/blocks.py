@@ -111,7 +111,8 @@ class BlockEncoder:
         """Begin with no run appended.
 
         lanes: runs in a block; `padding` fills the ends of shorter ones. encode: returns the numbers, (length,), of a
-        run's first states. compare: as `Compare`, but takes the encoded runs first.
+        run's first states. compare: takes the encoded runs, then a run, how many of its states count, the index of the
+        first encoded run to compare with, and the settings; returns what a `Compare` does.
         """
         self._padding, self._encode, self._compare = padding, encode, compare
         self._rows = np.empty((0, lanes), dtype)

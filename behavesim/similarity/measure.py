@@ -113,7 +113,8 @@ class BehaveSim(MeasureSettings):
         """Yield the matrix from top to bottom in blocks of (size, N); the last block may be shorter.
 
         Only one block is in memory; each pair is compared twice, once for each of its two rows.
-        Raises TrajectoryError where `size` is not an integer of 1 or more.
+        Raises TrajectoryError at once if `size` is not an integer of 1 or more, and at a block if two algorithms cannot
+        be compared.
         """
         check_count("size", size, 1)  # at once: a generator's own checks would wait for its first row
         archive = _archive(algorithms)
@@ -128,7 +129,8 @@ class BehaveSim(MeasureSettings):
         """Return the `count` most similar others of each algorithm, and their similarities: two (N, count) arrays.
 
         The most similar comes first; ties go to the earlier algorithm. There are N - 1 columns if `count` is larger.
-        The full matrix is never in memory. Raises TrajectoryError where `count` is not an integer of 0 or more.
+        The full matrix is never in memory. Raises TrajectoryError if `count` is not an integer of 0 or more, or if two
+        algorithms cannot be compared.
         """
         check_count("count", count, 0)
         found: list[NDArray[np.intp]] = []
@@ -143,7 +145,10 @@ class BehaveSim(MeasureSettings):
         return np.concatenate(found), np.concatenate(sims)
 
     def per_instance(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
-        """Return, (instances, N, N), the similarities on each instance alone, N at least 1; `matrix` is their mean."""
+        """Return, (instances, N, N), the similarities on each instance alone, N at least 1; `matrix` is their mean.
+
+        Raises TrajectoryError (DistanceError is one) if two cannot be compared.
+        """
         archive = _archive(algorithms)
         sims = (self._within(column, len(archive)) for column in archive.columns)
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])

@@ -54,7 +54,10 @@ class Niches:
         self._scale: tuple[int, float] = (0, 0.0)  # how many behaviours the median is of, and the median
 
     def add(self, algorithm: Sequence[AlgorithmRun], preference: Preference) -> None:
-        """Add a program: one run for each instance, and its sort key; raises TrajectoryError as `Archive.append`."""
+        """Add a program: one run for each instance, and its sort key; of equal behaviours the smallest key counts.
+
+        Raises TrajectoryError if its runs do not fit those added before: other instances, kinds or dimensions.
+        """
         number = self._behaviours.setdefault(packed(algorithm), len(self._algorithms))
         if number == len(self._algorithms):
             self._algorithms.append(algorithm)

@@ -94,7 +94,10 @@ def _scalar() -> Any:
 
 
 def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: MeasureSettings) -> float:
-    """Return unclipped Sim of two prefix trajectories by dynamic time warping, without the table of all distances."""
+    """Return unclipped Sim of two prefix trajectories by dynamic time warping, without the table of all distances.
+
+    Raises DistanceError if the settings are strict and a distance is above the normaliser.
+    """
     x, y = run_x.data, run_y.data
     if settings.truncate:
         x, y = x[: settings.length(len(x))], y[: settings.length(len(y))]

@@ -53,7 +53,11 @@ def numbered(tokens: NDArray[np.int64], numbers: dict[int, int]) -> NDArray[np.u
 def _compare(
     numbers: Mapping[int, int], blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings
 ) -> Sims | None:
-    """Compare a run with the runs of `blocks`, whose tokens have these `numbers`; see `blocks.Compare`."""
+    """Return, (runs - first,), unclipped Sim of a run's first `length` states and each run of `blocks` from `first` on.
+
+    `numbers` has the number of each decision in `blocks`. None if a run has more than LONGEST states, or if there are
+    more than UNKNOWN numbers. Raises DistanceError if the settings are strict and a distance is above the normaliser.
+    """
     from behavesim.similarity.kernels import prefix
 
     columns, is_pairwise = int(blocks.lengths.max()), settings.normaliser == "pair"
@@ -74,6 +78,7 @@ def _compare(
 def _check_distances(x: NDArray[np.uint16], blocks: Blocks, first: int, settings: MeasureSettings) -> None:
     """Raise DistanceError if a distance between prefixes of x and of a run from `first` on is above the normaliser.
 
+    x: (states,) the numbers of the run's decisions, as `blocks` has them. Equal runs are not checked.
     No such distance is larger than the longer length, less 1 if the first tokens are equal. So only runs for which that
     is above the normaliser are compared.
     """

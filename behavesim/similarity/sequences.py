@@ -16,7 +16,7 @@ from behavesim.similarity.settings import MeasureSettings
 from behavesim.trajectory import Trajectory
 
 MOST_TOKENS = 2**16
-"""Most different tokens: their numbers are 16 bits wide."""
+"""From this many different tokens on, runs are compared pair by pair: tokens' numbers are 16 bits wide."""
 MOST_PATTERNS = 2**17
 """Most words of bit patterns for each of the kernel's 64 lanes: 64 MB in all. If more are needed, runs are compared
 pair by pair."""
@@ -75,9 +75,11 @@ def _compare(
     first: int,
     settings: MeasureSettings,
 ) -> Sims | None:
-    """Compare a run with `members`, whose longest state has `longest` tokens; see `blocks.Compare`.
+    """Return, (runs - first,), unclipped Sim of a run's first `length` states and each of `members` from `first` on.
 
-    numbers: the number of each token of the members.
+    longest: tokens of the members' longest state. numbers: the number of each token of the members. None if there are
+    too many tokens or bit patterns (MOST_TOKENS, MOST_PATTERNS). Raises DistanceError if the settings are strict and a
+    distance is above the normaliser.
     """
     from behavesim.similarity.kernels import sequence
 

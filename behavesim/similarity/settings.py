@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from behavesim.base.errors import DistanceError, TrajectoryError
 
 Measure = Literal["dtw", "erp", "mean", "cosine"]
-"""How two trajectories are compared; `BehaveSim` explains each."""
+"""How two trajectories are compared: by dynamic time warping (dtw), edit distance with real penalty (erp), the mean
+distance at equal steps (mean), or the mean cosine of equal steps' segments (cosine, for vectors only)."""
 Distance = Callable[[NDArray[Any], NDArray[Any]], float]
 """The distance of two states, before normalisation; a state is an array of tokens or coordinates."""
 
@@ -26,7 +27,13 @@ LARGEST = 1e100
 
 @dataclass(frozen=True)
 class MeasureSettings:
-    """The settings of `BehaveSim`, which explains them; raises TrajectoryError if one is out of range."""
+    """The settings of `BehaveSim`; raises TrajectoryError if one is out of range.
+
+    normaliser: what distances of states are divided by, 1e-100 to 1e100; "pair" is the longer state's length. truncate:
+    share, 0 to 1, of a run's states left out at its end. skip: states left out between two that are compared. clip:
+    bound Sim to [0, 1]. distance: a person's distance of two states, not with "cosine"; None for that of their kind.
+    gap: ERP's reference state; None for an empty one or the origin. strict: refuse distances above the normaliser.
+    """
 
     normaliser: float | Literal["pair"]
     measure: Measure = "dtw"

@@ -20,7 +20,10 @@ def vector_encoder() -> Encoder:
 
 
 def _compare(blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims:
-    """Compare a run with the runs of `blocks`; see `blocks.Compare`."""
+    """Return, (runs - first,), unclipped Sim of a run's first `length` states and each run of `blocks` from `first` on.
+
+    Raises DistanceError if the settings are strict and a distance is above the normaliser.
+    """
     from behavesim.similarity.kernels import euclidean
 
     x = np.pad(_padded(run, length), ((0, -length % euclidean.STATES), (0, 0)), constant_values=np.nan)

@@ -72,7 +72,10 @@ class Program:
         return "\n".join(lines)
 
     def solve(self, instance: tuple[Any, ...]) -> Solved:
-        """Run the program on a copy of an instance; return its solution and a copy of each state it recorded."""
+        """Run the program on a copy of an instance; return its solution and a copy of each state it recorded.
+
+        Raises what the program raises, and TrajectoryError if its states are no trajectory of the problem's kind.
+        """
         states: list[Any] = []
         # Programs may change their arguments and go on changing a state that they have recorded.
         solution = self.call(*deepcopy(instance), lambda state: states.append(deepcopy(state)))
@@ -81,7 +84,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two algorithms to compare: `type` (1 to 4) says what they share, and `case` counts from 1 in each type."""
+    """Two algorithms to compare; `case` counts from 1 in each `type`, which says what they share.
+
+    1: results and nearly the text; 2: nearly the text alone; 3: results and behaviour; 4: results alone.
+    """
 
     type: int
     case: int

@@ -26,7 +26,10 @@ Unseen = Mapping[Split, Mapping[str, Sequence[float]]]
 
 @dataclass(frozen=True)
 class Row:
-    """What one of PROGRAMS is worth on a task: its gap on each split over the runs; None if any run's is unknown."""
+    """What one of PROGRAMS is worth on a task: its gap (a fraction) on each split, over `runs` runs.
+
+    A gap is None if that of any run is unknown.
+    """
 
     task: str
     runs: int
@@ -56,7 +59,10 @@ class GeneralisationStudy:
 
 
 def chosen(run: Run) -> dict[str, list[Candidate]]:
-    """Return the programs of a run under the names in PROGRAMS; a list is empty if the run has no such program."""
+    """Return the programs of a run under the names in PROGRAMS; a list is empty if the run has no such program.
+
+    The portfolio's is empty for an online task too. Raises UsageError if the run's task cannot be loaded.
+    """
     task, (template, best, recommended, together) = run.task(), PROGRAMS
     members = () if task.online else run.portfolio(SIZE).members  # of an online task only one decision counts
     singles = {template: run.template, best: run.best, recommended: run.recommended}
@@ -67,7 +73,10 @@ def chosen(run: Run) -> dict[str, list[Candidate]]:
 
 
 def study(runs: Sequence[Run], unseen: Mapping[str, Unseen]) -> GeneralisationStudy:
-    """Return the gaps over the runs of each task; `unseen` has scores on held-out and shifted instances by task."""
+    """Return the gaps over the runs of each task; `unseen` has scores on held-out and shifted instances by task.
+
+    Raises KeyError if `unseen` lacks a task of the runs, UsageError if a task cannot be loaded.
+    """
     rows = []
     for name, of_task in groupby(sorted(runs, key=_task), _task):
         here = list(of_task)
@@ -92,7 +101,10 @@ def _seen(programs: Sequence[Mapping[str, Sequence[Candidate]]]) -> dict[str, Se
 def _gaps(
     task: Task, split: Split, sources: Sequence[Sequence[str]], scores: Mapping[str, Sequence[float]]
 ) -> Sample | None:
-    """Return the gaps of each run's programs on a split; None if a run has no program, or one failed there."""
+    """Return the gaps (fractions) of each run's programs on a split, of which the best score on each instance counts.
+
+    `sources` are each run's, `scores` by source. None if a run has no program, one failed there, or a gap is unknown.
+    """
     if not all(group and all(scores.get(source) for source in group) for group in sources):
         return None
     objective = task.objective_on(split)

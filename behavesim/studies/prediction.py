@@ -26,7 +26,8 @@ EQUAL = 0.01
 """Relative difference (fraction) of mean search scores up to which two programs count as equal."""
 
 TARGETS = ("score alike", "fail alike", "nothing added")
-"""What a similarity may predict on unseen instances; `_targets` defines each."""
+"""What a similarity may predict of two programs on unseen instances: that their mean scores are near each other, that
+they are weak on the same instances, or that the better of the two alone is as good as both together."""
 
 Pairs = NDArray[np.float64]
 """Shape (pairs,): one value for each pair of a run's programs."""
@@ -90,7 +91,10 @@ class PredictionStudy:
         return sample(known) if known else None
 
     def ahead(self, metric: str, target: str, is_equal: bool) -> Paired | None:
-        """Return BehaveSim's correlation minus another metric's, paired by run; None if no run has both."""
+        """Return BehaveSim's correlation minus another metric's, paired by run; None if no run has both.
+
+        `is_equal`: only over pairs of equal search score, else over all.
+        """
         pairs = [
             (run.correlation("behavesim", target, is_equal), run.correlation(metric, target, is_equal))
             for run in self.runs
@@ -164,7 +168,11 @@ def kept_study(path: Path) -> PredictionStudy:
 
 
 def study(runs: Sequence[Run], unseen: Mapping[str, Sequence[float]]) -> PredictionStudy:
-    """Compute the predictions of runs on one task; `unseen` and errors as for `prediction`."""
+    """Compute the predictions of runs on one task; `unseen` maps a program's source to its held-out instances' scores.
+
+    Programs missing from it are left out. Raises UsageError if a run has fewer than two others, or if its task cannot
+    be loaded.
+    """
     return PredictionStudy(tuple(prediction(run, unseen) for run in runs))
 
 

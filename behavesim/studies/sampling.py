@@ -20,7 +20,9 @@ class SamplingStudy:
     """The mean BehaveSim of types 1 to 4 for each truncation k and sampling interval n of the paper."""
 
     means: dict[tuple[float, int], tuple[float, ...]]
-    """By (k, n), the means of types 1 to 4 in that order."""
+    """By (k, n), the means of types 1 to 4 in that order.
+
+    k is the share of states cut off at the end, n the number of states left out between two that are kept."""
 
     def document(self) -> dict[str, Any]:
         """Return the study as JSON: `{settings: [{truncate, skip, means, paper}]}`.

@@ -17,7 +17,9 @@ from behavesim.studies.dataset import PAIRS, Pair, Program, Solved
 from behavesim.studies.paper import CASES, SIMILARITY
 
 TYPES = (1, 2, 3, 4)
-"""The types of pairs: what the two programs of a pair share (paper, Table 1)."""
+"""The types of pairs: what the two programs of a pair share (paper, Table 1).
+
+1: results and nearly the text; 2: nearly the text alone; 3: results and behaviour; 4: results alone."""
 TRACED = 3
 """Number of instances (the first) on which executions are traced: a trace is 100 times as long as a trajectory."""
 

@@ -77,7 +77,10 @@ def sample(record: Recorder, samples: int = 16, seed: int = 0) -> Samples:
 
 
 def fixed_seed(record: Recorder, seed: int = 0) -> Trajectory:
-    """Return what an algorithm does with one seed: reproducible and cheap, but biased (paper, option 2)."""
+    """Return what an algorithm does with one seed: reproducible and cheap, but biased (paper, option 2).
+
+    `record` gets the generator `numpy.random.default_rng(seed)`.
+    """
     return record(np.random.default_rng(seed))
 
 

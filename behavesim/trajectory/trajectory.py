@@ -89,7 +89,8 @@ class Trajectory:
     def vectors(cls, states: ArrayLike) -> Trajectory:
         """Return a trajectory whose states are the rows of a (states, dimensions) array; distances are Euclidean.
 
-        Raises TrajectoryError if the array has another shape, no state or dimension, or a number that is not finite.
+        Raises TrajectoryError if they are no such array of real numbers (a bool is none), if there is no state or
+        dimension, or if a number is not finite.
         """
         array = _array(states)
         if array.ndim != 2 or array.dtype.kind not in "fiu":
@@ -198,7 +199,7 @@ def _check_coordinates(states: NDArray[np.float64]) -> None:
 
 
 def _check_states(count: int) -> None:
-    """Raise TrajectoryError if a trajectory may not have so many states."""
+    """Raise TrajectoryError if the number of states is 0 or above MAX_STATES."""
     if count == 0:
         raise TrajectoryError("a trajectory needs at least one state; got none")
     if count > MAX_STATES:
@@ -208,7 +209,7 @@ def _check_states(count: int) -> None:
 def _tokens(values: ArrayLike, what: str) -> Tokens:
     """Return a flat copy in the smallest signed integer dtype that holds every value; empty values give int8.
 
-    Raises TrajectoryError, naming the values `what`, if they are not a flat sequence of 64-bit integers.
+    Raises TrajectoryError, naming the values `what`, if they are not a flat sequence of signed 64-bit integers.
     """
     array = _array(values)
     if array.ndim != 1:

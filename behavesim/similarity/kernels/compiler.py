@@ -58,7 +58,7 @@ def empty(rows: int, columns: int, dtype: Any) -> NDArray[Any]:
 def multiply_add(typing_context: Any, left: Any, right: Any, addend: Any) -> Any:
     """Return left * right + addend of float64, rounded once, so that the result is the same on every machine.
 
-    It is one instruction where the processor has it, else a call.
+    It is one instruction where the processor has it, else a call. Numba gives `typing_context`; callers leave it out.
     """
     signature = types.float64(types.float64, types.float64, types.float64)
     return signature, lambda context, builder, signature, arguments: builder.fma(*arguments)
@@ -66,7 +66,10 @@ def multiply_add(typing_context: Any, left: Any, right: Any, addend: Any) -> Any
 
 @intrinsic
 def count_ones(typing_context: Any, bits: Any) -> Any:
-    """Return how many bits of an unsigned integer are set, in the integer's own type."""
+    """Return how many bits of an unsigned integer are set, in the integer's own type.
+
+    Numba gives `typing_context`; callers leave it out.
+    """
     return bits(bits), lambda context, builder, signature, arguments: builder.ctpop(*arguments)
 
 
@@ -74,7 +77,8 @@ def count_ones(typing_context: Any, bits: Any) -> Any:
 def use_widest_registers(typing_context: Any) -> Any:
     """Let the calling kernel use 512-bit registers where the processor has them; results are the same.
 
-    On some processors LLVM uses 256 bits unless told otherwise, and a kernel takes 1.3 to 1.6 times as long.
+    On some processors LLVM uses 256 bits unless told otherwise, and a kernel takes 1.3 to 1.6 times as long. Numba
+    gives `typing_context`; callers leave it out.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -86,7 +90,7 @@ def use_widest_registers(typing_context: Any) -> Any:
 
 
 def read(element: Any, dimensions: int = 1) -> Any:
-    """Return numba's type of a contiguous array that a kernel only reads."""
+    """Return numba's type of a contiguous array that a kernel only reads; `element` is the type of its numbers."""
     return types.Array(element, dimensions, "C", readonly=True)
 
 

@@ -53,7 +53,10 @@ def shared(tokens: Array, ends: Array) -> Array:
 
 @inline
 def _most_states(here: Array) -> int:
-    """Return the largest number of states of a member. A loop: numba takes 3 s to compile `np.diff(here).max()`."""
+    """Return the largest number of states of a member. `here`: where each member's states begin, then the end.
+
+    It is a loop: numba takes 3 s to compile `np.diff(here).max()`.
+    """
     most = 0
     for lane in range(here.size - 1):
         most = max(most, here[lane + 1] - here[lane])

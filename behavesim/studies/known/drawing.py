@@ -24,7 +24,10 @@ MARKERS = "osD^vPX"
 
 
 def draw(study: KnownStudy, folder: Path) -> list[Path]:
-    """Draw the map, and the tree of the best LABELLED behaviours, into known.pdf and known.svg; return the paths."""
+    """Draw the map, and the tree of the best LABELLED behaviours, into known.pdf and known.svg; return the paths.
+
+    Raises UsageError if matplotlib is not installed or the files cannot be written.
+    """
     firsts = sorted(study.firsts, key=lambda each: -study.objective.utility(each.score))[:LABELLED]
     figure = new_figure(9.5, max(4.0, 1.2 + 0.13 * len(firsts)))
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
@@ -62,7 +65,10 @@ def _draw_map(study: KnownStudy, axes: Axes) -> None:
 
 
 def _draw_tree(study: KnownStudy, axes: Axes, firsts: list[Found]) -> None:
-    """Draw the dendrogram of some behaviours, each with its number, first program and number of others."""
+    """Draw the dendrogram of some behaviours, each with its number, first program and number of others.
+
+    `firsts` are the first programs of these behaviours. Of fewer than two nothing is drawn.
+    """
     if len(firsts) < 2:
         axes.set_axis_off()
         return

@@ -61,6 +61,7 @@ class Parting:
 class Found:
     """A program with its score and gap, the number of its behaviour from 1, and its nearest program.
 
+    `gap` is a fraction, None if the best score is unknown or 0.
     `copy_of` is the first program with this behaviour, None for that program itself. `nearest` is `copy_of`, or the
     most similar program of another behaviour, with their BehaveSim and where they part; the three are None if there is
     none. A copy never parts: its `parting` is None.
@@ -92,7 +93,7 @@ class Pair:
 class Party:
     """Those who found some programs: how many, with how many behaviours, how many found by nobody else, and the best.
 
-    `best` is the name of their best program, with its score and gap.
+    `best` is the name of their best program, with its score and gap (a fraction, None if unknown).
     """
 
     whose: str
@@ -131,7 +132,7 @@ class KnownStudy:
         return tuple(each for each in self.found if each.copy_of is None)
 
     def finders(self, behaviour: int) -> tuple[Found, ...]:
-        """Return all programs of a behaviour."""
+        """Return all programs of a behaviour, given by its number from 1; empty if there is none of that number."""
         return tuple(each for each in self.found if each.behaviour == behaviour)
 
     @property
@@ -149,7 +150,10 @@ class KnownStudy:
         return tuple(found)
 
     def same_behaviour(self) -> list[Pair]:
-        """Return pairs of programs that behave the same, the least similar texts first, one for each behaviour."""
+        """Return pairs of programs that behave the same, the least similar texts first, one for each behaviour.
+
+        There are at most SHOWN.
+        """
         pairs = [self._pair(*rows) for rows in self._rows(same=True)]
         chosen: dict[int, Pair] = {}
         for pair in sorted(pairs, key=lambda pair: pair.text):
@@ -157,7 +161,7 @@ class KnownStudy:
         return list(chosen.values())[:SHOWN]
 
     def similar_text(self) -> list[Pair]:
-        """Return pairs of programs that behave differently, the most similar texts first."""
+        """Return the pairs of programs that behave differently, the most similar texts first, at most SHOWN."""
         return sorted((self._pair(*rows) for rows in self._rows(same=False)), key=lambda pair: -pair.text)[:SHOWN]
 
     def document(self) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def programs_in(folder: Path, task: Task) -> list[NamedProgram]:
 
     A name is the path inside the folder without the suffix. Those who found a program have the name of the first folder
     on that path, or of `folder` itself. A function of another name is bound to the task's, if there is only one that
-    fits. Hidden files and folders are left out. Raises UsageError if there is no such folder, or no program in it.
+    fits. Files and folders whose names begin with "." or "__" are left out. Raises UsageError if there is no such
+    folder or no program in it, if a file cannot be read, or if programs of the task have several files each.
     """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}; study known takes one with a program in each file")

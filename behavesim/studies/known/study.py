@@ -20,7 +20,10 @@ from behavesim.trajectory import AlgorithmRun, packed
 
 @dataclass(frozen=True)
 class Rules:
-    """How programs are compared: the measure, the clearing radius, the metric of text, and instances in words."""
+    """How programs are compared: by the measure of behaviour, and by `metric`, the name of a metric of source code.
+
+    `radius` is the clearing radius as a multiple of the median distance of two behaviours. `words` describes instances.
+    """
 
     measure: BehaveSim
     radius: float
@@ -86,7 +89,10 @@ def _nearest(
     similarity: NDArray[np.float64],
     words: InWords,
 ) -> tuple[int | None, Parting | None]:
-    """Return the most similar program of another behaviour, the first of equal ones, and where the two part."""
+    """Return the row of the program of another behaviour most similar to that of `row`, and where the two part.
+
+    Of equally similar ones it is the first. Both are None if all programs have one behaviour.
+    """
     others = [other for other, key in enumerate(keys) if key != keys[row]]
     if not others:
         return None, None
@@ -110,7 +116,10 @@ def _far(
 
 
 def parting(one: Sequence[AlgorithmRun], other: Sequence[AlgorithmRun], words: InWords) -> Parting:
-    """Return where two programs part, each given by a trajectory or samples for each instance."""
+    """Return where two programs part, each given by a trajectory or samples for each instance.
+
+    Step, instance and words are None if they part on no instance within the steps that are compared.
+    """
     steps = [first_difference(*pair) for pair in zip(one, other, strict=True)]
     known = [(step, index) for index, step in enumerate(steps) if step is not None]
     if not known:

@@ -129,8 +129,8 @@ def least_of(distances: Distances, base: NDArray[np.intp]) -> float:
 def sets_of(runs: Sequence[KeptRun], measure: BehaveSim, direction: Direction) -> list[Sets]:
     """Return the sets of each run by every way of choosing, in the order of `runs`.
 
-    The runs must share task and method: "same ranks" takes ranks from one another. Raises SyntaxError if a program is
-    not Python.
+    The runs must share task and method: "same ranks" takes ranks from one another. Raises TrajectoryError if
+    the trajectories of a run cannot be compared.
     """
     apart = [1 - measure.per_instance(run.trajectories()) for run in runs]
     wholes = [ranking(run, each, direction) for run, each in zip(runs, apart, strict=True)]

@@ -181,7 +181,10 @@ class PortfolioStudy:
         ]
 
     def _ours(self, task: str, other: str) -> str:
-        """Return the name of the cleared set chosen on the same number of search instances as another set."""
+        """Return the name of the cleared set chosen on as many search instances as the greedy set `other`.
+
+        It is OURS if there is none, and for sets that are not greedy.
+        """
         as_few = f"{OURS} at {other.rpartition(' ')[2]}"
         return as_few if other.startswith("greedy") and as_few in self._sets(task) else OURS
 
@@ -247,7 +250,8 @@ class PortfolioStudy:
 def study(folder: Path) -> PortfolioStudy:
     """Compute the study from a folder's kept runs (NAME.jsonl.xz) and scores beside them (NAME.fresh.json.xz).
 
-    Raises UsageError if the folder has no kept runs, OSError if scores cannot be read, TaskError for an unknown task.
+    Raises UsageError if the folder has no kept runs, OSError if scores cannot be read, ValueError if the JSON of a
+    file is not that of kept runs, TaskError for an unknown task.
     """
     files = sorted(folder.glob("*.jsonl.xz"))
     if not files:

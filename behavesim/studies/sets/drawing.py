@@ -25,13 +25,16 @@ SPLITS = {"held-out": ("fresh", -APART, COLOURS[0], "o"), "shifted": ("shifted",
 def draw(tests: Sequence[Tested], folder: Path) -> list[Path]:
     """Draw the tests of the largest sets into sets.pdf and sets.svg; return the paths.
 
-    Raises UsageError if matplotlib is not installed or the files cannot be written.
+    There must be a test. Raises UsageError if matplotlib is not installed or the files cannot be written.
     """
     return write_figure(drawn(tests), folder, "sets")
 
 
 def drawn(tests: Sequence[Tested]) -> Figure:
-    """Return the figure of the tests of the largest sets: a panel for each task, a row for each rival."""
+    """Return the figure of the tests of the largest sets: a panel for each task, a row for each rival.
+
+    There must be a test. Raises UsageError if matplotlib is not installed.
+    """
     size = max(each.programs for each in tests)
     shown = [each for each in tests if each.programs == size]
     tasks, rivals = (list(dict.fromkeys(names)) for names in zip(*((e.task, e.other) for e in shown), strict=True))

@@ -24,7 +24,7 @@ SUFFIX = ".sets.json.xz"
 PROGRAMS_SUFFIX = ".programs.json.xz"
 """The end of the names of files with the programs of the sets: one file for each task."""
 OWN = {"set-search": "set", "eoh-s": "population"}
-"""The group that is the set of a method which aims at one, its programs in order."""
+"""The group that is the set, its programs in order, by the name of each method that aims at a set."""
 
 Scores = list[float]
 """A score for each instance."""
@@ -61,7 +61,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class KeptSets:
-    """What is stored of all runs on a task; `splits` has the scores of all programs in their sets."""
+    """What is stored of all runs on a task; `splits` has the scores of all programs in their sets, by split."""
 
     task: str
     direction: Direction
@@ -81,6 +81,7 @@ class KeptPrograms:
 def sets_of(run: Run) -> dict[str, list[str]]:
     """Return the sources of a run's sets, best first, by the way of choosing; at most TOP in each.
 
+    The ways are "by score", "cleared" and "greedy", and "own" if the method aims at a set and has one.
     Greedy choice takes the best program, then each time the behaviour that most improves the mean of the best scores on
     the search's instances. Raises JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
@@ -113,14 +114,20 @@ def write_kept(path: Path, kept: KeptSets | KeptPrograms) -> None:
 
 
 def read_programs(path: Path) -> KeptPrograms:
-    """Read the programs of a task's sets; raises UsageError if the file is not there."""
+    """Read the programs of a task's sets that `write_kept` wrote.
+
+    Raises UsageError if there is no such file, ValueError if its JSON is something else.
+    """
     if not path.exists():
         raise UsageError(f"there is no file {path}; experiments/sets/programs.py makes it of finished runs")
     return TypeAdapter(KeptPrograms).validate_json(lzma.open(path).read())
 
 
 def read_kept(folder: Path) -> Sequence[KeptSets]:
-    """Read the files of all tasks in a folder, by name; raises UsageError if there is none."""
+    """Read the files of all tasks in a folder, in the order of their names.
+
+    Raises UsageError if there is none, ValueError if the JSON of one is something else.
+    """
     files = sorted(folder.glob(f"*{SUFFIX}"))
     if not files:
         raise UsageError(

@@ -46,7 +46,8 @@ Costs = NDArray[np.float64]
 class Tested:
     """The loss of `other` sets minus that of ours, paired by seed; above 0, ours are better.
 
-    Losses are fractions. `p_holm` is corrected for all tests of the protocol, None if there were too few seeds for one.
+    Losses are fractions. `programs` is the number in a set; `better`, `equal` and `worse` count seeds on which ours are
+    that. `p_holm` is corrected for all tests of the protocol, None if there were too few seeds for one.
     """
 
     task: str
@@ -70,7 +71,7 @@ class SetStudy:
     seeds: int
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON: `{tests, seeds, detectable}`."""
+        """Return the study as JSON: `{tests, seeds, detectable}`, `tests` with the fields of Tested."""
         return {"tests": [asdict(each) for each in self.tests], "seeds": self.seeds, "detectable": self.detectable}
 
     @property
@@ -108,7 +109,10 @@ class SetStudy:
 
 
 def study(folder: Path) -> SetStudy:
-    """Compute the study from a folder's kept sets; raises UsageError if there are none."""
+    """Compute the study from a folder's kept sets, with p-values corrected for at least PLANNED tests.
+
+    Raises UsageError if there are no kept sets, ValueError if the JSON of a file is something else.
+    """
     tests = [each for kept in read_kept(folder) for each in _tests(kept)]
     missing = [1.0] * (PLANNED - len(tests))
     corrected = holm([*(each.difference.p for each in tests), *missing])
