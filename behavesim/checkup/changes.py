@@ -48,7 +48,8 @@ def noise(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
     """Return a finding on the smallest difference of two programs' mean scores that is more than chance (95 %).
 
     Chance is which instances were drawn. It is estimated from the differences on each instance between the template and
-    the first of `changes`, if any, whose differences vary.
+    the first of `changes` whose differences vary. It is unknown if there is none, with one instance, and for a task
+    with a `mean_score` of its own. The finding is always "ok".
     """
     name, score, count = "noise", abs(template.score), len(template.scores)
     spreads = (_spread(template.scores, each.verdict.scores) for each in changes)
@@ -110,7 +111,10 @@ def _code(source: str) -> str:
 
 
 def _spread(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the standard deviation of two programs' differences on each instance; 0 for one, or if it is rounding."""
+    """Return the standard deviation of two programs' differences on each instance.
+
+    It is 0 for one instance, or if it is no more than rounding errors (ROUNDING).
+    """
     differences = [a - b for a, b in zip(one, other, strict=True)]
     spread = stdev(differences) if len(differences) > 1 else 0.0
     return spread if spread > ROUNDING * max(map(abs, one)) else 0.0

@@ -98,7 +98,10 @@ async def _shown(settings: Settings, task: Task, pool: Pool, template: Verdict) 
 
 
 def _described(task: Task) -> Finding:
-    """Return a finding on whether the task has a description for the prompts, and not one that is to be changed."""
+    """Return a finding on whether the task has a description for the prompts.
+
+    It is a warning if there is none, and "mend" if it still says "CHANGE:", as that of a new task file does.
+    """
     if "CHANGE:" in task.description:
         advice = "say in the class's docstring what is sought, without the word CHANGE"
         return Finding("description", "mend", f"it is still the one that `task init` wrote; {advice}")
@@ -132,7 +135,7 @@ def _has_placeholder(calls: object) -> bool:
 
 
 async def _on(split: Split, settings: Settings, task: Task) -> Finding:
-    """Return a finding on whether the template can be scored on a split that the search does not use."""
+    """Return a finding on whether the template can be scored on a split that the search does not use; "mend" if not."""
     try:
         async with judging(settings, task, split) as judge:
             verdict = await judge.evaluate(task.template)
@@ -144,7 +147,10 @@ async def _on(split: Split, settings: Settings, task: Task) -> Finding:
 
 
 async def _building_blocks(task: Task) -> Finding:
-    """Return a finding on whether GROWN programs of the offline proposer use only names that are defined."""
+    """Return a finding on whether GROWN programs of the offline proposer use only names that are defined.
+
+    It is "mend" if not, or if the grammar cannot be used, and "ok" untried if the task has no grammar that suits.
+    """
     from behavesim.proposers.genetic.proposer import GeneticProposer, changes_text
 
     try:
@@ -163,7 +169,10 @@ async def _building_blocks(task: Task) -> Finding:
 
 
 def _isolation(level: str) -> Finding:
-    """Return a finding on whether a run starts at an isolation level without --allow-weak-isolation."""
+    """Return a finding on whether a run starts at an isolation level without --allow-weak-isolation.
+
+    It is a warning unless the level is "strong" or "strong+".
+    """
     if level in ("strong", "strong+"):
         return Finding("isolation", "ok", level)
     advice = "a run here needs --allow-weak-isolation; `behavesim doctor` says why"

@@ -54,7 +54,10 @@ def halves(solution: Solution) -> Iterator[Forgery]:
 
 
 def _forged(solution: Solution, what: str, change: Callable[[Array], Array], absurd: bool = False) -> Forgery:
-    """Return a forgery made by changing each array of a solution."""
+    """Return a forgery made by changing each array of a solution; `what` describes it.
+
+    `absurd` says whether it breaks the rules of every problem.
+    """
     changed = {name: change(array) for name, array in as_arrays(solution).items()}
     return Forgery(what, changed if set(changed) != {""} else changed[""], absurd)
 

@@ -20,7 +20,10 @@ SOLVED_HERE = 3
 
 
 def present(task: Task, split: Split) -> Finding:
-    """Return a finding on whether a split has instances, can make them, and gives the same ones in two calls."""
+    """Return a finding on whether a split has instances, can make them, and gives the same ones in two calls.
+
+    It is "mend" if they cannot be made or differ, a warning if there are none.
+    """
     name = f"{split} instances"
     try:
         first, second = instances_hash(task, split), instances_hash(task, split, anew=True)
@@ -84,7 +87,8 @@ print(json.dumps({split: instances_hash(task, split) for split in task.splits}))
 async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> Finding:
     """Return a finding on whether another process makes the same instances; resuming a run needs that.
 
-    `pristine` are the hashes of each split's instances in this process.
+    `reference` names the task; `pristine` are the hashes of each split's instances in this process. It is "mend" if the
+    other process fails or has other hashes.
     """
     # another order of sets, in which a task may draw other instances by mistake
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"

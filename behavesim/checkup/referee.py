@@ -20,7 +20,8 @@ HONEST = 3
 """Evaluations of the honest program: their spread tells a forged gain from noise."""
 
 SLACK_S = 3.0
-"""CPU seconds that a forged program gets besides three times the most of the honest ones, within the run's limit."""
+"""CPU seconds that a forged program may take beyond three times the longest evaluation of the honest one, but no more
+than the run's limit."""
 
 
 @dataclass(frozen=True)

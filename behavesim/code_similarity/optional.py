@@ -73,7 +73,10 @@ def embeddings(model: str) -> tuple[Similarity, ...]:
 
 
 def _cosine(embedded: Callable[[str], NDArray[Any]]) -> Callable[[str, str], float]:
-    """Return the metric of texts that is the cosine of their embeddings, cut to [0, 1]."""
+    """Return the metric of texts that is the cosine of their embeddings, cut to [0, 1].
+
+    `embedded` returns a text's embedding, (dimensions,), scaled to length 1.
+    """
     return lambda a, b: float(np.clip(embedded(a) @ embedded(b), 0.0, 1.0))
 
 

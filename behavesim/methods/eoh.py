@@ -91,7 +91,10 @@ class EoH(Method[EoHSettings]):
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison with every member; None if there is none, behaviour is not used, or for a copy."""
+        """Return the comparison with every member; None if there is none or behaviour is not used.
+
+        None for a copy, too: a program whose normal form a member has.
+        """
         members = state.members_of(POPULATION)
         if not self.uses_behaviour or not members or _is_known(members, state.member(candidate)):
             return None

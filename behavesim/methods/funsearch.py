@@ -251,7 +251,10 @@ class FunSearch(Method[FunSearchSettings]):
     def _pick(
         self, state: RunState, island: GroupName, members: list[Member], used: set[float], rng: Generator
     ) -> Member:
-        """Draw a cluster by score, preferably one whose score is not in `used`, and from it a program by length."""
+        """Draw a cluster by score, preferably one whose score is not in `used`, and from it a program by length.
+
+        `members` are those of `island` to draw from; the temperature falls with the programs added to it.
+        """
         groups = clusters(members)
         groups = [group for group in groups if group[0].score not in used] or groups
         settings, added = self.settings, state.groups[island].added

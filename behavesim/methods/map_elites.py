@@ -33,7 +33,10 @@ class MapElitesSettings(MethodSettings):
 
 @dataclass(frozen=True)
 class Spread:
-    """A request for centres that behave differently: the best program, then each time the farthest from all before."""
+    """A request for centres that behave differently: the best program, then each time the farthest from all before.
+
+    Centres are chosen among `members`, oldest first, at least one; `count` is the greatest number of centres.
+    """
 
     members: tuple[Member, ...]
     count: int

@@ -191,7 +191,10 @@ class MctsAhd(Method[MctsAhdSettings]):
         return {"tree": f"{len(tree.members)} programs, {depth} deep"}
 
     def _selected(self, tree: Tree, exploration: float) -> tuple[CandidateId, str]:
-        """Return the node to be expanded, and the operator (tree policy, figure 2)."""
+        """Return the node to be expanded, and the operator (tree policy, figure 2).
+
+        `exploration` is λ, the weight of children that were visited seldom.
+        """
         node, grown, depth = ROOT, tree.grown(ROOT), 0
         if grown < self._allowed(tree, ROOT):
             return ROOT, "e1"

@@ -37,7 +37,8 @@ class MethodSettings(Options):
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """Return the defaults that depend on the task or the budget (candidates); what a person sets comes first.
 
-        Here that is `n_init`, the number of initial programs, if the method has such a setting.
+        Here that is `n_init`, the number of initial programs, if the method has such a setting: at most a quarter of
+        the budget.
         """
         # at most a quarter of the budget, which leaves most of a small one to the search itself
         initial = cls.model_fields.get("n_init")

@@ -115,7 +115,10 @@ class SetSearch(Method[SetSearchSettings]):
         return question(candidate, parents, prompt, POPULATION)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison with the whole population; None if behaviour is not used, or for a copy."""
+        """Return the comparison with the whole population; None if it is empty or behaviour is not used.
+
+        None for a copy, too: a program whose normal form a member has.
+        """
         members = state.members_of(POPULATION)
         if not self.uses_behaviour or not members or _is_known(members, state.member(candidate)):
             return None
@@ -156,7 +159,7 @@ class SetSearch(Method[SetSearchSettings]):
         return [members[place] for place in set_order(members, counted, distances, self.settings.set_radius)]
 
     def _parents(self, state: RunState, taken: Sequence[Member], rng: Generator, is_uniform: bool) -> list[Member]:
-        """Draw a program of the set and one of the population that complements it; the worse comes first.
+        """Draw a program of the set, `taken`, and one of the population that complements it; the worse comes first.
 
         Both are drawn by rank. What ranks the second is said by `worth`: the mean over instances of the better score of
         the two, its distance from the first, or the sum of both ranks. A single program comes alone.

@@ -62,7 +62,7 @@ async def examined(method: str) -> AsyncIterator[Finding]:
 
 
 def _documented(method: type[Method[Any]]) -> Finding:
-    """Return a finding on whether the class of a method and all its settings have docstrings."""
+    """Return a finding on whether the class of a method and all its settings have docstrings; a warning if not."""
     silent = [name for name, _, text in described(method.settings_type) if not text]
     if not (said := docstring(method)):
         missing = "the class has no docstring; write one that says what the method does"

@@ -182,8 +182,9 @@ async def search(
 ) -> Search:
     """Return a search on the toy, new or as its journal left it, wired as the real one is. It does not run yet.
 
-    `delay` draws how long replies and judgements take. `proposer` is a ToyProposer if None. In the journal it records
-    the start and the template, or else that it is resumed.
+    `delay` draws how long replies and judgements take, None for equal times. `proposer` is a ToyProposer if None. In
+    the journal it records the start and the template, or else that it is resumed. Raises UsageError for an unknown
+    method or a bad value, and Stop where the journal does.
     """
     task = Toy()
     resolved = fitting(settings)

@@ -27,7 +27,8 @@ class Join:
 def tree(distances: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return scipy's matrix of average linkage, (N - 1, 4), of (N, N) symmetric distances: all joins, nearest first.
 
-    N is at least 2. Distances below 0, which rounding makes, count as 0.
+    A row has the numbers of two groups as in `Join`, their distance, and how many algorithms they have together. N is
+    at least 2. Distances below 0, which rounding makes, count as 0.
     """
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform

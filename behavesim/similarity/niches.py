@@ -75,7 +75,8 @@ class Niches:
 
         Far means a distance (1 − BehaveSim) of at least `radius` times the median distance of the first hundred
         distinct behaviours. With radius 0 behaviours only have to differ. Empty if no program was added. Raises
-        DistanceError if the measure is strict and a distance is above its normaliser.
+        TrajectoryError if two cannot be compared: DistanceError if the measure is strict and a distance is above its
+        normaliser.
         """
         order = np.array([number for _, number in self._ranking], dtype=np.intp)
         apart = radius * self._median() if radius else 0.0

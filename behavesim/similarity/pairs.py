@@ -181,7 +181,8 @@ def _gap_costs(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
 def _reference(like: Trajectory, settings: MeasureSettings) -> Trajectory:
     """Return ERP's reference, a trajectory of one state: the settings' gap; else an empty sequence, set or the origin.
 
-    Raises TrajectoryError if the gap does not have the dimensions of the states.
+    `like` is a trajectory whose kind and dimensions it gets; for prefixes it is a sequence. Raises TrajectoryError if
+    the gap does not have the dimensions of the states.
     """
     if like.kind == "vectors":
         gap = np.zeros(like.data.shape[1]) if settings.gap is None else np.asarray(settings.gap)

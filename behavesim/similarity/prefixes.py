@@ -78,9 +78,9 @@ def _compare(
 def _check_distances(x: NDArray[np.uint16], blocks: Blocks, first: int, settings: MeasureSettings) -> None:
     """Raise DistanceError if a distance between prefixes of x and of a run from `first` on is above the normaliser.
 
-    x: (states,) the numbers of the run's decisions, as `blocks` has them. Equal runs are not checked.
-    No such distance is larger than the longer length, less 1 if the first tokens are equal. So only runs for which that
-    is above the normaliser are compared.
+    x: (states,) the numbers of the run's decisions, as `blocks` has them. Equal runs are not checked. No such distance
+    is larger than the longer length, less 1 if the first tokens are equal. So only runs for which that is above the
+    normaliser are compared.
     """
     beginnings = blocks.numbers[blocks.starts[:-1]].ravel()[: blocks.lengths.size]
     bound = np.maximum(x.size, blocks.lengths) - (beginnings == x[0])

@@ -115,7 +115,7 @@ class MeasuresStudy:
 
 
 def compared() -> Iterator[Similarities]:
-    """Yield, for each of the ten starts, the similarities of all pairs of optimisers by each measure."""
+    """Yield, for each of the ten starts, the unclipped similarities of all pairs of optimisers by each measure."""
     return map(_at, starts())
 
 

@@ -64,7 +64,10 @@ class Prediction:
     """Wall-clock time of each metric for a pair, in milliseconds."""
 
     def correlation(self, metric: str, target: str, is_equal: bool) -> float | None:
-        """Return a metric's correlation with a target, over pairs of equal score or over all; None if unknown."""
+        """Return a metric's correlation with a target, None if unknown.
+
+        `is_equal`: over the pairs whose search scores count as equal, else over all.
+        """
         wanted = (metric, target, is_equal)
         return next((e.value for e in self.correlations if (e.metric, e.target, e.equal_scores) == wanted), None)
 
@@ -170,8 +173,8 @@ def kept_study(path: Path) -> PredictionStudy:
 def study(runs: Sequence[Run], unseen: Mapping[str, Sequence[float]]) -> PredictionStudy:
     """Compute the predictions of runs on one task; `unseen` maps a program's source to its held-out instances' scores.
 
-    Programs missing from it are left out. Raises UsageError if a run has fewer than two others, or if its task cannot
-    be loaded.
+    Programs missing from it are left out. Raises UsageError if a run has fewer than two others, if its task cannot be
+    loaded, or if a metric cannot read a program.
     """
     return PredictionStudy(tuple(prediction(run, unseen) for run in runs))
 
@@ -180,7 +183,8 @@ def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
     """Correlate each metric with each target, over the pairs of a run's best distinct programs.
 
     `unseen` maps a program's source to its score on each held-out instance. Programs missing from it (they failed
-    there) are left out. Raises UsageError if fewer than two are left, or the run's task cannot be loaded.
+    there) are left out. Raises UsageError if fewer than two are left, if the run's task cannot be loaded, or if a
+    metric cannot read a program.
     """
     programs = [each for each in chosen(run) if each.source in unseen]
     if len(programs) < 2:
@@ -231,8 +235,8 @@ def _similarities(
 ) -> Iterator[tuple[str, Pairs, float]]:
     """Yield each metric's name, its similarities of the pairs (`rows[k]`, `columns[k]`), and its wall-clock seconds.
 
-    The metric `scores` is minus the distance of the programs' search scores. Metrics that are not installed or need an
-    embedding model are left out.
+    The metric `scores` is minus the distance of the programs' search scores, `seen`, (programs, instances). Metrics
+    that are not installed or need an embedding model are left out.
     """
     sources = [each.source or "" for each in programs]
     names = [name for name in NAMES if not missing(name, None)]

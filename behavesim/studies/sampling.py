@@ -49,7 +49,10 @@ class SamplingStudy:
 
 
 def sampled() -> Iterator[tuple[Pair, tuple[float, ...]]]:
-    """Yield each of the thirty pairs with its mean similarities over instances, one for each (k, n) of SAMPLING."""
+    """Yield each of the thirty pairs with its mean similarities over instances, one for each (k, n) of SAMPLING.
+
+    k is the share of states cut off at the end, n the number of states left out between two that are kept.
+    """
     for pair in PAIRS:
         instances = pair.instances()
         first, second = ([program.solve(at) for at in instances] for program in (pair.first, pair.second))

@@ -60,7 +60,8 @@ def _fill_paths(edits: Array, weights: Any, j: int, column: Array, row: Array) -
     """Fill column j of a strip of DTW's table in place: the smallest sum of distances along a path to each cell.
 
     edits: the column's edit distances. weights: (ROWS,) factors of each row's distances; None for a factor of 1.
-    `column` and `row` are as in `_fill_edits`.
+    column: ((ROWS + 1) * LANES,) the sum above the strip, then the strip's; holds column j - 1 before the call and j
+    after it. row: (columns, LANES) the sums above the strip; row[j] gets the strip's last one.
     """
     for lane in range(LANES):
         corner, up = column[lane], row[j, lane]

@@ -67,9 +67,11 @@ def _most_states(here: Array) -> int:
 def _set_patterns(members: Any, here: Array, j: int, patterns: Array, masks: Array, sizes: Array) -> None:
     """Set the bit patterns of state j of each member of a block.
 
-    members: as in `similarities`. here: where each member's states begin, then the end. patterns: (words, numbers,
-    LANES) gets the places of each of the candidate's tokens in the state. masks: (words, LANES) gets all places of the
-    state. sizes: (LANES,) gets its number of tokens, -1 if the member has no state j.
+    members: (tokens, ends, runs, numbers, are_reversed): tokens and ends of their states, where each member's states
+    begin, the candidate's number of each token, and whether states are read from their ends. here: where each member's
+    states begin, then the end. patterns: (words, numbers, LANES) gets the places of each of the candidate's tokens in
+    the state. masks: (words, LANES) gets all places of the state. sizes: (LANES,) gets its number of tokens, -1 if the
+    member has no state j.
     """
     tokens, ends, _, numbers, are_reversed = members
     word_of, width = patterns.dtype.type, 8 * patterns.itemsize
@@ -117,7 +119,10 @@ def _next_column(equal: Array, carry: Any, two: Array) -> None:
 
 @inline
 def _first_columns(patterns: Array, most: int) -> Array:
-    """Return room for the columns of `_fill_columns`; only column 0 is set. It rises everywhere: it counts tokens."""
+    """Return flat room for `most` + 2 columns of each word in `patterns`, (words, numbers, LANES).
+
+    A column holds the rises, then the falls, for all lanes. Only column 0 is set: it rises everywhere, counting tokens.
+    """
     columns = empty(len(patterns) * (most + 2), 2 * LANES, patterns.dtype).ravel()
     for word in range(len(patterns)):
         at = word * (most + 2) * 2 * LANES
@@ -131,8 +136,10 @@ def _fill_columns(
 ) -> None:
     """Compute the columns of the text x[begin:end], whose first `known` columns are those of the text before.
 
-    columns: flat, words * (most + 2) * 2 * LANES; for each word the columns 0 to `most`, each the rises, then the
-    falls. Columns after `most` are not kept: each overwrites the one before.
+    x: the texts' token numbers. patterns: (words, numbers, LANES) the places of each number in the members' states.
+    carry: scratch, (2, LANES), None for one word. columns: flat, words * (most + 2) * 2 * LANES; for each word the
+    columns 0 to `most`, each the rises, then the falls. Columns after `most` are not kept: each overwrites the one
+    before.
     """
     for place in range(min(known, most - 1), end - begin):
         if carry is not None:
@@ -149,8 +156,9 @@ def _fill_columns(
 def _set_edits(length: int, columns: Array, most: int, masks: Array, edits: Array) -> None:
     """Set the edit distances, (LANES,), of a text of `length` tokens and the members' states.
 
-    Each is the length plus the rises minus the falls of the text's last column within the member's state (`masks`).
-    `columns` and `most` are as in `_fill_columns`.
+    Each is the length plus the rises minus the falls of the text's last column within the member's state. columns: as
+    `_fill_columns` writes them: the last column is that of index `length`, or `most` if that is less. masks: (words,
+    LANES) the bits of the places that the member's state has.
     """
     edits[:] = length
     for word in range(len(masks)):
@@ -165,7 +173,8 @@ def _set_edits(length: int, columns: Array, most: int, masks: Array, edits: Arra
 def _set_scale(sizes: Array, length: int, is_pairwise: bool, scale: Array) -> None:
     """Set the factors, (LANES,), of edit distances from a text of `length` tokens.
 
-    Each is 1 / the longer length if `is_pairwise`, else 1; NaN where a member has no state.
+    Each is 1 / the longer length if `is_pairwise`, else 1; NaN where a member has no state. sizes: (LANES,) the number
+    of tokens of each member's state, -1 for none.
     """
     for lane in range(LANES):
         longer = max(sizes[lane], length, 1) if is_pairwise else 1
@@ -201,11 +210,12 @@ def similarities(
 ) -> None:
     """Write the unclipped Sim of the candidate and each member from block `first` on into `found`.
 
-    text: (tokens, ends, known), the candidate's states as in `shared`, and its result. members: (tokens, ends, runs,
-    numbers, are_reversed), their states, where each member's states begin and the last one's end, the candidate's
-    number of each token, and whether states are read from their ends. Distances are divided by `unit`, before that by
-    the longer state's length if `is_pairwise`. patterns: scratch, (words of the longest state, numbers, LANES). carry:
-    scratch, (2, LANES), None for one word. found: (2, members) gets each Sim and the largest distance between states.
+    text: (tokens, ends, known), the candidate's token numbers, where each state ends, and how many leading tokens it
+    has in common with the state before. members: (tokens, ends, runs, numbers, are_reversed), their states, where each
+    member's states begin and the last one's end, the candidate's number of each token, and whether states are read from
+    their ends. Distances are divided by `unit`, before that by the longer state's length if `is_pairwise`. patterns:
+    scratch, (words of the longest state, numbers, LANES). carry: scratch, (2, LANES), None for one word. found: (2,
+    members) gets each Sim and the largest distance between states.
     """
     use_widest_registers()  # type: ignore[call-arg]
     x, x_ends, known = text  # unpacked here: in the loops below this would count references

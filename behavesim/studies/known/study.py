@@ -34,6 +34,7 @@ class Rules:
 def study(tried: Sequence[Tried], refused: Sequence[Refused], rules: Rules) -> KnownStudy:
     """Compare programs, at least one, that were run on the instances of one split.
 
+    `refused` could not be run or were rejected: they are listed, not compared. `rules` say how the others are compared.
     Two programs behave the same if their trajectories and their scores are equal on every instance. Raises UsageError
     if the task's programs have no trajectories, or the metric's package is missing or cannot read a program;
     TrajectoryError if the trajectories cannot be compared.
@@ -55,7 +56,10 @@ def study(tried: Sequence[Tried], refused: Sequence[Refused], rules: Rules) -> K
 def _found(
     tried: Sequence[Tried], similarity: NDArray[np.float64], objective: Objective, words: InWords
 ) -> tuple[Found, ...]:
-    """Return what is known of each program; the first of a behaviour is the one that the others are copies of."""
+    """Return what is known of each program; the first of a behaviour is the one that the others are copies of.
+
+    `similarity` has their BehaveSim, (N, N); `words` puts decisions and instances in words.
+    """
     first: dict[tuple[bytes, tuple[float, ...]], int] = {}
     keys = [(packed(each.verdict.trajectories), each.verdict.scores) for each in tried]
     for row, key in enumerate(keys):
@@ -91,7 +95,8 @@ def _nearest(
 ) -> tuple[int | None, Parting | None]:
     """Return the row of the program of another behaviour most similar to that of `row`, and where the two part.
 
-    Of equally similar ones it is the first. Both are None if all programs have one behaviour.
+    `keys` has the behaviour and the scores of each program, `similarity` their BehaveSim, (N, N). Of equally similar
+    ones it is the first. Both are None if all programs have one behaviour.
     """
     others = [other for other, key in enumerate(keys) if key != keys[row]]
     if not others:

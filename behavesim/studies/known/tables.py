@@ -17,7 +17,7 @@ LONGEST_REASON = 200
 def tables(study: KnownStudy) -> tuple[Table, ...]:
     """Return the parties, what was found again, the programs, the pairs that disagree, and what was refused.
 
-    A table without rows is left out, but that of programs and that of what was found again.
+    The pairs are two tables: of equal behaviour, and of similar text. These two and the last are left out if empty.
     """
     kept = (
         _same(study, study.same_behaviour()),

@@ -299,6 +299,9 @@ def _equal_work(best: Program, fresh: Fresh, direction: Direction) -> dict[str, 
 
 
 def _short(scores: Sequence[Sequence[float]], fresh: Fresh, direction: Direction) -> NDArray[np.float64]:
-    """Return how much worse scores are than the best known, as fractions; shape (programs, instances)."""
+    """Return how much worse scores are than the best known, as fractions; shape (programs, instances).
+
+    A negative fraction is better than the best known.
+    """
     relative: NDArray[np.float64] = np.array(scores, dtype=np.float64) / np.array(fresh.references)
     return relative - 1 if direction == "minimise" else 1 - relative

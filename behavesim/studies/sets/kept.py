@@ -81,9 +81,9 @@ class KeptPrograms:
 def sets_of(run: Run) -> dict[str, list[str]]:
     """Return the sources of a run's sets, best first, by the way of choosing; at most TOP in each.
 
-    The ways are "by score", "cleared" and "greedy", and "own" if the method aims at a set and has one.
-    Greedy choice takes the best program, then each time the behaviour that most improves the mean of the best scores on
-    the search's instances. Raises JournalError if the journal cannot be read, TrajectoryError if the measure fails.
+    The ways are "by score", "cleared" and "greedy", and "own" if the method aims at a set and has one. Greedy choice
+    takes the best program, then each time the behaviour that most improves the mean of the best scores on the search's
+    instances. Raises JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
     entrants, objective = run.entrants(), run.state.objective
     best: dict[bytes, Entrant] = {}

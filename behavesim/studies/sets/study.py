@@ -168,7 +168,10 @@ def _tests(kept: KeptSets) -> Iterator[Tested]:
 def _tested(
     task: str, split: str, size: int, name: str, ours: dict[int, float], others: dict[int, float]
 ) -> Tested | None:
-    """Return the test of losses by seed; None if no seed has both."""
+    """Return the test of losses (fractions) by seed, of `ours` and of the rival `name`; None if no seed has both.
+
+    `size` is the number of programs in a set.
+    """
     seeds = sorted(ours.keys() & others.keys())
     if not seeds:
         return None
@@ -179,7 +182,10 @@ def _tested(
 
 
 def _spent(name: str, run: SetRun, size: int, tried: Tried) -> list[Scores]:
-    """Return the scores that a rival of WORK finds with programs of a run's own set; [] if they are not known."""
+    """Return the scores that a rival of WORK finds with programs of a run's own set; [] if they are not known.
+
+    `name` is the rival's, and `size` the number of programs or starts that it may use.
+    """
     chosen = run.sets[OURS[1]][:size]
     first, half = chosen[0], chosen[: size // 2]
     begun, improved = tried.begun, tried.improved
@@ -199,7 +205,10 @@ def _rows(keys: Sequence[str], tried: Tried) -> list[Scores]:
 
 
 def _best_of_all(tried: Tried, kept: KeptSets) -> tuple[Costs, float]:
-    """Return the best score that anything reached on each instance, (instances,), and 1 or −1: minimise or maximise."""
+    """Return the best score that anything reached on each instance, (instances,), and 1 to minimise or −1 to maximise.
+
+    Anything is the template, the programs in sets, and what was found from other starts or by local search.
+    """
     sign = 1.0 if kept.direction == "minimise" else -1.0
     rows = [tried.template, *(each for each in tried.scores.values() if each), *tried.improved.values()]
     rows += [row for starts in (*tried.begun.values(), *tried.begun_improved.values()) for row in starts]
