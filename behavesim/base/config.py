@@ -204,7 +204,7 @@ class Settings(Options):
         return {"normaliser": normaliser, "measure": self.measure, "truncate": self.truncate, "skip": self.skip}
 
     def named(self) -> dict[str, Any]:
-        """Return every setting by its name as `flat` does, but with its value as a Python object."""
+        """Return every setting by its name, those of method and proposer too, with its value as a Python object."""
         return {name: value for part in self._parts for name, value in part if name not in ("of_method", "of_proposer")}
 
     @property

@@ -60,7 +60,7 @@ class Kind:
         return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
 
     def load_type(self, text: str, base: type) -> type[Any]:
-        """Return the class that `text` names; raises `error` as `load` does, or if it is not a subclass of `base`."""
+        """Return the class that `text` names; raises `error` if it cannot be loaded or is not a subclass of `base`."""
         found = self.load(text)
         if not (isinstance(found, type) and issubclass(found, base)):
             wanted = f"a subclass of behavesim.{self.noun.capitalize()}"
@@ -228,8 +228,8 @@ def is_own(part: type) -> bool:
 def failures_named(part: type, noun: str) -> Iterator[None]:
     """Raise an exception of a plug-in in the block as PartError, which names the plug-in's file and line.
 
-    Left as they are: a BehavesimError, and exceptions of a class of ours (see `is_own`) or without a line of its file
-    in their traceback. `noun` says what the plug-in is, such as "method".
+    Left as they are: a BehavesimError, exceptions if `part` is of the package `behavesim` itself, and exceptions
+    without a line of its file in their traceback. `noun` says what the plug-in is, such as "method".
     """
     try:
         yield

@@ -29,7 +29,8 @@ async def told(
 ) -> AsyncIterator[Finding]:
     """Yield findings on what the evaluator of a task tells, on small changes of its first program, and a first prompt.
 
-    `honest` are verdicts on the first program, one or more; `judge` has evaluated it last.
+    `honest` are verdicts on the first program, one or more; `judge` has evaluated it last. Raises TaskError if the task
+    fails to put an instance or a decision in words.
     """
     first, traced = honest[0], judge.traced
     yield _metrics(first)

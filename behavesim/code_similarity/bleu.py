@@ -26,7 +26,10 @@ def bleu(reference: str, candidate: str) -> float:
 
 
 def text_bleu(reference: str, candidate: str) -> float:
-    """Return the BLEU of one text of any kind against another, by words and other characters; see `bleu`."""
+    """Return the BLEU of one text of any kind against another, in [0, 1]; not symmetric.
+
+    N-grams of up to LONGEST words and other characters are compared.
+    """
     return bleu_of_words(text_words(reference), text_words(candidate))
 
 

@@ -172,8 +172,8 @@ class EoH(Method[EoHSettings]):
     ) -> list[Member]:
         """Draw `count` different members, or all if there are fewer; worst first (paper, "Parent Selection").
 
-        Where `is_uniform`, all are equally probable. If `among` is given, only those of it are drawn; it must hold as
-        many.
+        Where `is_uniform`, all are equally probable. If `among` is not None, only those of it are drawn; it must hold
+        as many.
         """
         size = min(count, len(members))
         by_rank = rank_probabilities([member.utility for member in members])

@@ -48,12 +48,12 @@ class EoHS(Method[EoHSSettings]):
     fixed_in_forks = frozenset({"population"})
 
     def regroup(self, state: RunState) -> Regrouped | None:
-        """Return the next population once a generation is registered: the n best together of it and the last one.
+        """Return the next population once a generation is registered, else None: the n best of it and the last one.
 
-        They are chosen greedily ("Complementary Population Management"). The first is the best by score. Each next one
-        most improves the sum over instances of the best score in the set (ΔCPI, eq. 3).
-        The first programs are a generation; it is complete when n are feasible, or when FIRST_PROGRAMS · n were asked
-        for and one is.
+        They are best together and chosen greedily ("Complementary Population Management"). The first is the best by
+        score. Each next one most improves the sum over instances of the best score in the set (ΔCPI, eq. 3). The first
+        programs are a generation; it is complete when n are feasible, or when FIRST_PROGRAMS · n were asked for and one
+        is.
         """
         size = self.settings.population
         if POPULATION in state.groups:

@@ -80,7 +80,10 @@ class Clustering:
     islands: int
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
-        """Return the islands by average linkage on 1 − BehaveSim; missing ones are filled as `founded` does."""
+        """Return the islands by average linkage on 1 − BehaveSim.
+
+        Each one that is missing to `islands` begins with the best program of the largest.
+        """
         groups = behaviours.cluster([member.candidate for member in self.members], self.islands)
         return founded([tuple(group) for group in groups], self.islands, self.members)
 

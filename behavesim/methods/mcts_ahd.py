@@ -59,7 +59,10 @@ class MctsAhdSettings(MethodSettings):
 
 @dataclass(frozen=True)
 class Tree:
-    """The tree of programs, read from the state. Candidates in flight count as visits, so that asks spread over it."""
+    """The tree of programs, read from the state. Candidates in flight count as visits, so that asks spread over it.
+
+    `members` are the programs by their numbers.
+    """
 
     members: Mapping[CandidateId, Member]
     awaited: Mapping[CandidateId, int]
@@ -236,5 +239,5 @@ class MctsAhd(Method[MctsAhdSettings]):
 
 
 def _node(origin: str | None) -> CandidateId:
-    """Return the node that a program grew from, by the group's name in the state; ROOT for a person's program."""
+    """Return the node that a program grew from, by the group's name in the state; ROOT for None, a person's program."""
     return ROOT if origin is None else int(origin)

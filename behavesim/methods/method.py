@@ -212,7 +212,7 @@ class Method(Configurable, ABC, Generic[S]):
 def question(
     candidate: CandidateId, parents: Sequence[Member], prompt: Prompt, group: GroupName | None = None
 ) -> Asked:
-    """Return a question whose prompt shows `parents`, in that order; `group` is the one they are from, if any."""
+    """Return a question whose prompt shows `parents`, in that order; `group` is the one they are from, or None."""
     return Asked(candidate, tuple(parent.candidate for parent in parents), group, prompt)
 
 

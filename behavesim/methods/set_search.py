@@ -184,8 +184,9 @@ class SetSearch(Method[SetSearchSettings]):
 def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | None, objective: Objective) -> str:
     """Return the words of a prompt on what a set lacks: where its best score gains least on the template.
 
-    They name at most WEAKEST_SHOWN instances, and say what the shown programs score on the weakest. If the set's best
-    program there is not shown and has an idea, they give the idea.
+    `taken` are the set's programs, `shown` those of the prompt; `template` must be there. The words name at most
+    WEAKEST_SHOWN instances, and say what the shown programs score on the weakest. If the set's best program there is
+    not shown and has an idea, they give the idea.
     """
     assert template is not None, "every run begins with its template"
     gains = _relative(taken, template, objective)

@@ -110,9 +110,10 @@ async def _resumable(settings: Mapping[str, Any], digest: str, events: int, kind
 
 
 async def _searched(journal: MemoryJournal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
-    """Run a search, new or as its journal left it, with the method watched, and return it; `delay` as in `search`.
+    """Run a search, new or as its journal left it, with the method watched, and return it.
 
-    Raises Stop where the journal does, Impure, and what the method raises.
+    `delay` draws how long replies and judgements take, None for equal times. Raises Stop where the journal does, Impure
+    if a decision changes something or is not the same when repeated, and what the method raises.
     """
     # the journal may stop the search only after the template and a person's programs are in: no run begins without
     last, journal.die_after = journal.die_after, None

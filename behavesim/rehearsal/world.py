@@ -125,7 +125,8 @@ class Stop(Exception):
 class MemoryJournal:
     """A journal in memory, new or with the given list of rows; it raises Stop once it has `die_after` rows, if set.
 
-    The list itself is used and grows. A row is an event as the journal's table has it; see `store.codec.encode`.
+    The list itself is used and grows. A row is an event as the journal's table has it: its type, its JSON, and the
+    bytes of its trajectories, None without any.
     """
 
     def __init__(self, rows: list[tuple[str, str, bytes | None]] | None = None) -> None:

@@ -164,7 +164,10 @@ class BehaveSim(MeasureSettings):
         return self.normaliser == "pair" or max(map(len, compared)) <= self.unit
 
     def _against(self, run: AlgorithmRun, column: Column, first: int = 0) -> Similarities:
-        """Return, (distinct runs - first,), Sim of one run and each distinct run of a column from index `first` on."""
+        """Return, (distinct runs - first,), Sim of one run and each distinct run of a column from index `first` on.
+
+        Raises TrajectoryError (DistanceError is one) if two cannot be compared.
+        """
         if isinstance(run, Trajectory) and (compare := column.comparison(self)):
             check_comparable(run, column.distinct[0], self)
             if (sims := compare(run, self.length(len(run)), first, self)) is not None:

@@ -173,7 +173,10 @@ def _spread(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
 
 
 def _gap_costs(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
-    """Return, (steps,), the distance of each kept state to ERP's reference state."""
+    """Return, (steps,), the distance of each kept state to ERP's reference state.
+
+    Raises TrajectoryError if the settings' gap does not have the dimensions of the states.
+    """
     reference = _reference(trajectories_of(run)[0], settings)
     return _expected_costs(run, reference, settings)[:, 0].copy()
 
@@ -197,7 +200,8 @@ def _costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices, set
     """Return the (m, n) distances between the states `steps_x` of x and `steps_y` of y.
 
     For the normaliser "pair", each is divided by the length of the longer state. Steps after a run's end mean its last
-    state: one sample may have fewer states than another.
+    state: one sample may have fewer states than another. Raises DistanceError if the settings' own distance function
+    returns no finite number of 0 or more.
     """
     steps_x, steps_y = np.minimum(steps_x, len(x) - 1), np.minimum(steps_y, len(y) - 1)
     if settings.distance is not None:

@@ -71,6 +71,7 @@ def study(run: Run, metric: str) -> ClusteringStudy:
 
     Of more programs thirty are drawn with the run's seed. `metric` is one of `code_similarity.named.NAMES`. Raises
     UsageError if there are fewer than two, if the metric's package is missing or cannot read a program, or if the run's
-    task cannot be loaded.
+    task cannot be loaded; KeyError for another metric, JournalError if the journal cannot be read, TrajectoryError if
+    BehaveSim fails.
     """
     return ClusteringStudy(run.folder.run, agreement(run, metric))

@@ -19,7 +19,10 @@ SIMILARITY: Mapping[str, tuple[float, float, float, float]] = {
     "traces + Qwen3-Embedding-0.6B": (0.99, 1.00, 0.91, 0.78),
     "BehaveSim": (0.56, 0.73, 1.00, 0.46),
 }
-"""Table 1: the mean similarity of the pairs of types 1, 2, 3 and 4 (see `studies.similarity`), by metric."""
+"""Table 1: the mean similarity of the pairs of types 1, 2, 3 and 4, by metric.
+
+The programs of a pair share 1: results and nearly the text; 2: nearly the text alone; 3: results and behaviour; 4:
+results alone."""
 
 CASES: Mapping[int, tuple[float, ...]] = {
     1: (0.32, 0.69, 0.68),

@@ -236,7 +236,7 @@ def _similarities(
     """Yield each metric's name, its similarities of the pairs (`rows[k]`, `columns[k]`), and its wall-clock seconds.
 
     The metric `scores` is minus the distance of the programs' search scores, `seen`, (programs, instances). Metrics
-    that are not installed or need an embedding model are left out.
+    that are not installed or need an embedding model are left out. Raises UsageError if a metric cannot read a program.
     """
     sources = [each.source or "" for each in programs]
     names = [name for name in NAMES if not missing(name, None)]

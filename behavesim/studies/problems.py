@@ -42,7 +42,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a binary search tree."""
+    """A node of a binary search tree; a child that it does not have is None."""
 
     value: int
     left: Node | None = None

@@ -127,7 +127,10 @@ def measured(model: str | None = None) -> Iterator[Measured]:
 
 
 def study(rows: Iterable[Measured], model: str | None = None) -> SimilarityStudy:
-    """Collect the pairs that `measured(model)` yielded into a study; give the same `model` here."""
+    """Collect the pairs that `measured(model)` yielded into a study; give the same `model` here.
+
+    None means that no embeddings were computed.
+    """
     return SimilarityStudy(tuple(rows), model, {name: how for name in BESIDE if (how := missing(name, model))})
 
 

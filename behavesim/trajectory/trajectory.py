@@ -175,7 +175,10 @@ def _array(values: ArrayLike) -> NDArray[Any]:
 
 
 def _check(kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None) -> None:
-    """Raise TrajectoryError if kind, data and ends do not fit together; the constructor may be called directly."""
+    """Raise TrajectoryError if kind, data and ends do not fit together; the constructor may be called directly.
+
+    `ends` must be None for prefixes and vectors. The number of states, and finite coordinates, are checked too.
+    """
     if kind not in KINDS or (ends is None) == (kind in ("sequences", "sets")):
         raise TrajectoryError(f"a trajectory is made by one of {', '.join(KINDS)}; got parts of none")
     if data.ndim != (2 if kind == "vectors" else 1) or not (

@@ -36,8 +36,9 @@ def study(tried: Sequence[Tried], refused: Sequence[Refused], rules: Rules) -> K
 
     `refused` could not be run or were rejected: they are listed, not compared. `rules` say how the others are compared.
     Two programs behave the same if their trajectories and their scores are equal on every instance. Raises UsageError
-    if the task's programs have no trajectories, or the metric's package is missing or cannot read a program;
-    TrajectoryError if the trajectories cannot be compared.
+    if the task's programs have no trajectories, or the metric's package is missing or cannot read a program; KeyError
+    for an unknown metric; TrajectoryError if the trajectories cannot be compared; TaskError if the task fails to put a
+    decision in words.
     """
     if not any(each.verdict.trajectories for each in tried):
         raise UsageError(f"task {rules.words.task.name} has no trajectories, so that nothing can be compared")
@@ -123,7 +124,8 @@ def _far(
 def parting(one: Sequence[AlgorithmRun], other: Sequence[AlgorithmRun], words: InWords) -> Parting:
     """Return where two programs part, each given by a trajectory or samples for each instance.
 
-    Step, instance and words are None if they part on no instance within the steps that are compared.
+    Step, instance and words are None if they part on no instance within the steps that are compared. Raises TaskError
+    if the task fails to put a decision in words.
     """
     steps = [first_difference(*pair) for pair in zip(one, other, strict=True)]
     known = [(step, index) for index, step in enumerate(steps) if step is not None]

@@ -88,7 +88,10 @@ class Fresh:
 
 
 def kept(run: Run) -> KeptRun:
-    """Return what is stored of a run; raises UsageError if its trajectories are neither prefixes nor vectors."""
+    """Return what is stored of a run; vectors are rounded to multiples of 1/PARTS.
+
+    Raises UsageError if its trajectories are neither prefixes nor vectors, JournalError if its journal cannot be read.
+    """
     entrants = run.entrants()
     behaviours: dict[Sequence[Any], Any] = {}
     for each in entrants:
