@@ -22,7 +22,7 @@ SILENT_S = 10.0
 INSTALL = b"cbehavesim.cluster.worker\ninstall\n."
 """The pickle that names `worker.install`, for Dask's worker to call; written here, so that Dask need not be loaded."""
 ALLOWED = "allow_other_workers=true"
-"""The setting that accepts workers with other versions."""
+"""The setting, as it is written behind --set, that accepts workers whose facts differ."""
 MOST_NOTES = 20
 """Most remarks on its isolation that are kept of a worker; the others are dropped."""
 
@@ -35,7 +35,8 @@ class Refused(UsageError):
 class Job:
     """A program to be run, or one call of it; `alone` is whether no other may run on the worker meanwhile.
 
-    `lost` is how often a worker was lost or failed while it ran there, `had_by` the names of all workers that had it.
+    `lost` is how often a worker was lost, or its sandbox failed, while it had the program. `had_by` are the names of
+    all workers that had it; `link` is the one that has it now, None if none does.
     """
 
     number: int
@@ -66,9 +67,10 @@ class Terms:
 
 @dataclass(eq=False)
 class Link:
-    """A worker that serves: `places` programs run there at once, and `held` are all that were sent there.
+    """A connection to a worker that runs programs, `places` at once.
 
-    `ended` is called with each program that is done, or that the worker's sandbox failed with (then with the text).
+    `held` are the programs given to it whose results have not come, by number. `ended` is called for each that ends,
+    with what came of it, or with the error's text if the worker's sandbox failed. `differs` says how its facts differ.
     """
 
     name: str
@@ -97,13 +99,16 @@ class Link:
         self._woken.set()
 
     def cancel(self, job: Job) -> None:
-        """Let the worker kill a program; what came of it is not awaited any more."""
+        """Have the worker kill a program, and ignore its result; does nothing if the program has ended."""
         if self.held.pop(job.number, None):
             self._cancelled.append(job.number)
             self._woken.set()
 
     async def serve(self) -> None:
-        """Exchange programs for results until the worker is lost; raises LineLost or Garbage, which say why."""
+        """Send programs and take in results until an error ends it; then close the connection.
+
+        Raises LineLost if the worker is lost, Garbage if it sends what it must not.
+        """
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._send())
@@ -114,7 +119,10 @@ class Link:
             await self.line.close()
 
     async def _send(self) -> None:
-        """Send programs and cancellations, as they come, in one message; raises LineLost."""
+        """Send the programs and cancellations that have come since the last message; go on until cancelled.
+
+        Raises LineLost if the connection is closed.
+        """
         while True:
             await self._woken.wait()
             self._woken.clear()
@@ -123,7 +131,10 @@ class Link:
             await self.line.send({"run": run, "cancel": cancelled})
 
     async def _receive(self) -> None:
-        """Take in results; raises LineLost if the worker is silent or ends no program for too long, and Garbage."""
+        """Take in results until cancelled.
+
+        Raises LineLost if the worker is silent or ends no program for too long, Garbage if it sends what it must not.
+        """
         while True:
             message = await _heard(self.line, self.clock, SILENT_S)
             # a worker may be in other hands: nothing that it sends is believed
@@ -153,10 +164,10 @@ async def opened(
     clock: Heartbeat,
     ended: Callable[[Link, Job, Ran | str], None],
 ) -> Link:
-    """Return a link to the worker at an address, whose sandbox for this run has been started.
+    """Connect to the worker at an address, start its sandbox for this run, and return the link to it.
 
-    `context` is for TLS (None without), `ended` is explained at Link. Raises Refused if the worker does not fulfil the
-    terms, LineLost if it is lost meanwhile, and Garbage.
+    `context` is for TLS; None connects without. `ended` is a field of `Link`. Raises Refused if the worker does not
+    fulfil the terms, LineLost if it is lost meanwhile, Garbage if it sends what it must not.
     """
     line = await Line.open(address, context, terms.most + 2 * ENOUGH)
     try:
@@ -176,7 +187,10 @@ async def opened(
 
 
 async def _install(line: Line, name: str, clock: Heartbeat) -> None:
-    """Let a worker serve us; raises Refused if it cannot, as without behavesim."""
+    """Load behavesim's operation into a Dask worker; raises Refused if that fails, for example without behavesim there.
+
+    Raises LineLost if the worker is silent or lost, Garbage if its answer is no mapping.
+    """
     await line.send({"op": "run", "function": INSTALL, "args": b"", "kwargs": b""})
     answer = await _heard(line, clock, START_S)
     if answer.get("status") != "OK":
@@ -185,7 +199,11 @@ async def _install(line: Line, name: str, clock: Heartbeat) -> None:
 
 
 async def _ready(line: Line, name: str, clock: Heartbeat) -> tuple[str, list[str], int]:
-    """Wait until a worker's sandbox has started; return its isolation, remarks on that, and its places."""
+    """Wait until a worker's sandbox has started; return its isolation, remarks on that, and its places.
+
+    Raises Refused if the worker says why it cannot serve, TimeoutError if the start takes too long. Raises LineLost if
+    the worker is silent, Garbage for any other message.
+    """
     async with clock.timeout(2 * START_S + GRACE_S):
         while True:
             message = await _heard(line, clock, SILENT_S)
@@ -211,7 +229,10 @@ def _facts(message: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 async def _heard(line: Line, clock: Heartbeat, patience_s: float) -> dict[str, Any]:
-    """Return a worker's next message; raises LineLost after so many seconds of silence, Garbage if it is no mapping."""
+    """Return a worker's next message.
+
+    Raises LineLost after `patience_s` seconds of silence or if the connection is closed, Garbage if it is no mapping.
+    """
     try:
         async with clock.timeout(patience_s):
             message = await line.receive()

@@ -32,7 +32,7 @@ class Parcel:
 
     @property
     def hash(self) -> str:
-        """The SHA-256 of the pieces, in hexadecimal (see `_update`)."""
+        """The SHA-256 of all pieces with their paths and sizes, in hexadecimal."""
         found = hashlib.sha256()
         for name, piece in self.pieces():
             _update(found, name, piece)
@@ -46,7 +46,10 @@ class Parcel:
 
 
 class Unpacking:
-    """Writes the pieces of a parcel below a folder, which begins empty, in the order in which they come."""
+    """Writes the pieces of a parcel to files below `folder`, which must be empty at first.
+
+    The pieces must come in the order of `Parcel.pieces`.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -54,7 +57,7 @@ class Unpacking:
 
     @property
     def hash(self) -> str:
-        """The hash of the pieces so far: that of the parcel once all have come."""
+        """The hash of the pieces written so far; it equals the parcel's `hash` once all are written."""
         return self._hash.hexdigest()
 
     def write(self, name: str, piece: bytes) -> None:

@@ -116,10 +116,11 @@ class ClusterRunner:
         return f"{counted(workers, 'worker')}, {counted(places, 'place')}, {rate:.1f} evaluations/s"
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
-        """Run a program on every instance on some worker, or let it answer one encoded call.
+        """Run a program on every instance on some worker, or let it answer the encoded calls in `question`.
 
-        Waits until a worker has a place; with `alone`, the program then has all places of that worker. Cancelling kills
-        the program. Raises SandboxError if the scheduler is lost, or several workers with this program.
+        A `question` of b"" has no calls. This waits until a worker has a place; with `alone`, the program then has all
+        places of that worker. Cancelling kills the program. Raises SandboxError if the scheduler is lost, or if several
+        workers were lost while they ran this program.
         """
         if self._failure:
             raise self._failure
@@ -130,7 +131,7 @@ class ClusterRunner:
             self.dealer.drop(job)
 
     async def _close(self) -> None:
-        """End all connections, and let programs fail that have no result."""
+        """End all connections; raise SandboxError in each `run` that still waits for a result."""
         self._failure = self._failure or SandboxError("the sandbox was closed with programs in flight")
         tasks = [*self._attending.values(), *([self._following] if self._following else [])]
         for task in tasks:
@@ -171,14 +172,14 @@ class ClusterRunner:
             await line.close()
 
     def _fail(self, task: asyncio.Task[None]) -> None:
-        """Let all programs fail if a task of this runner ended with an error."""
+        """If a task of this runner ended with an error, raise the error in each `run` that waits and in later ones."""
         if not task.cancelled() and (error := task.exception()):
             self._failure = self._failure or error
             self.dealer.fail(error)
             self._changed.set()
 
     def _meet(self) -> None:
-        """Begin with each worker that is listed now and was not before."""
+        """Start to use each listed worker that is neither used nor refused yet."""
         for address in [address for address, task in self._attending.items() if task.done()]:
             if address not in self._listed:
                 del self._attending[address]
@@ -189,7 +190,7 @@ class ClusterRunner:
                 self._attending[address].add_done_callback(self._fail)
 
     async def _attend(self, address: str, name: str) -> None:
-        """Let a worker serve as long as it is listed; if it is lost, try it again."""
+        """Use a worker as long as it is listed; if it is lost, try it again after AGAIN_S seconds."""
         said = ""
         while address in self._listed and name not in self._refused:
             try:
@@ -207,7 +208,10 @@ class ClusterRunner:
             await self._clock.sleep(AGAIN_S)
 
     async def _served(self, address: str, name: str) -> None:
-        """Let a worker serve until it is lost; raises LineLost, Garbage or Refused, which say why."""
+        """Use a worker until it is lost.
+
+        Raises LineLost if it is lost, Garbage if it sends what it must not, Refused if it does not fulfil the terms.
+        """
         link = await opened(address, name, self._scheduler.context, self._terms, self._clock, self.dealer.end)
         why = "this run ends"
         try:
@@ -282,7 +286,10 @@ def _serving(links: Collection[Link]) -> str:
 
 
 def _workers_in(answer: Any) -> dict[str, str]:
-    """Return the names of the workers that run, by address, from a scheduler's answer; raises Garbage."""
+    """Return the names of the workers that run, by address, from a scheduler's answer.
+
+    Raises Garbage if the answer has no mapping of workers.
+    """
     match answer:
         case {"workers": dict(found)}:
             return {

@@ -83,7 +83,10 @@ class Line:
             raise LineLost(str(error) or "its connection was closed") from None
 
     async def receive(self) -> Any:
-        """Return the next message, with lists for arrays. Raises LineLost if the connection is closed, and Garbage."""
+        """Return the next message, a plain value with lists for arrays.
+
+        Raises LineLost if the connection is closed, Garbage if the message is too large or cannot be read.
+        """
         try:
             size = await self._number()
             self._refuse_above(size)
@@ -108,7 +111,7 @@ class Line:
             await self._writer.wait_closed()
 
     async def _number(self) -> int:
-        """Return the next size or count on the wire."""
+        """Return the next size or count on the wire; raises IncompleteReadError if the connection is closed."""
         (number,) = NUMBER.unpack(await self._reader.readexactly(NUMBER.size))
         return int(number)
 
@@ -119,7 +122,10 @@ class Line:
 
 
 def _unpacked(frame: bytes) -> Any:
-    """Return what MessagePack bytes say in plain values; raises Garbage."""
+    """Return the plain value that MessagePack bytes stand for.
+
+    Raises Garbage if they cannot be read, or hold a value of an extension type.
+    """
     try:
         return msgpack.unpackb(frame, strict_map_key=False, ext_hook=_refuse_extension)
     except (ValueError, TypeError, msgpack.UnpackException) as error:

@@ -39,7 +39,7 @@ def numbers_in(answer: Any) -> list[int] | list[float]:
 
 
 def answer_steps(answers: Sequence[Sequence[int] | Sequence[float]]) -> tuple[int, ...]:
-    """Return the steps of whole answers, each given as `numbers_in` does; MOST_STEPS at most.
+    """Return the steps of whole answers, each given as the numbers that `numbers_in` returns; MOST_STEPS at most.
 
     An integer is a step. Any other number is a step for each of ROUNDINGS, which also tells its place in the answer.
     Of too many numbers, those at equal intervals count.
@@ -51,9 +51,10 @@ def answer_steps(answers: Sequence[Sequence[int] | Sequence[float]]) -> tuple[in
 
 
 def metric_steps(metrics: Mapping[str, float | str]) -> tuple[int, ...]:
-    """Return the steps of metrics, sorted by name: of a number, one for each of ROUNDINGS and one for six equal digits.
+    """Return the steps of metrics, in the order of their names.
 
-    A metric that is a text, such as "nan", has one step. Metrics of time or memory, by their names, are left out.
+    A number has one step for each of ROUNDINGS, and one for its first six digits. A text, such as "nan", has one step.
+    Metrics of time or memory, by their names, are left out.
     """
     steps: list[int] = []
     for name, value in sorted(metrics.items()):

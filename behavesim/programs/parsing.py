@@ -19,7 +19,7 @@ DEEPEST = 150
 LARGEST_PROGRAM = 100_000
 """Most nodes that the compiler may write code for, copies included: this takes about 100 ms and 70 MB."""
 PARSED_AT_MOST = 100_000
-"""Most characters that are parsed for one reply, in all attempts together; more where `longest` is (see `Parser`)."""
+"""Most characters that are parsed for one reply, in all attempts together; more if programs may be long (`Parser`)."""
 PLAIN_CHARACTERS = 12_000
 """Most characters of a program that `is_plain`: up to this size all steps of Python's compiler are fast."""
 PLAIN_BRACKETS = 20
@@ -33,11 +33,11 @@ _DOTTED = re.compile(rf"\b(?:\w+[ \t]*\.[ \t]*){{{DEEPEST}}}")
 
 
 class TooLong(SyntaxError):
-    """A program of more characters than its parser's `longest`."""
+    """Raised for a program that has more characters than its parser allows."""
 
 
 class TooComplex(SyntaxError):
-    """A program of a compiled size above LARGEST_PROGRAM, or a reply that takes more parsing than its parser allows."""
+    """Raised for a program of a compiled size above LARGEST_PROGRAM, and for a reply that needs too much parsing."""
 
 
 class NeedsLimits(Exception):
@@ -48,8 +48,8 @@ class NeedsLimits(Exception):
 class Parsed:
     """A program that compiles: its text, its syntax tree, and all names that it reads or assigns, in any scope.
 
-    `names` is without those that a definition, a parameter or an import binds and nothing reads. `rest` is the syntax
-    error because of which text after the program was dropped; None if nothing was dropped.
+    `names` leaves out a name that a definition, a parameter or an import binds, if nothing reads it. `rest` is the
+    syntax error because of which text after the program was dropped; None if nothing was dropped.
     """
 
     source: str
@@ -61,7 +61,7 @@ class Parsed:
 class Parser:
     """Parses the texts of one reply, until PARSED_AT_MOST characters have been parsed.
 
-    If `longest` is above LONGEST_PROGRAM, it parses twice the difference more.
+    If `longest` is above LONGEST_PROGRAM, this bound is higher by twice the difference.
     """
 
     def __init__(self, has_limits: bool, longest: int = LONGEST_PROGRAM) -> None:
@@ -76,8 +76,8 @@ class Parser:
         """Return the program at the beginning of a text, without indentation and the prose that may follow it.
 
         The whole text is tried first, then up to the last statement before each error, `tries` times in all. A blank
-        text is an empty program. Raises the SyntaxError of the whole text if no beginning compiles, NeedsLimits as
-        `parse` does.
+        text is an empty program. Raises the SyntaxError of the whole text if no beginning compiles. Raises NeedsLimits
+        if this process has no limits and the text may be costly (see `is_plain`).
         """
         code = code.strip("\n")
         lines = (textwrap.dedent(code) if code[:1] in (" ", "\t") else code).split("\n")
@@ -177,7 +177,10 @@ def _brackets_open(code: str) -> int:
 
 
 def _size(node: ast.AST) -> tuple[int, int]:
-    """Return two counts, with copies: a node's nodes, and its `return`, `break` and `continue` (0 for a function)."""
+    """Return two counts for a node and all below it, with the compiler's copies: nodes, and statements that leave.
+
+    The latter are `return`, `break` and `continue`; the count is 0 for a function, which they do not leave.
+    """
     final = frozenset(getattr(node, "finalbody", ()))
     last = [_size(each) for each in final]  # only once: twice at each level would take time 2**depth
     parts = [*last, *(_size(child) for child in children(node) if child not in final)]

@@ -19,7 +19,7 @@ _BINDS: Mapping[type[ast.AST], str] = {
     ast.MatchStar: "name",
     ast.MatchMapping: "rest",
 }
-"""The attribute that holds the name bound by each of these nodes, or None."""
+"""For each of these types of nodes, the attribute that holds the name that it binds, or None if it binds none."""
 
 
 @dataclass(eq=False)
@@ -56,9 +56,10 @@ def names(tree: ast.Module) -> list[Occurrence]:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """Return the child nodes in order, without contexts and operators (a comparison's stay).
+    """Return a node's children in the order of its fields, without contexts (Load, Store) and operators.
 
-    Faster than `ast.iter_child_nodes`; a name and a constant have none.
+    The operators of a comparison stay. A name and a constant have no children. It is faster than
+    `ast.iter_child_nodes`.
     """
     if isinstance(node, _HOLDS_NOTHING):
         return []

@@ -112,7 +112,7 @@ class WholeForm:
         """Return why a program in plain form cannot be evaluated; None if it can.
 
         Reasons are "too-long", "syntax", "too-complex", and "outside" for changed text outside the markers or a missing
-        file. Raises NeedsLimits as `read` does.
+        file. Raises NeedsLimits if `parser` may not parse the text in this process.
         """
         if len(source) > self._longest:
             return Failure("too-long", f"the program has {len(source)} characters; at most {self._longest} are taken")
@@ -166,9 +166,10 @@ def completed(initial: str, code: str) -> str | Failure:
 
 
 def _filled(first: Mapping[str, str], files: Mapping[str, str]) -> str | Failure:
-    """Return the files `first` with these in the place of those of their paths, each completed (see `Frame.completed`).
+    """Return the program of the files `first`, with `files` in place of those with the same paths.
 
-    Failures are "outside" (the markers differ) and "edit" (the files cannot be one text).
+    Each of `files` is completed by the text outside the markers (see `Frame.completed`). Failures are "outside" (the
+    markers differ) and "edit" (the files cannot be one text).
     """
     found: dict[str, str] = {}
     for path, body in files.items():
@@ -189,9 +190,9 @@ def _joined(files: Mapping[str, str]) -> str | Failure:
 
 
 def _in_plain_form(source: str, initial: str) -> str | Failure:
-    """Return a program of several files with their paths in plain form, any other as it is.
+    """Return the program `source` with the paths of its files in plain form; a program of one file as it is.
 
-    Failures are "edit" for a faulty path, and "outside" if one of both programs is a single file and the other is not.
+    Failures are "edit" for a faulty path, and "outside" if only one of `source` and `initial` has several files.
     """
     try:
         files = separated(source)
@@ -203,7 +204,10 @@ def _in_plain_form(source: str, initial: str) -> str | Failure:
 
 
 def _syntax(source: str, parser: Parser) -> Failure | None:
-    """Return why a text does not parse and compile as Python; None if it does. Raises NeedsLimits."""
+    """Return why a text does not parse and compile as Python; None if it does.
+
+    Raises NeedsLimits if `parser` may not parse it in this process.
+    """
     try:
         parser.parse(source)
     except SyntaxError as error:
@@ -212,7 +216,10 @@ def _syntax(source: str, parser: Parser) -> Failure | None:
 
 
 def _files(codes: Sequence[str], initial: str) -> str | Failure:
-    """Return the first program with the files that blocks name, each as named last; a Failure if none is named."""
+    """Return the program `initial` with the files that the blocks' texts `codes` name; a Failure if they name none.
+
+    If several blocks name a file, the last one counts. Failures are those of `completed`.
+    """
     changed: dict[str, str] = {}
     for code in codes:
         if _HEADER in code:

@@ -65,7 +65,7 @@ def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> l
 
 
 def _judged(task: EvaluatorTask) -> str:
-    """Return a sentence on how an evaluator runs programs, by its convention."""
+    """Return a sentence that says how the task's evaluator runs a program, and what the program must keep."""
     if task.entry_point:
         return f"An evaluator calls `{task.entry_point}`; keep its arguments and the kind of its result."
     if task.file.convention == "command":

@@ -26,7 +26,7 @@ Ideas of a language model differ in their ends; half of those that were recorded
 def metrics_in_words(metrics: Metrics, score: float | None = None) -> str:
     """Return the first METRICS_SHOWN metrics as a sentence; "" if none is left.
 
-    Those equal to `score` are left out, and those whose names begin with PRIVATE.
+    Metrics that equal `score` are left out (with None, none are), and those whose names begin with PRIVATE.
     """
     kept = ((name, value) for name, value in metrics.items() if value != score and not name.startswith(PRIVATE))
     known = [f"{prose(name)} {_text(value)}" for name, value in kept]
@@ -71,10 +71,10 @@ def _advice(state: RunState, candidate: CandidateId) -> str:
 
 
 def failure_in_words(rejected: Rejected, origin: str = "") -> str:
-    """Return why a program failed, as an item of a list that begins with `origin`.
+    """Return why a program failed, as an item of a list.
 
-    Its first line has the reason, the message (which says how far the program got), the metrics and the program's idea.
-    The end of the feedback follows on further lines.
+    Its first line has `origin` (what the program was written from, or ""), the reason, the message, the metrics and the
+    program's idea. The end of the feedback follows on further lines.
     """
     idea = f"(its idea: {prose(rejected.thought, IDEA_SHOWN)})" if rejected.thought else ""
     message = prose(rejected.message[:FAILURE_SHOWN])
@@ -104,5 +104,5 @@ def prose(text: str, longest: int | None = None) -> str:
 
 
 def _text(value: float | str) -> str:
-    """Return a metric's value as text; numbers have five significant digits."""
+    """Return a metric's value as text: a number with five significant digits, a text as it is."""
     return value if isinstance(value, str) else f"{value:.5g}"

@@ -48,7 +48,8 @@ def run_in_words(state: RunState, shown: Sequence[Member], words: InWords, limit
 def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterator[str]:
     """Yield the lines of a table: per instance the best score so far, and how far behind it the shown programs are.
 
-    Nothing comes for one instance; of many, those INSTANCES_SHOWN come on which the last program is furthest behind.
+    There are no lines if the task has one instance. Of more than INSTANCES_SHOWN instances, those are shown on which
+    the last program is furthest behind.
     """
     utility = state.objective.utility
     best = state.tried.best_scores

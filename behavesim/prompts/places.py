@@ -17,7 +17,7 @@ LEFT_OUT = {
     "behaviour": "behaviour",
     "run": "the run so far",
 }
-"""What each of these parts is called where it was left out, the least important first."""
+"""Words for each part of LATE that was left out of a prompt; the part that is left out first comes first."""
 _UNWANTED = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
@@ -32,7 +32,7 @@ def has_place(text: str, *names: str) -> bool:
 
 
 def filled(text: str, parts: Mapping[str, str]) -> str:
-    """Return a text with parts in their places; a paragraph of an empty part alone is left out."""
+    """Return a text with each part in its place, by name; if a paragraph is only an empty part, it is left out."""
     for name, part in parts.items():
         said, here = sendable(part), place(name)
         if not said:

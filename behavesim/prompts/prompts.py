@@ -41,7 +41,7 @@ class Prompts:
     in_words: InWords
     """Puts the task's instances and decisions into words."""
     settings: Settings
-    """The run's: `prompt_feedback`, `prompt_times` and `prompt_angles` say what prompts hold."""
+    """The run's settings; `prompt_feedback`, `prompt_times` and `prompt_angles` say what prompts hold."""
     answering: Answering
     """How programs are shown and asked for."""
 
@@ -184,9 +184,10 @@ class Prompts:
     def _prompt(
         self, name: str, parts: Mapping[str, str], operator: str = "", shorter: Iterable[Shorter] = ()
     ) -> Prompt:
-        """Return the prompt with the text of a name; parts that are not given are blank. `operator` "" means `name`.
+        """Return the prompt with the text `name` and these parts; other parts are blank. `operator` "" means `name`.
 
-        If it would exceed `prompt_tokens`, parts are left out, those of `shorter` after those of every prompt.
+        If it would exceed `prompt_tokens`, parts are left out: those that any prompt can spare, then those of
+        `shorter`, then parts of the task.
         """
         known = {**dict.fromkeys(PARTS, ""), **self.task, **_without_places(parts)}
         less = ((what, _without_places(fewer)) for what, fewer in shorter)  # made only where the text is too long
@@ -214,7 +215,7 @@ class Prompts:
         return ("rules", contract), ("most of the description", {"description": self.task["about"]})
 
     def _refuse_too_few_tokens(self) -> None:
-        """Raise UsageError if a first prompt is too long for `prompt_tokens`, whatever is left out."""
+        """Raise UsageError if a first prompt exceeds `prompt_tokens` even after all is left out that can be."""
         for name in ("template", "i1", "initial"):
             shortest = self.showing_template(name, 0).text
             if not fits(shortest, self.settings.prompt_tokens):

@@ -35,7 +35,8 @@ class CommandSettings(ProposerSettings):
 class CommandProposer(Proposer[CommandSettings]):
     """Runs a command for each reply, in a shell and a process group of its own.
 
-    The command gets this process's environment, keys included. BEHAVESIM_NUMBER is the candidate's number (-2 and
+    The command reads the prompt from its standard input and writes the reply to its standard output. It gets this
+    process's environment, keys included. BEHAVESIM_NUMBER is the candidate's number (-2 and
     below for a note), BEHAVESIM_SEED the run's seed. The environment's secrets are removed from its output. An exit
     code other than 0 is a fault: the command runs again after a pause.
     """

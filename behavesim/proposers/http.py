@@ -86,7 +86,7 @@ class HttpProposer(Proposer[HttpSettings]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Answer who waits for an outcome that is known, and stop listening."""
+        """Answer the clients whose programs have an outcome, and stop listening."""
         if self._runner is None or self._looking is None:
             return
         self._looking.cancel()
@@ -182,7 +182,7 @@ class HttpProposer(Proposer[HttpSettings]):
         return compare_digest(given.encode(errors="replace"), f"Bearer {self._token}".encode())
 
     async def _task(self, request: web.Request) -> web.Response:
-        """Return what a program has to do."""
+        """Answer GET /task: a JSON object with the task's name, description, template, entry point and objective."""
         task, objective = self._context.task, self._context.task.objective
         return _json(
             {
@@ -197,7 +197,7 @@ class HttpProposer(Proposer[HttpSettings]):
         )
 
     async def _status(self, request: web.Request) -> web.Response:
-        """Return how far the run has come, and its best outcome."""
+        """Answer GET /status: a JSON object with the run's id, counts of programs, budget and best outcome, or null."""
         tried = [outcome for number, outcome in self._outcomes.items() if number >= 0]
         feasible = [outcome for outcome in tried if isinstance(outcome, Evaluated)]
         best = max(feasible, key=lambda each: self._context.task.objective.utility(each.score), default=None)
@@ -212,7 +212,11 @@ class HttpProposer(Proposer[HttpSettings]):
         )
 
     async def _evaluate(self, request: web.Request) -> web.Response:
-        """Take a program, wait for its outcome and return it; status 503 if the run stops before."""
+        """Answer POST /evaluate: take a program, wait for its outcome and return it as a JSON object.
+
+        Otherwise the object has an "error", with status 400 for a malformed request, 429 if MOST programs wait, and 503
+        if the run stops before there is an outcome.
+        """
         try:
             body = await request.json()
         except ValueError:

@@ -68,7 +68,10 @@ class BatchSender:
         await asyncio.gather(*self._sending, return_exceptions=True)
 
     async def reply(self, tries: Tries, prompt: str) -> Reply:
-        """Return the reply to a prompt from the batch that it is asked in; raises ProposerError as `propose` does."""
+        """Return the reply to a prompt from the batch that holds it; its text is "" if the prompt was given up.
+
+        Raises ProposerError if asking again would not help any prompt, or if nothing was answered for too long.
+        """
         assert tries.number is not None
         question = _Question(tries, tries.number, prompt, asyncio.get_running_loop().create_future())
         self._open.add(question)
@@ -104,7 +107,7 @@ class BatchSender:
         task.add_done_callback(lambda ended: self._ended(ended, questions))
 
     def _ended(self, task: asyncio.Task[None], questions: Sequence[_Question]) -> None:
-        """Raise what ended a batch's task where its replies are waited for."""
+        """If a batch's task ended with an error, raise the error in each `reply` that waits for the batch."""
         self._sending.discard(task)
         error = None if task.cancelled() else task.exception()
         for question in questions:
@@ -114,7 +117,10 @@ class BatchSender:
                 question.reply.exception()
 
     async def _carry_out(self, batch: BatchSent | None, questions: Sequence[_Question]) -> None:
-        """Send a new batch, or take up one of an earlier session, and settle each question by what it brings."""
+        """Send a new batch, or take up `batch` of an earlier session, and settle each question by its result.
+
+        `batch` is None for a new one. Questions that need to be asked again go into the next batches.
+        """
         is_earlier = batch is not None
         if batch is not None and not batch.id:
             batch = replace(batch, id=await self._found(batch.name))
@@ -178,11 +184,14 @@ class BatchSender:
         return found
 
     async def _found(self, name: str) -> str:
-        """Return the id of the batch of this name; "" if the endpoint has none."""
+        """Return the id of the batch of this name; "" if the endpoint has none.
+
+        Raises ProposerError if asking again would not help, or if nothing was answered for too long.
+        """
         return await self._answered(lambda: self._endpoint.batch_found(name))
 
     async def _results(self, batch: str, questions: Mapping[int, _Question]) -> dict[int, Completion | Fault]:
-        """Wait for the end of a batch; return what it brought to each question, by number."""
+        """Wait for the end of the batch with the id `batch`; return the reply or fault of each question, by number."""
         clean, looks = self._endpoint.secrets.clean, 0
         while (ended := await self._answered(lambda: self._endpoint.batch(batch))).get("status") not in ENDED:
             looks += 1
@@ -271,7 +280,10 @@ def _failure(batch: Mapping[str, Any], clean: Callable[[str], str]) -> Fault:
 
 
 def _priced(found: Completion | Fault) -> Completion | Fault:
-    """Return a result whose tokens have the price of batches; what would be asked again at once goes into the next."""
+    """Return a result whose tokens have the price of batches.
+
+    A fault that means "limited", "path" or "setup" then means "passing": its prompt goes into the next batch.
+    """
     if isinstance(found, Completion):
         return replace(found, usage=replace(found.usage, tier=BATCH))
     meaning = "passing" if found.meaning in ("limited", "path", "setup") else found.meaning

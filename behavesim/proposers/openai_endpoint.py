@@ -29,7 +29,7 @@ PATH = "/chat/completions"
 LISTING_S = 15.0
 """Time limit of the request for the list of models, in seconds."""
 URL_IN_BATCH: Final = "/v1/chat/completions"
-"""What a batch's requests ask, in the vendor's own terms, whatever the path of the endpoint is."""
+"""The path that each request in a batch's file names: OpenAI's own, even if the endpoint's URL has another."""
 NAME = "behavesim"
 """The field of a batch's metadata that holds its name."""
 LISTED = 100
@@ -185,7 +185,7 @@ class Endpoint:
         return found
 
     def _read(self, response: httpx2.Response, optional: Collection[str]) -> Completion | Fault:
-        """Return what an answer of any status means; `optional` is as in `completion`."""
+        """Return what an answer of any status means; `optional` names parameters that the request could leave out."""
         if len(response.content) > ANSWER_BYTES and response.is_success:
             return Fault("request", f"the endpoint's answer is longer than {ANSWER_BYTES >> 20} MB", Usage())
         if response.has_redirect_location:

@@ -74,7 +74,7 @@ class OpenAISettings(ProposerSettings):
     @field_validator("models")
     @classmethod
     def _has_weights(cls, models: Mapping[str, float]) -> Mapping[str, float]:
-        """Raise ValueError unless a model can be drawn by the weights."""
+        """Return the weights; raise ValueError unless each is 0 or more and their sum is above 0 and finite."""
         if not (all(weight >= 0 for weight in models.values()) and 0 < sum(models.values()) < float("inf")):
             raise ValueError("should give each model a weight of 0 or more, and at least one a weight above 0")
         return models
@@ -87,7 +87,7 @@ class OpenAISettings(ProposerSettings):
         return self
 
     def leaves_requests(self) -> bool:
-        """Whether open requests outlive the process: those of batches do."""
+        """Whether open requests outlive the process, as those of batches do: `batch`."""
         return self.batch
 
     def models_asked(self) -> tuple[str, ...]:
@@ -97,8 +97,8 @@ class OpenAISettings(ProposerSettings):
     def model_of(self, seed: int, number: int, state: RunState | None = None) -> str:
         """Return the model to ask for a candidate or note with this `number`: `strong_model`, or one drawn by weight.
 
-        It depends on these settings, the run's `seed` and the number alone. If a `state` is given, the model is drawn
-        by what the models with a weight above 0 have brought so far.
+        The run's `seed` and the number decide which is drawn. If a `state` is given, the model is drawn by what the
+        models with a weight above 0 have brought so far; None draws by weight.
         """
         if self.strong_model and number >= 0 and (number + 1) % self.strong_every == 0:
             return self.strong_model

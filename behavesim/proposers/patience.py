@@ -168,14 +168,14 @@ class Perseverance:
         self._tell(self.secrets.scrubbed(line))
 
     def begin(self, number: int | None = None, model: str = "", sent: str = "") -> Tries:
-        """Return empty counts for what is first asked for now; the arguments are fields of `Tries`."""
+        """Return new counts for a prompt or other thing first asked for now; the arguments are fields of `Tries`."""
         return Tries(self._clock(), number, model, sent)
 
     async def reply(self, tries: Tries, ask: Callable[[], Awaitable[Completion | Fault]]) -> Reply:
         """Return the reply to a prompt; `ask` sends one request for it each time it is called.
 
         A reply without content is asked for again at most `Patience.empty` times. If the prompt is given up, the text
-        is "" and `fault` says why. Raises ProposerError as `after_fault`.
+        is "" and `fault` says why. Raises ProposerError if a fault stops the run.
         """
 
         async def counted() -> Completion | Fault:
@@ -246,7 +246,10 @@ class Perseverance:
         return self._after_failure(tries, fault)
 
     def _after_failure(self, tries: Tries, fault: Fault) -> float | None:
-        """Count a fault that may pass, "passing" or "setup"; return and raise as `after_fault` does."""
+        """Count a fault that may pass, "passing" or "setup"; return the seconds to wait before the next request.
+
+        None if the prompt is given up. Raises ProposerError if the run has to stop by the limits of `Patience`.
+        """
         tries.faults += 1
         is_setup = fault.meaning == "setup"
         if is_setup and not self.has_replied and tries.faults >= self._patience.setup:

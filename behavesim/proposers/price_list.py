@@ -53,7 +53,10 @@ class PriceList:
         return bool(found and found.model.deprecated)
 
     def _found(self, model: str, counts: Mapping[str, int], tier: str | None) -> PriceCalculation | None:
-        """Return what the package computes for these tokens, by its names; None if it knows no such model here."""
+        """Return the price that the package genai_prices computes; None if it does not know the vendor or the model.
+
+        `counts` are numbers of tokens by the package's names. A `tier` of None or "" is the standard one.
+        """
         if not self.url or _is_of_ones_own(self.url):
             return None
         import genai_prices  # some tenths of a second to load, and most verbs never need it
@@ -93,7 +96,7 @@ def _counts(usage: Usage) -> dict[str, int] | None:
 
 
 def _context(tier: str | None) -> dict[str, str]:
-    """Return a service tier as the package names it; batches are another way of processing there."""
+    """Return the condition by which the package finds the price of a service tier, or of batches."""
     return {"processing": BATCH} if tier == BATCH else {"service_tier": tier or ""}
 
 

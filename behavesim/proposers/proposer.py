@@ -36,7 +36,10 @@ class ProposerSettings(Options):
         return (self.counted_as,) if self.counted_as else ()
 
     def chooser(self, seed: int) -> Chooser | None:
-        """Return what chooses the model of a question by the run's state; None if the proposer itself chooses."""
+        """Return what chooses the model of each request by the run's state; None if the proposer itself chooses.
+
+        `seed` is the run's.
+        """
         return None
 
     def leaves_requests(self) -> bool:
@@ -123,6 +126,7 @@ class Proposer(Configurable, ABC, Generic[S]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return the reply to a prompt; its text is empty if it has no content.
 
-        `number` is the candidate's, or `note_number` of a note. Faults that may pass are handled here, by asking again.
+        `number` is the candidate's, or that of a note as `note_number` gives it. Faults that may pass are handled here,
+        by asking again.
         Raises ProposerError if asking again would not help: the run stops, and can be resumed.
         """

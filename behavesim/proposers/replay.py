@@ -25,14 +25,14 @@ from behavesim.store.reading import read_events
 
 
 class ReplaySettings(ProposerSettings):
-    """What a replay knows of the run whose replies it gives."""
+    """The settings of a replay: what is known of the run whose replies it gives."""
 
     notes: bool = True
     """Whether the replayed run read its prompts, and so answered requests for notes, such as reflections. If not given,
     it is as in that run."""
 
     def takes_notes(self) -> bool:
-        """Return `notes`."""
+        """Whether the replay has replies to requests for notes: the setting `notes`."""
         return self.notes
 
 

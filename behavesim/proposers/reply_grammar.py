@@ -20,18 +20,18 @@ STATEMENTS = (10, 4, 2)
 BRACKETS = 2
 """How deep brackets may stand in brackets."""
 _OWN = "a b best c cost d found i index j k n order result s score scores total value values x y"
-"""Names that a program may give values."""
+"""Names, separated by spaces, that a program may give values."""
 _CALLED = "abs all any enumerate float int len list max min range round set sorted sum tuple zip"
-"""Functions of Python."""
+"""Python's functions that a program may call, separated by spaces."""
 _OF_MODULES = {
     "math": "ceil cos exp floor hypot log sin sqrt tanh",
     "numpy": "abs all any arange argmax argmin argsort array clip concatenate cos cumsum diff dot exp floor full isin "
     "log log1p max maximum mean median min minimum nonzero ones outer percentile power prod roll sign sin sort sqrt "
     "std sum tanh unique var where zeros",
 }
-"""Functions of modules, for templates that import them."""
+"""Functions that a program may call, by their module; each module counts only if the template imports it."""
 _OF_VALUES = "T all any append argmax argmin argsort copy max mean min pop shape size sort std sum tolist"
-"""Attributes and methods of arrays and lists."""
+"""Attributes and methods of arrays and lists that a program may use, separated by spaces."""
 _FIXED = """
 number ::= ("0" | [1-9] [0-9]{0,3}) ("." [0-9]{1,4})?
 compared ::= " < " | " > " | " <= " | " >= " | " == " | " != " | " in "

@@ -84,7 +84,7 @@ def _split_anywhere(value: str) -> str:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Yield a secret as it is, quoted as in a URL, and in both alphabets of base64."""
+    """Yield a secret as it is, quoted as in a URL, and in both alphabets of base64 without `=` at the end."""
     raw = value.encode(errors="surrogateescape")
     yield value
     yield quote(raw, safe="")

@@ -49,7 +49,10 @@ async def carried_out(command: str, text: str, environment: Mapping[str, str]) -
 
 
 async def _started(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
-    """Start the command; if cancelled meanwhile, wait until it has started and kill it."""
+    """Start the command and return its process and transport; if cancelled meanwhile, kill it once it has started.
+
+    Raises OSError if the shell cannot be started.
+    """
     starting = asyncio.create_task(_start(command, environment))
     try:
         return await asyncio.shield(starting)

@@ -49,7 +49,10 @@ class EvaluationResult:
         return list(self.artifacts)
 
     def get_artifact_size(self, key: str) -> int:
-        """Return the size of an artifact in bytes, of its text in UTF-8 if it is none; 0 if the name is unknown."""
+        """Return the size of an artifact in bytes; 0 if the name `key` is unknown.
+
+        An artifact that is not bytes has the size of its text in UTF-8.
+        """
         value = self.artifacts.get(key, b"")
         return len(value if isinstance(value, bytes) else str(value).encode())
 
@@ -84,9 +87,9 @@ def install_stand_ins() -> None:
 
 
 def evaluated(module: ModuleType, program: Path) -> Result:
-    """Return what the evaluator in a module says of a program: its `evaluate`, else all its stages.
+    """Return the result of `evaluate` in a module for a program at a path; without `evaluate`, that of all stages.
 
-    Raises TaskError if it has neither, and what it raises.
+    Raises TaskError if the module has neither. Raises what `evaluate`, or a stage that is the only one, raises.
     """
     stages = [_whole(module)] if callable(getattr(module, "evaluate", None)) else _stages(module) or [_whole(module)]
     return _staged(stages, (-math.inf,) * len(stages), str(program))
@@ -113,7 +116,8 @@ def _stages(module: object) -> list[Callable[[str], Any]]:
 def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], program: str) -> Result:
     """Run stages in order until one fails; a later metric or artifact replaces an earlier one of the same name.
 
-    A stage fails that raises, or whose score is None or below its threshold. What a single stage raises is raised.
+    A stage fails if it raises, or if its score is None or below its threshold; the last stage needs no threshold. If
+    there is only one stage, its exception is raised.
     """
     metrics: dict[str, Any] = {}
     artifacts: dict[str, Any] = {}

@@ -109,7 +109,7 @@ class _Validation:
 
     @classmethod
     def of(cls, results: list[Any], validate: Validate | None) -> _Validation:
-        """Validate each result; without `validate` all count as correct. Raises what it raises."""
+        """Validate each result; without `validate` all count as correct. Raises what `validate` raises."""
         seen = cls()
         for result in results if validate else ():
             seen.take(*validate(result))  # type: ignore[misc]
@@ -127,7 +127,7 @@ class _Validation:
             self.errors += [] if error in self.errors else [error]
 
     def refuse_unless_finite(self, score: float) -> None:
-        """Mark the program as incorrect if its score is not finite; that is the first error if there is none yet."""
+        """Mark the program as incorrect if its score is infinite or NaN; keep that as the error unless there is one."""
         if not math.isfinite(score):
             error = f"combined_score is {'NaN' if math.isnan(score) else f'inf ({score})'}"
             self.is_correct, self.first = False, self.first or error
@@ -142,7 +142,10 @@ class _Validation:
 
 
 def _aggregated(results: list[Any], taken: list[float], aggregate: Aggregate | None) -> Arguments:
-    """Return the metrics that `aggregate` makes of the results, their number without it, and the times in seconds."""
+    """Return the metrics that `aggregate` makes of the results; without `aggregate`, their number.
+
+    The mean and the standard deviation of the times `taken`, in seconds, are added.
+    """
     metrics: Arguments = aggregate(results) if aggregate else {"num_successful_runs": len(results)}
     metrics["execution_time_mean"] = statistics.fmean(taken) if taken else 0.0
     metrics["execution_time_std"] = statistics.pstdev(taken) if taken else 0.0

@@ -62,7 +62,10 @@ LEANING = 6
 FROM_NOTHING = frozenset({"template", "i1", "e1"})
 """Operators that are answered with a new random program; every other operator changes one of those shown."""
 Habit = Literal["none", "timid", "biased"]
-"""How the offline proposer imitates a model, "none" for not at all; see the setting `genetic_habit`."""
+"""How the offline proposer imitates a model.
+
+"none": it does not. "timid": most changes keep the program's behaviour (see TIMID). "biased": it prefers the first rule
+of each type (see LEANING)."""
 
 
 class Breeder:
@@ -92,7 +95,7 @@ class Breeder:
     def _child(self, operator: str, examples: list[Term], random: np.random.Generator) -> tuple[Term, str]:
         """Return a program and a sentence that says how it was made; `operator` is the prompt's.
 
-        The program is none of the examples, but for the habit `timid`.
+        The program differs from all examples, except that with the habit `timid` it may be one of them.
         """
         if operator in FROM_NOTHING or not examples or (operator == "improve" and random.random() < FRESH):
             program = self._unlike(examples, random)

@@ -7,13 +7,15 @@ import ast
 from behavesim.programs.functions import functions_in
 
 SCALARS = frozenset({"int", "float", "bool"})
-"""Annotations of parameters that are taken as numbers; parameters with others than these and ARRAYS are not used."""
+"""Annotations of parameters that are taken as numbers; parameters with others than these and ARRAYS are not used.
+
+An annotation counts by its plain name: `np.ndarray` as "ndarray", `list[int]` as "list"."""
 ARRAYS = frozenset({"ndarray", "NDArray", "ArrayLike", "list", "tuple", "Sequence", "List", "Tuple"})
 """Annotations of parameters that are taken as arrays of numbers."""
 NUMBERS = SCALARS | {"float64"}
 """Annotations of functions that return a number."""
 NUMPY = frozenset({"ndarray", "NDArray"})
-"""Annotations of functions that return an array such as the programs of the grammar make."""
+"""Annotations of functions that return a numpy array, which programs of the grammar can return."""
 
 TYPES = frozenset({"number", "scalar", "array"})
 """The names of the grammar's types."""

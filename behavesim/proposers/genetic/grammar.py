@@ -145,7 +145,7 @@ class Grammar:
 
     @cached_property
     def least(self) -> Mapping[Rule, float]:
-        """Minimum depth of an expression that starts with each rule, as in `depths`."""
+        """Minimum depth of an expression that starts with each rule: 0 without holes, inf if none is finite."""
         return {rule: _depth(rule, self.depths) for rules in self.rules.values() for rule in rules}
 
     @cached_property
@@ -242,5 +242,5 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _depth(rule: Rule, depths: Mapping[str, float]) -> float:
-    """Return the minimum depth of an expression that starts with a rule, given those of its holes' types."""
+    """Return the minimum depth of an expression that starts with a rule; `depths` has that of each type."""
     return 1 + max((depths[hole] for hole in rule.holes), default=-1)

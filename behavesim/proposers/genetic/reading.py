@@ -11,7 +11,8 @@ from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule, names_in,
 from behavesim.proposers.genetic.term import PROGRAM, Term
 
 READABLE = 500
-"""Maximum number of terms of a program whose named lines are expanded: a few that double each other make millions."""
+"""Maximum number of terms of a program with its named lines expanded: a few that each double the one before make
+millions."""
 
 
 class Reader:
@@ -36,7 +37,10 @@ class Reader:
         return program if program is not None and program.size <= READABLE else None
 
     def _read(self, source: str) -> Term | None:
-        """Return a program as a term of any size; None if it is not of this grammar. Raises what `ast` does."""
+        """Return a program as a term of any size; None if it is not of this grammar.
+
+        Raises SyntaxError or ValueError if it is no Python, RecursionError or MemoryError if it is nested too deeply.
+        """
         function = functions_in(source).get(self._entry_point)
         if function is None:
             return None
@@ -56,7 +60,7 @@ class Reader:
     def _values(self, statements: list[ast.stmt]) -> dict[str, ast.expr] | None:
         """Return the expression of each assigned name, with earlier names replaced by their expressions.
 
-        A name stays if its value is that of the grammar's definition. None if a statement is no plain assignment.
+        A name stays if it is defined as in the grammar. Returns None if a statement is no assignment to a plain name.
         """
         values: dict[str, ast.expr] = {}
         for statement in statements:

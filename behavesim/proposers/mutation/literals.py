@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 _STEPS = (0.01, 0.1, 0.5)
 """Standard deviations of random changes, mostly of a number's logarithm: small ones refine it, large ones change it."""
 _LARGEST = 1e15
-"""Largest absolute number written: beyond it integers and floats of most languages overflow or lose digits."""
+"""A number beyond this, or below its negative, is not written: it would overflow or lose digits in most languages."""
 
 
 def numbers_in(text: str) -> list[Span]:

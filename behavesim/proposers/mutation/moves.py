@@ -84,7 +84,10 @@ Move = Callable[[Material], str | None]
 
 
 def number(material: Material) -> str | None:
-    """Replace a number by another, or a truth value by the other; at times also equal ones within _NEAR lines."""
+    """Return the program with a number replaced by another, or a truth value by the other; None if it has neither.
+
+    With the probability _TOGETHER, equal ones within _NEAR lines change too.
+    """
     program = material.program
     constants = [place for place in program.places if isinstance(place.node, ast.Constant) and kind_of(place.node)]
     place = choose_any(constants, material.random)
@@ -106,13 +109,16 @@ def number(material: Material) -> str | None:
 
 
 def operator(material: Material) -> str | None:
-    """Replace one arithmetic, comparison or logical operator by another of the same group."""
+    """Return the program with an arithmetic, comparison or logical operator replaced by another of its group.
+
+    None if it has no such operator.
+    """
     source, span = material.program.source, choose_any(_operators(material.program), material.random)
     return None if span is None else replaced(source, span, another_operator(source[slice(*span)], material.random))
 
 
 def another_operator(symbol: str, random: np.random.Generator) -> str:
-    """Return a random operator that may replace one of _LIKE; the operator itself if there is none."""
+    """Return a random operator that may replace `symbol`, a key of _LIKE; `symbol` itself if there is none."""
     return choose_any([other for other in _LIKE[symbol] if other != symbol], random) or symbol
 
 
@@ -137,14 +143,18 @@ def _operators(program: PythonText) -> list[Span]:
 
 
 def expression(material: Material) -> str | None:
-    """Replace one expression by another of the same program and of the same kind (see `kind_of`)."""
+    """Return the program with an expression replaced by another of its own, of the same kind (see `kind_of`).
+
+    None if none fits.
+    """
     return _other(material, [material.program])
 
 
 def crossover(material: Material) -> str | None:
-    """Replace one expression by one of another program, or, at 40 %, a function by that program's of the same name.
+    """Return the program with an expression replaced by one of another program; None if none fits.
 
-    Without another program, it takes an expression of this one.
+    With probability 0.4, a function is replaced by that program's function of the same name instead, if there is one.
+    Without another program, the expression comes from this one.
     """
     if material.random.random() < 0.4 and (text := _function(material)):
         return text
@@ -152,7 +162,7 @@ def crossover(material: Material) -> str | None:
 
 
 def _other(material: Material, donors: Sequence[PythonText]) -> str | None:
-    """Return the program with one expression replaced by one of the donors'; None if none fits."""
+    """Return the program with an expression replaced by one of the `donors`; None if none fits."""
     program = material.program
     place = choose_any(program.expressions(), material.random)
     if place is None:
@@ -182,7 +192,10 @@ def _function(material: Material) -> str | None:
 
 
 def growth(material: Material) -> str | None:
-    """Multiply or shift an expression that counts as a number, combine it with another one, or take its magnitude."""
+    """Return the program with a drawn expression of the kind "number" changed to one of the forms in _GROWN.
+
+    None if there is no such expression, or the drawn one has more than _LONGEST_PART characters.
+    """
     program, random = material.program, material.random
     numbers = [place for place in program.expressions() if kind_of(place.node) == "number"]
     place = choose_any(numbers, material.random)

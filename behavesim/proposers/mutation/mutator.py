@@ -68,7 +68,7 @@ class File:
 class Mutator:
     """Changes numbers, expressions, operators and statements of Python text; of other languages, what `tokens` knows.
 
-    Text outside EVOLVE-BLOCK markers stays as it is. It keeps nothing between prompts.
+    Text outside EVOLVE-BLOCK markers stays as it is. A mutator keeps nothing between prompts.
     """
 
     def __init__(self, task: Task) -> None:
