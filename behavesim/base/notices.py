@@ -74,7 +74,7 @@ class LoggedNotices:
     """
 
     def __init__(self, log: Path) -> None:
-        """`log` is the path of the log file, which need not exist yet."""
+        """`log` is the path of the log file, which need not exist yet; raises OSError if it cannot be read."""
         self._log = log
         self._position = 0
         self.all: list[Notice] = []

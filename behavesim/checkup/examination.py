@@ -112,7 +112,7 @@ def _described(task: Task) -> Finding:
 
 
 def _failed(failure: Failure) -> Finding:
-    """Return a finding on a template that fails."""
+    """Return a "mend" finding on a template that fails."""
     advice = "; a template must import what it uses" if "NameError" in failure.message else ""
     return Finding("template", "mend", f"it fails ({failure.reason}): {failure.message}{advice}")
 

@@ -38,9 +38,9 @@ async def refereed(settings: Settings, task: Task) -> AsyncIterator[Finding]:
 
     The first finding is on the honest program: if it fails or is not Python, no forgery is tried. The last finding on
     forgeries sums up. A forgery came through if the program with it scores better than the honest one, beyond the noise
-    of the latter. Of a task with an evaluator it is then said what prompts have of it (`told`). One worker is used, and
-    weak isolation is allowed. Raises SandboxError if the sandbox does not start, TaskError if the evaluator cannot be
-    loaded.
+    of the latter, or if it read the evaluator's source. Of a task with an evaluator it is then said what prompts have
+    of it (`told`). One worker is used, and weak isolation is allowed. Raises SandboxError if the sandbox does not
+    start, TaskError if the evaluator cannot be loaded.
     """
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
     async with judging(settings, task) as judge:
@@ -58,7 +58,10 @@ async def refereed(settings: Settings, task: Task) -> AsyncIterator[Finding]:
 
 
 async def _forged(settings: Settings, task: Task, honest: Sequence[Verdict]) -> AsyncIterator[Finding]:
-    """Yield a finding on each forgery, and one that sums up; `honest` are verdicts on the program without any."""
+    """Yield a finding on each forgery, and one that sums up; `honest` are verdicts on the program without any.
+
+    A forgery that came through is a warning. Of a program that is not Python there is only a warning that says so.
+    """
     scores = [each.score for each in honest]
     if task.suffix != ".py":
         yield Finding("forgeries", "warning", "none was tried: they are Python, and the first program is not")

@@ -36,7 +36,7 @@ class Changed:
 
 
 def within(cpu_s: float) -> int:
-    """Return how many programs may be tried, if each takes `cpu_s` CPU seconds; at least one."""
+    """Return how many programs may be tried in MOST_S if each takes `cpu_s` CPU seconds; at least one."""
     return max(1, int(MOST_S / max(cpu_s, 1e-3)))
 
 

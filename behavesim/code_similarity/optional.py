@@ -91,6 +91,6 @@ def _matched(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def _unit(vectors: Any) -> NDArray[Any]:
-    """Return the vectors, (…, dimensions), divided by their lengths."""
+    """Return the vectors, (…, dimensions), divided by their lengths; a vector of length 0 becomes NaN."""
     found: NDArray[Any] = np.asarray(vectors) / np.linalg.norm(vectors, axis=-1, keepdims=True)
     return found

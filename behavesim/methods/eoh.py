@@ -71,7 +71,8 @@ class EoH(Method[EoHSettings]):
         """Return the question for a first program; once there are enough, that of the operator whose turn it is.
 
         A first program is written from the template alone. None while the candidates in flight may yet fill the
-        population. With one member, m1 takes the turns of e1 and e2.
+        population. With one member, m1 takes the turns of e1 and e2; with `ask_once`, that of m2 if there are no
+        constants to change.
         """
         settings, members = self.settings, state.members_of(POPULATION)
         if self._is_filling(members, candidate):

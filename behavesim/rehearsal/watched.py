@@ -52,7 +52,10 @@ class Watched(Method[Any]):
         return self._watched("register", state, lambda: self._method.register(state, candidate))
 
     def _watched(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
-        """Return what `decide` does, the watched method's decision of this name; raises Impure as the class does."""
+        """Return what `decide` does, the watched method's decision of this name.
+
+        It is called twice. Raises Impure if the results differ, or if it changes the state or the method's attributes.
+        """
         # these two are frozen, and copying them would take most of the time
         frozen = {id(given): given for given in (self.settings, self.brief)}
         before, own = _seen(state), deepcopy(vars(self._method), frozen)

@@ -69,8 +69,8 @@ class BehaveSim(MeasureSettings):
     def one_vs_many(self, algorithm: Algorithm, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
         """Return, (N,), BehaveSim of one algorithm and each of N; an Archive is encoded once, a list at every call.
 
-        The kernels release the GIL. The similarity of two algorithms has the same bits whatever N is. Raises
-        TrajectoryError (DistanceError is one) if two cannot be compared.
+        It is empty for an empty archive. The kernels release the GIL. The similarity of two algorithms has the same
+        bits whatever N is. Raises TrajectoryError (DistanceError is one) if two cannot be compared.
         """
         archive = _archive(algorithms)
         runs, shape = runs_of(algorithm)
@@ -156,7 +156,8 @@ class BehaveSim(MeasureSettings):
     def _is_within_unit(self, run: AlgorithmRun, column: Column) -> bool:
         """Return whether the runs are prefixes so short that no distance between their states exceeds the normaliser.
 
-        The edit distance of two prefixes is at most the length of the longer one.
+        The edit distance of two prefixes is at most the length of the longer one. True for prefixes of any length if
+        the normaliser is "pair"; False for other kinds, and for settings that are not plain.
         """
         compared = (run, *column.distinct)
         if not self.is_plain or not all(isinstance(each, Trajectory) and each.kind == "prefixes" for each in compared):

@@ -56,7 +56,8 @@ class DiversityStudy:
     def draw(self, folder: Path) -> list[Path]:
         """Draw the distances inside islands (boxes) and between them (a curve) for each run; there must be a run.
 
-        Writes diversity.pdf and diversity.svg and returns their paths; raises UsageError if they cannot be written.
+        Writes diversity.pdf and diversity.svg into the folder, which is made if missing, and returns their paths.
+        Raises UsageError if they cannot be written.
         """
         figure, axes = column_figure(3.6, widths=2)
         draw_diversity(axes, dict(self.runs))

@@ -26,7 +26,7 @@ MARKERS = "osD^vPX"
 def draw(study: KnownStudy, folder: Path) -> list[Path]:
     """Draw the map, and the tree of the best LABELLED behaviours, into known.pdf and known.svg; return the paths.
 
-    Raises UsageError if matplotlib is not installed or the files cannot be written.
+    Makes the folder if it is missing. Raises UsageError if matplotlib is not installed or the files cannot be written.
     """
     firsts = sorted(study.firsts, key=lambda each: -study.objective.utility(each.score))[:LABELLED]
     figure = new_figure(9.5, max(4.0, 1.2 + 0.13 * len(firsts)))

@@ -53,7 +53,7 @@ class Parting:
 
     @property
     def in_words(self) -> str:
-        """The step and the instance as a phrase for tables."""
+        """The step and the instance as a phrase for tables; "after what is compared" if they are None."""
         return "after what is compared" if self.step is None else f"step {self.step}, instance {self.instance}"
 
 

@@ -25,7 +25,8 @@ SPLITS = {"held-out": ("fresh", -APART, COLOURS[0], "o"), "shifted": ("shifted",
 def draw(tests: Sequence[Tested], folder: Path) -> list[Path]:
     """Draw the tests of the largest sets into sets.pdf and sets.svg; return the paths.
 
-    There must be a test. Raises UsageError if matplotlib is not installed or the files cannot be written.
+    There must be a test. Makes the folder if it is missing. Raises UsageError if matplotlib is not installed or the
+    files cannot be written.
     """
     return write_figure(drawn(tests), folder, "sets")
 
