@@ -36,7 +36,7 @@ class _Question:
 
     tries: Tries
     number: int
-    """The number of the candidate, or that of a note as `note_number` gives it."""
+    """The number of the candidate, or, for a note, -2 and below (see `note_number`)."""
     prompt: str
     reply: asyncio.Future[Reply]
 

@@ -83,7 +83,7 @@ class Patience:
     outage_s: float = 600.0
     """The run stops if a request fails this long after the last reply, and after its prompt was first asked."""
     start_s: float = 60.0
-    """The same limit as `outage_s`, before the first reply of this session."""
+    """Before the first reply of this session, the run stops if a request fails this long after its prompt was asked."""
     attempts: int = 12
     """A prompt is given up at this many faults that may pass, if another had a reply since this one was first asked."""
     setup: int = 3
@@ -104,7 +104,7 @@ class Tries:
     since: float
     """When the prompt or other thing was first asked for, in seconds by the run's clock."""
     number: int | None = None
-    """Number of the candidate, or of a note as `note_number` gives it; None if no prompt is sent."""
+    """Number of the candidate, or, for a note, -2 and below (see `note_number`); None if no prompt is sent."""
     model: str = ""
     """The model that is asked; "" if no prompt is sent."""
     sent: str = ""

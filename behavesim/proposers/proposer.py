@@ -20,7 +20,7 @@ from behavesim.task import Task
 Chooser = Callable[[RunState, int], str]
 """Returns the name of the model to ask, from the run's state before the request and a number.
 
-The number is the candidate's, or that of a note as `note_number` gives it."""
+The number is the candidate's, or, for a note, -2 and below (see `note_number`)."""
 
 
 class ProposerSettings(Options):
@@ -126,7 +126,7 @@ class Proposer(Configurable, ABC, Generic[S]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return the reply to a prompt; its text is empty if it has no content.
 
-        `number` is the candidate's, or that of a note as `note_number` gives it. Faults that may pass are handled here,
-        by asking again.
+        `number` is the candidate's, or, for a note, -2 and below (see `note_number`). Faults that may pass are handled
+        here, by asking again.
         Raises ProposerError if asking again would not help: the run stops, and can be resumed.
         """

@@ -31,8 +31,8 @@ class Unanswered(Exception):
 class Remote:
     """Replaces a program's function: the process at the other end of the socket `fd` answers each call.
 
-    Making one sends the program, `source`, there; this raises OSError if the other end is closed. `limit` is for the
-    bytes of each answer's array, as in `answer_size`.
+    Making one sends the program, `source`, there; this raises OSError if the other end is closed. `limit` is the most
+    bytes of each answer's array.
     """
 
     def __init__(self, fd: int, source: str, limit: int) -> None:
@@ -89,7 +89,10 @@ def answer_questions(entry_point: str, limit: int, source: str, progress: Progre
 
 
 def _asked(fd: int, progress: Progress) -> Question | None:
-    """Wait for the next call; return its arguments, None at the end. The time of waiting is noted."""
+    """Wait for the next call and return its arguments; None if the other end closes first.
+
+    `progress` records the time of waiting. Raises FrameError if the arguments cannot be loaded.
+    """
     began_ns = time.monotonic_ns()
     asked = receive_question(fd)
     progress.idle(began_ns)

@@ -257,7 +257,7 @@ class ZygoteConnection:
 
 
 async def _send(ours: socket.socket, sent: bytes, is_all: bool) -> None:
-    """Send bytes to a child, and with `is_all` that nothing more will come; ends if the child has died."""
+    """Send bytes to a child, and with `is_all` say that no more will come; return early if the child has died."""
     with contextlib.suppress(ConnectionError):
         await asyncio.get_running_loop().sock_sendall(ours, sent)
         if is_all:
@@ -286,7 +286,7 @@ def _enough_files() -> Iterator[None]:
 
 
 def _start(assignment: Assignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:
-    """Start a zygote in a new interpreter; its environment has no keys (see `bare_environment`)."""
+    """Start a zygote in a new interpreter without keys in its environment; its standard error goes to `errors`."""
     fd = control.fileno()
     return subprocess.Popen(
         [sys.executable, "-sP", "-m", assignment.module, assignment.to_json(), str(fd)],

@@ -53,8 +53,9 @@ def attempts_to_reach_outside() -> Iterator[tuple[Attempt, ...]]:
 def find(confinement: Confinement, reaching_outside: Sequence[Attempt]) -> tuple[str, Confinement]:
     """Try each layer; return the level, one of LEVELS, and the confinement without a layer that does not hold.
 
-    Namespaces stay in it: the zygote has entered them already. Its notes say what keeps the level from "strong+".
-    `reaching_outside` come from `attempts_to_reach_outside`. Raises OSError if no child can be forked.
+    Namespaces stay in the confinement: the zygote has entered them already. The confinement's notes say what keeps the
+    level from "strong+". `reaching_outside` is what `attempts_to_reach_outside` yields. Raises OSError if no child can
+    be forked.
     """
     own_pids, rules, calls = confinement.own_pids, confinement.rules, confinement.calls
     bare = replace(confinement, rules=None, calls=None)

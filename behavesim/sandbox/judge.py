@@ -53,9 +53,10 @@ class SandboxJudge:
         """Return a program's scores and trajectories, or its failure.
 
         If the task's code raises while it scores, the program fails as `invalid-solution`: the same code scored the
-        template's solutions. `postponed` is called each time that the program is put off. Raises SandboxError if the
-        sandbox itself fails, or the machine cannot say how the program ends. Raises TaskError if the sandbox has
-        another number of instances than this process, or if a stateless task's call cannot be sent to be repeated.
+        template's solutions. `postponed` is called each time that the program must run again because the machine may be
+        the cause of its ending. Raises SandboxError if that is still in doubt after the last try, or if the sandbox
+        itself fails. Raises TaskError if the sandbox has another number of instances than this process, or if a
+        stateless task's call cannot be sent to be repeated.
         """
         solved = await self._sandbox.evaluate(source, postponed)
         if isinstance(solved, Failure):
@@ -92,7 +93,10 @@ class SandboxJudge:
         return replace(verdict, cpu_s=cpu_s)
 
     def _calls_to_repeat(self, solved: Solved) -> list[list[AnsweredCall]]:
-        """Return `calls_to_repeat` of the program; raises InvalidSolution as it does, TaskError if `solve` fails."""
+        """Return some calls that the program has answered, to be repeated; each list of them is for one process.
+
+        Raises InvalidSolution if its answers are missing or do not lead to its solutions, TaskError if `solve` fails.
+        """
         draw = np.random.default_rng()  # not from a seed: a program must not know which calls are repeated
         given = (self._task, self._instances, solved.solutions, solved.answers, draw)
         # all of it is called as the task's code: what `solve` returns for forged answers can be anything
@@ -137,7 +141,10 @@ def _extras(task: Task, found: Sequence[object]) -> tuple[Metrics, str]:
 
 
 def _failed_again(again: Failure) -> Failure:
-    """Return the failure of a program one of whose repeated calls failed as `again` says."""
+    """Return the failure of a program of which a repeated call failed with `again`.
+
+    It has the same reason if that is one of MACHINES_REASONS, else `keeps-state`.
+    """
     if again.reason in MACHINES_REASONS:
         return replace(again, message=as_message(f"{_REPEATED}: {again.message}"))
     return _keeps_state(f"it fails: {again.message}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MEGABYTE = 1 << 20
 """Bytes in a megabyte, as the limits count them."""
 NEAR = 1.5
-"""A program is stopped at this multiple of its CPU time: one that ends before it is tried once more, alone.
+"""A program is stopped at this multiple of its limit on CPU time; one that ends between the two is run again, alone.
 
 On a busy machine the same work takes more CPU time, as caches and cores are shared: up to half as much again here.
 """
@@ -69,11 +69,14 @@ class Limits:
         return cpu_s - self.uncounted_s(first_s)
 
     def spent(self, cpu_s: float, first_s: float) -> str:
-        """Return `counted_s` beside its limit, for messages: "13 of 12 s of CPU time that count"."""
+        """Return the CPU time that counts beside its limit, for messages: "13 of 12 s of CPU time that count".
+
+        `cpu_s` is the program's CPU time in seconds, `first_s` that of its first call.
+        """
         return f"{self.counted_s(cpu_s, first_s):.3g} of {self.timeout_s:.3g} s of CPU time that count"
 
     def most_s(self, first_s: float) -> float:
-        """Return the CPU time (s) at which such a program is stopped: NEAR times its limit."""
+        """Return the CPU time (s) at which a program is stopped: NEAR times `allowed_s(first_s)`."""
         return NEAR * self.allowed_s(first_s)
 
     @property

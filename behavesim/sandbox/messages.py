@@ -54,7 +54,7 @@ class Instructions:
 class Assignment(Instructions):
     """What every zygote needs to start; it is sent as an argument of the command line.
 
-    `layers` are names from LAYERS of `layers`. Programs must not read the files and folders `hidden`.
+    `layers` are the names of the layers of isolation to apply. Programs must not read the files and folders `hidden`.
     """
 
     module: ClassVar[str]
@@ -180,6 +180,6 @@ def errors_sent(control: socket.socket) -> Iterator[None]:
 def line(message: Ready | Ending | dict[str, Any]) -> bytes:
     """Return a zygote's message as a line of JSON with its line break; a dictionary is encoded as it is.
 
-    One with "error" reports that the zygote ends; "is_usage" in it is whether what it had to load is at fault.
+    A dictionary with "error" reports that the zygote ends; its "is_usage" is true if what it had to load is at fault.
     """
     return json.dumps(message if isinstance(message, dict) else vars(message)).encode() + b"\n"

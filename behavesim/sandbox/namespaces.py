@@ -47,7 +47,10 @@ def next_child_as_usual(own: int) -> kernel.Call:
 
 
 def _enter() -> int:
-    """Do what `enter` does, without trying it first."""
+    """Enter new namespaces of the six kinds and cover COVERED; return a descriptor of the one of processes.
+
+    Only a child process returns. Raises OSError if the machine forbids a step; earlier steps are then done.
+    """
     own = _move(NEW_USER | NEW_MOUNTS | NEW_UTS | NEW_IPC | NEW_NET | NEW_PIDS, Path("/proc/self"))
     socket.sethostname(HOSTNAME)
     # what is mounted below shows in this namespace only

@@ -99,7 +99,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def open_processes() -> int | None:
-    """Return a descriptor of /proc; None except on Linux.
+    """Return a descriptor of /proc; None if it cannot be opened, or the system is not Linux.
 
     Through it this process sees the same processes after it has entered namespaces.
     """
@@ -112,8 +112,8 @@ def open_processes() -> int | None:
 def seconds_without_a_core(pid: int, proc: int | None = None) -> float:
     """Return how long a process's main thread has waited for a free core so far (s); 0 if the system does not say.
 
-    `pid` is its number for this process. `proc` is a descriptor from `open_processes`, where it may have another
-    number; None for /proc as this process sees it.
+    `pid` is the number by which this process knows it. `proc` is a descriptor from `open_processes`, in which it may
+    have another number; None for /proc as this process sees it.
     """
     if not LINUX:
         return 0.0
@@ -129,9 +129,10 @@ def seconds_without_a_core(pid: int, proc: int | None = None) -> float:
 
 
 def pid_of(handle: int, proc: int | None = None) -> int:
-    """Return the number of the process behind a pidfd, in `proc` as above; -1 if the process is gone.
+    """Return the number that the process behind the pidfd `handle` has in `proc`; -1 if the process is gone.
 
-    Raises ValueError if `handle` is no pidfd or its process cannot be seen there, OSError if `proc` cannot be read.
+    `proc` is a descriptor from `open_processes`; None for /proc as this process sees it. Raises ValueError if `handle`
+    is no pidfd or its process cannot be seen there, OSError if `proc` cannot be read.
     """
     _, found = _text_in(proc, f"self/fdinfo/{handle}").split("Pid:", 1)
     if (pid := int(found.split(None, 1)[0])) == 0:
@@ -140,7 +141,10 @@ def pid_of(handle: int, proc: int | None = None) -> int:
 
 
 def _text_in(proc: int | None, path: str) -> str:
-    """Return the text of a file in `proc`; raises OSError if it cannot be read."""
+    """Return the text of the file `path` in the folder `proc`, a descriptor, or in /proc if that is None.
+
+    Raises OSError if it cannot be read.
+    """
     place = path if proc is not None else f"/proc/{path}"
     fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
     try:
@@ -180,7 +184,10 @@ def address_space() -> int:
 
 
 def data_memory() -> int:
-    """Return the size of this process's private memory that it may write to, with its stack (bytes); only on Linux."""
+    """Return the size of this process's private memory that it may write to, with its stack (bytes).
+
+    Raises OSError except on Linux.
+    """
     return int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGESIZE")
 
 

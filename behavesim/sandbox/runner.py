@@ -48,7 +48,7 @@ class Runner(Protocol):
 
 
 class Places:
-    """The places for programs on a machine: `count` run at once. They get their places in the order of asking."""
+    """The places for programs on a machine: `count` run at once. Programs get places in the order of asking."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -172,7 +172,11 @@ class ZygoteRunner:
         return await (await self._zygote.connection()).run(source, question)
 
     def _accept(self, ready: Ready) -> None:
-        """Keep a zygote's first message; raises UsageError if its isolation is too weak, SandboxError if it fell."""
+        """Keep a zygote's first message as `ready`.
+
+        Raises UsageError if the zygote's isolation is below "strong", unless that is allowed. Raises SandboxError if it
+        is weaker than that of the zygote accepted before.
+        """
         self._refuse_weaker(ready)
         self._ready = ready
         if not self._allow_weak_isolation and LEVELS.index(ready.isolation) < LEVELS.index("strong"):

@@ -71,9 +71,10 @@ def tree_program(may_connect: bool) -> bytes:
 
 
 def nursery_program() -> bytes:
-    """Return the filter of the process that loads an evaluator, as BPF code; raises OSError as `tree_program`.
+    """Return the filter of the process that loads an evaluator, as BPF code.
 
-    It allows connect(2), mounts, and what `unshare` and `setns` need to isolate the children that it forks.
+    It allows connect(2), mounts, and what `unshare` and `setns` need to isolate the children that the process forks.
+    Raises OSError if the machine's system call numbers are not known.
     """
     enclosing = {
         "unshare": _one_of(0, (namespaces.NEW_PIDS, namespaces.NEW_MOUNTS | namespaces.NEW_IPC)),
@@ -103,7 +104,10 @@ def installation(instructions: bytes) -> kernel.Call:
 
 
 def _instructions(answers: Mapping[int, Answer], otherwise: Answer) -> Iterator[Instruction]:
-    """Yield the filter's instructions for this machine."""
+    """Yield a filter's instructions: the answer to each call, by its number here, and `otherwise` to all other calls.
+
+    Calls of another architecture, such as 32-bit ones, kill the process.
+    """
     yield (_LOAD, 0, 0, _ARCHITECTURE)
     yield (_IF_EQUAL, 1, 0, _AUDIT[platform.machine()])
     yield (_RETURN, 0, 0, _KILL)  # 32-bit calls have other numbers; no honest program makes any

@@ -49,8 +49,10 @@ class SolutionPool(RunnerPool):
         """Make calls of a program's function in one new process without instances, in the order given.
 
         A call is a tuple of arguments. The solutions of the Solved are the answers; a Failure is that of the first call
-        that failed. Waits until a worker is free. Cancelling kills the program. Raises TaskError if arguments cannot be
-        sent, SandboxError as `evaluate`.
+        that failed. This waits until a worker is free; cancelling kills the program. `postponed` is called each time
+        that the program must run again because the machine may be the cause of its ending. Raises TaskError if
+        arguments cannot be sent. Raises SandboxError if the sandbox fails, was not entered, or the machine stays in
+        doubt.
         """
         questions = b"".join(map(_encoded, calls))
         ran = await settled(self.runner, self._limits, source, postponed, questions, self._may_signal)
@@ -120,9 +122,9 @@ def _encoded(arguments: tuple[Any, ...]) -> bytes:
 
 
 def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
-    """Return the failure of a process that did not exit with status 0, or exceeded its CPU time; None if neither.
+    """Return the failure of a process that was stopped, exited with another status than 0, or exceeded its CPU time.
 
-    The failure has no CPU time.
+    None if the process ended well. The CPU time is not filled in.
     """
     allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
     reached = ending.reached(limits.uncounted_s(ending.first_s))

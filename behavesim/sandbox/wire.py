@@ -52,16 +52,20 @@ def encode_source(source: str) -> bytes:
 
 
 def receive_source(fd: int) -> str:
-    """Return the program that arrives at the socket; raises ConnectionError if the sender closes it before the end."""
+    """Return the program that arrives at the socket `fd`, as `encode_source` encodes it.
+
+    Raises ConnectionError if the sender closes the socket before the end.
+    """
     # nothing behind the program is read with it: calls may follow, for another reader
     (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
     return receive(fd, b"", size, at_once=0).decode()
 
 
 def encode_question(arguments: tuple[Any, ...], named: dict[str, Any] | None = None) -> bytes:
-    """Return the bytes that send one call's arguments, positional and `named`.
+    """Return the bytes to write to a socket for one call, which `receive_question` reads: a length, then a pickle.
 
-    Raises what pickle raises for objects it cannot hold: PicklingError, TypeError, AttributeError or RecursionError.
+    `arguments` are the positional ones; `named` None means no others. Raises what pickle raises for objects it cannot
+    hold: PicklingError, TypeError, AttributeError or RecursionError.
     """
     pickled = pickle.dumps((arguments, named or {}), protocol=5)
     return SIZE.pack(len(pickled)) + pickled

@@ -34,7 +34,10 @@ _OF_CANDIDATES = frozenset(name for name, kind in STORED_AS.items() if "candidat
 
 
 def row_of(seq: int, at: float, event: Event, passages: dict[int, str]) -> tuple[*Row, int]:
-    """Return the row of an event with its seal; a prompt's passages are added to `passages` by number."""
+    """Return the row of event number `seq`, committed at `at` (seconds since 1970), with its seal.
+
+    The passages of its prompt, if it has one, are added to `passages` by number.
+    """
     kind, payload, data = encode(event, passages)
     row: Row = seq, at, getattr(event, "candidate", None), kind, payload, data
     return *row, seal(*row)
@@ -98,7 +101,11 @@ def _text_taken(values: dict[str, Any], passages: Mapping[int, str]) -> str:
 
 
 def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[int, str]) -> Event:
-    """Return the event of a row as `decode` does, and also raise ValueError if its trajectories cannot be unpacked."""
+    """Return the event of a row whose columns may hold anything, with its trajectories checked.
+
+    Raises ValueError with a message of one line if the row holds no event, if a passage of its prompt is missing from
+    `passages`, or if its trajectories cannot be unpacked.
+    """
     event = decode(kind, payload, blob, passages)
     if isinstance(event, Evaluated):
         unpack(packed(event.trajectories))

@@ -90,7 +90,8 @@ def refuse_missing(path: Path) -> None:
 def connected(path: Path) -> sqlite3.Connection:
     """Return a read-only connection to a journal as it is, without a check of its version; the caller closes it.
 
-    SQLite makes files beside the journal to read it. Where it may not, it is told that nobody writes (`immutable`).
+    SQLite makes files beside the journal to read it. If the folder forbids that, SQLite is told that nobody writes
+    (`immutable`).
     Raises sqlite3.Error if the file cannot be opened.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
@@ -128,7 +129,10 @@ def progress(journal: Path) -> Progress:
 
 
 def count_registered(path: Path) -> int:
-    """Return the number of registered candidates, feasible or rejected; raises JournalError as `opened` does."""
+    """Return the number of registered candidates, feasible or rejected.
+
+    Raises JournalError if there is no journal or it cannot be read.
+    """
     [(count,)] = _rows(path, "SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded')")
     return int(count)
 
@@ -147,7 +151,10 @@ def first_time(path: Path) -> float | None:
 
 
 def last_event(path: Path) -> int:
-    """Return the number of the last event, 0 if there is none; raises JournalError as `opened` does."""
+    """Return the number of the last event, 0 if there is none.
+
+    Raises JournalError if there is no journal or it cannot be read.
+    """
     [(last,)] = _rows(path, "SELECT coalesce(max(seq), 0) FROM events")
     return int(last)
 
@@ -156,7 +163,7 @@ def origin(path: Path) -> tuple[object, ...]:
     """Return an identity of a journal, to notice another journal made later under the same path.
 
     It is the file's inode number, then the time, type and payload of the first event if there is one. Raises
-    JournalError as `opened` does.
+    JournalError if there is no journal or it cannot be read.
     """
     first = _rows(path, "SELECT at, type, payload FROM events ORDER BY seq LIMIT 1")
     with translated(path):

@@ -194,11 +194,11 @@ class RunFolder:
             yield
 
     def is_running(self) -> bool:
-        """Whether a process holds the run's lock; needs no right to write."""
+        """Whether a process holds the run's lock; False if there is no lock's file. This needs no right to write."""
         return is_held(self.path / ".lock")
 
     def has_begun(self) -> bool:
-        """Whether the journal can be read and has an event. A run killed in its first instant has none to resume."""
+        """Whether the journal can be read and has an event; otherwise there is nothing to resume."""
         try:
             return last_event(self.journal) > 0
         except JournalError:
@@ -232,14 +232,18 @@ class RunFolder:
     def keep_task(self, task: str) -> None:
         """Copy the task's file into the folder, so that the run can be moved to another machine; see `keep_copy`.
 
-        Do nothing if `task` is a name and no file, or if there is a copy already.
+        Do nothing if `task` is a name and no file, or if there is a copy already. Raises JournalError if the copy
+        fails, UsageError if a .toml file is not valid.
         """
         from behavesim.store.task_copy import keep_copy  # imported late, as above
 
         keep_copy(task, self.path / "task")
 
     def with_task_at_hand(self, settings: Settings) -> Settings:
-        """Return the settings; if the task's file is gone or changed, with the path of the run's copy of it, if any."""
+        """Return the settings; if the task's file is gone or changed, its path is replaced by that of the run's copy.
+
+        Without a copy, the settings stay as they are.
+        """
         from behavesim.store.task_copy import at_hand  # imported late, as above
 
         task = at_hand(settings.task, self.path / "task")

@@ -36,7 +36,7 @@ MANY = 0.5
 
 
 class RunFiles:
-    """Observer of a run's events: writes the best program and the log, warns of estimated tokens and repeats."""
+    """Observer of a run's events: writes the best program and the log, and warns of estimated tokens and repeats."""
 
     def __init__(self, folder: RunFolder, tell: Callable[[str], None], suffix: str = ".py") -> None:
         """`tell` is called with one line for each warning to show at once.

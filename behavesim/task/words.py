@@ -30,14 +30,14 @@ def ranked(rank: int, measure: str) -> str:
 class InWords:
     """The instances of a task's split in words; indices of instances count from 0, and from 1 in the words.
 
-    All methods raise TaskError, which names the task's method, if it raises or returns something else than it must.
+    All methods raise TaskError, which names the task's method, if that method raises or returns what it must not.
     """
 
     task: Task
     split: Split = "search"
 
     def name(self, index: int) -> str:
-        """Return what kind of instance it is; "" if the task does not say."""
+        """Return what kind of instance the one at `index` is, in a few words; "" if the task does not say."""
         return self._line("instance_name", LONGEST_NAME, index)
 
     def instance(self, index: int) -> str:
@@ -48,7 +48,7 @@ class InWords:
         return f"instance {index + 1}{name and f' ({name})'}"
 
     def choice(self, index: int, before: Sequence[int], decision: int) -> str:
-        """Return a decision of a prefix trajectory in words, given all decisions before it."""
+        """Return a decision of a prefix trajectory on an instance in words; `before` are all decisions before it."""
         return self._line("choice_in_words", LONGEST_CHOICE, index, before, decision)
 
     def costs(self, index: int, decisions: Sequence[int]) -> tuple[float, ...]:
@@ -74,7 +74,7 @@ class InWords:
         return one_line(found.replace("`", "'"), longest)
 
     def _called(self, method: str, index: int, *rest: object) -> Any:
-        """Return what the task's `method` returns for an instance; raises TaskError, which names it, if it raises."""
+        """Return what the task's `method` returns for an instance; raises TaskError, which names it, if it fails."""
         try:
             return getattr(self.task, method)(instances_of(self.task, self.split)[index], *rest)
         except TaskError:
