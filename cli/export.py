@@ -39,7 +39,8 @@ def export(
 ) -> None:
     """Write the distinct feasible programs of a run as files named by number, and all its candidates as JSON lines.
 
-    Or log the run to a tracker, also while it goes on; a log of the same run is continued.
+    They are written to DIR. With an option for a tracker, the run is logged to it, too; then DIR may be left out. A run
+    that is going on can be logged, and an earlier log of the run is continued.
     """
     targets = {"mlflow": mlflow, "wandb": wandb, "tensorboard": tensorboard}
     chosen = {name: target for name, target in targets.items() if target is not None}

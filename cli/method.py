@@ -21,7 +21,10 @@ method = typer.Typer(help="Write and examine a search method of your own.", no_a
 def init(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The method's name; the file is NAME.py here.")],
 ) -> None:
-    """Write a commented method file to start from."""
+    """Write a commented method file to start from.
+
+    A file that exists is never replaced.
+    """
     write_example("method", name)
 
 

@@ -22,24 +22,28 @@ from .output import tell
 from .own_file import write_example
 
 _JUDGED = {"openevolve": "judged", "shinka": "judged_by_script", "command": "judged_by_command"}
-"""What the written file asks for a score, for each kind of evaluator."""
+"""Name of the function that the written file calls for a score, for each kind of evaluator."""
 _IMPORTED = {
     "openevolve": "behaviour_of, judged, sent",
     "shinka": "behaviour_of, judged_by_script, loaded, sent",
     "command": "Command, behaviour_of, judged_by_command, sent",
 }
-"""What the written file imports for that, for each kind of evaluator; `loaded` only if its calls use it."""
+"""Names that the written file imports, for each kind of evaluator; `loaded` is left out if its calls do not use it."""
 _READ = "the calls of the function, in order, as the evaluator makes them."
 _UNREAD = "the arguments of each call, in order: they could not be read from the evaluator."
-"""What the written file says of its list of calls: whether they were read from the evaluator, or have to be written."""
+"""Words above the list of calls in the written file: _READ if the calls were read from the evaluator, else _UNREAD."""
 
 
 def write_around(name: str, evaluator: str, program: Path | None, is_minimised: bool) -> None:
-    """Write the file NAME.py in the current folder, around an evaluator of any kind and a first program.
+    """Write the file NAME.py in the current folder: a task whose programs an evaluator scores.
 
-    The function that the evaluator calls, and what it calls it with, are read from its text as far as possible. Raises
-    UsageError if the program is not a Python file, if none of its functions is called, or as `write_example` does;
-    TaskError if a class is unusable.
+    `evaluator` is a file, a class or a command, as after --evaluator. `program` is the file of the first program; None
+    is allowed only for a class, which brings a program of its own. The calls of the program's function are read from
+    the evaluator's text as far as possible.
+
+    Raises UsageError if the program is missing or not a Python file, if the evaluator calls none of its functions, or
+    if a class asks for classes. The same error follows if `name` is not a Python name, or if the file exists or cannot
+    be written. Raises TaskError if a class cannot say what it asks for.
     """
     kind, place = convention_of(evaluator)
     direction = {"DIRECTION": "minimise" if is_minimised or kind == "eoh" else "maximise"}
@@ -68,8 +72,9 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
 def _called(kind: Convention, place: str, template: str) -> Called | None:
     """Return which function of the template an evaluator calls, and with what; None if it calls none by name.
 
-    For a command it is what the first of the Python files among its words calls that calls any. If none does, it is the
-    template's last function, with unknown arguments. Raises SyntaxError if the template is not Python.
+    `place` is the evaluator's file or command. For a command, the Python files among its words are read in order, up to
+    the first that calls a function of the template. If none does, it is the template's last function, with unknown
+    arguments. Raises SyntaxError if the template is not Python.
     """
     if kind != "command":
         return called_by(read_text_file(Path(place), "evaluator"), template, "loaded(EVALUATOR)")
@@ -81,9 +86,10 @@ def _called(kind: Convention, place: str, template: str) -> Called | None:
 
 
 def _around_file(kind: Convention, place: str, found: Called, template: str) -> dict[str, str]:
-    """Return the texts of a task file around an evaluator that is a script or a command, by their marks in the example.
+    """Return texts for the example of a task file, by the placeholder that each replaces there.
 
-    `found` says what the evaluator calls of the first program, whose text is `template`.
+    They are for an evaluator that is a script or a command, which `place` gives. `found` is the function of the first
+    program that the evaluator calls, with its calls. `template` is the text of that program.
     """
     here = "Path(__file__).parent"
     imported = _IMPORTED[kind]
@@ -103,7 +109,7 @@ def _around_file(kind: Convention, place: str, found: Called, template: str) -> 
 
 
 def _around_class(place: str, program: Path | None) -> dict[str, str]:
-    """Return the texts of a task file around a class evaluator, by their marks in the example.
+    """Return texts for the example of a task file around a class evaluator, by the placeholder that each replaces.
 
     The template is the text of `program`, or the class's own if that is None. Raises UsageError if the class asks for
     classes, TaskError if it cannot say what it asks for.

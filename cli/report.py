@@ -120,7 +120,10 @@ def _format(as_json: bool, as_latex: bool, as_markdown: bool) -> Format:
 
 
 def _loaded(folders: Sequence[RunFolder]) -> list[Run]:
-    """Read runs from their journals; say so on stderr if that is a terminal."""
+    """Read runs from their journals, and say so on stderr if that is a terminal.
+
+    Raises JournalError if a journal cannot be read.
+    """
     busy(f"reading {folders[0].run if len(folders) == 1 else counted(len(folders), 'run')}")
     return [Run.load(folder.path) for folder in folders]
 
@@ -128,7 +131,10 @@ def _loaded(folders: Sequence[RunFolder]) -> list[Run]:
 def _write(
     compared: RunComparison, loaded: Sequence[Run], csv: Path | None, html: Path | None, figures: Path | None
 ) -> bool:
-    """Write the files that were asked for, and say on stderr which; return whether there were any."""
+    """Write the files that were asked for, and say on stderr which; return whether there were any.
+
+    A path that is None was not asked for.
+    """
     if csv is not None:
         tell(f"wrote {', '.join(write_csv(compared, csv))} to {csv.resolve()}")
     if html is not None:
@@ -146,7 +152,7 @@ def _write(
 
 
 def _show(compared: RunComparison, chosen: Sequence[Metric], full: bool, names: Sequence[str]) -> None:
-    """Print the first screen of one run or of a comparison, all sections, or those of some names."""
+    """Print a report: the first screen; all sections if `full`; only those with one of `names` unless that is empty."""
     one = compared.runs[0] if len(compared.runs) == 1 else None
     if names:
         for about, sections in _all_sections(compared, chosen, names):
@@ -163,10 +169,11 @@ def _show(compared: RunComparison, chosen: Sequence[Metric], full: bool, names: 
 def _all_sections(
     compared: RunComparison, chosen: Sequence[Metric], names: Sequence[str]
 ) -> list[tuple[str, list[Section]]]:
-    """Return the sections of the comparison, if there are several runs, then of each run, with the run's name.
+    """Return the sections of a report, as pairs of what they are about and the sections.
 
-    Only sections with one of these names are returned, all if there are no names. Raises UsageError if there is no
-    section of a name.
+    The comparison comes first, about "", if there are several runs; then each run, about its name. A single run is
+    about "". Only sections with one of `names` are returned, all if `names` is empty. Raises UsageError if no section
+    of a report has such a name.
     """
     one = len(compared.runs) == 1
     found = [] if one else [("", comparison_screen.full_report(compared))]

@@ -130,7 +130,7 @@ def run(
 
 
 def begin(launch: Launch, proposer: str, dry: bool, as_json: bool) -> None:
-    """Start a new run, or if `dry` print what it would take; `proposer` is what the person named."""
+    """Start a new run, or if `dry` print what it would take; `proposer` is the text of the option --proposer."""
     if proposer == "auto" and launch.settings.proposer == "genetic" and not has_endpoint():
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
     first = "first program" if isinstance(launch.task, EvaluatorTask) else "template"
@@ -161,9 +161,9 @@ def resume(
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a run from its last event; only the run has to be named.
+    """Go on with a run, by default the newest, from its last event; options change its settings.
 
-    Exit codes are those of `behavesim run`.
+    Exit code 1 if the run fails or finds no feasible program, 130 if it is interrupted.
     """
     folder, new = run_folder(runs_dir, run), None if fork is None else RunFolder.named(runs_dir, fork)
     launch = next_launch(folder, _settings_in(ctx), assignments, new)
@@ -175,7 +175,7 @@ def resume(
 
 
 def _settings_in(ctx: typer.Context) -> dict[str, Any]:
-    """Return the command's parameters that are named as settings, by name; None where one was not given."""
+    """Return those parameters of the command that have the name of a setting; None for one that was not given."""
     # the parameter of a setting has the name of the setting, so a new one need not be passed on by hand
     return {name: value for name, value in ctx.params.items() if name in OWN}
 

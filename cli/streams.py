@@ -15,7 +15,7 @@ from typing import Any, TextIO
 PLAIN = "behavesim.plain"
 """Name of the codec error handler that replaces a character by an ASCII sign of the same width, or by an escape."""
 _SIGNS = dict(zip("▁▂▃▄▅▆▇█→…−–·×━╸╺─│┌┐└┘├┤┬┴┼", "...:::##>.--.x----|+++++++++", strict=True))
-"""Plain signs for the characters of charts and progress bars that an encoding lacks, of the same width."""
+"""ASCII signs for characters of charts and progress bars, one for one, where an encoding lacks the character."""
 LOST = 1
 """The exit code if a result could not be written to stdout."""
 
@@ -28,9 +28,9 @@ class Output(io.FileIO):
         self.loss: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write bytes, and wait if the reader is slow; on an error, drop them and keep the error in `loss`.
+        """Write bytes, waiting while the reader is slow; on an error, drop them all and keep the error in `loss`.
 
-        Return the number of bytes that were written or dropped.
+        Return the number of bytes that were written, which may be fewer than given, or dropped.
         """
         try:
             while (written := super().write(data)) is None:  # another process made the stream non-blocking

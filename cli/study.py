@@ -29,7 +29,7 @@ study = typer.Typer(no_args_is_help=True, help="The paper's tables and figures: 
 Figures = Annotated[Path | None, figures_option("Write figures, as PDF and SVG.")]
 
 KEPT_PREDICTION = Path("experiments/prediction.json")
-"""What `study prediction --json` printed of the runs in docs/explanation/study.md."""
+"""File with the JSON of `study prediction` for the runs in docs/explanation/study.md, shown if no run is named."""
 
 Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Names of runs, or their folders.")]
 
@@ -169,7 +169,7 @@ def _point_to(name: str, paid: str, free: str) -> None:
 
 
 class Study(Protocol):
-    """The result of a study."""
+    """The result of a study, which its command prints as JSON or as tables."""
 
     def document(self) -> dict[str, Any]:
         """Return the result as a JSON document."""
@@ -179,7 +179,7 @@ class Study(Protocol):
 
 
 class DrawnStudy(Study, Protocol):
-    """The result of a study that can also be drawn."""
+    """The result of a study that also has figures."""
 
     def draw(self, folder: Path) -> list[Path]:
         """Write the figures into a folder and return the files' paths."""
@@ -191,6 +191,6 @@ def _show(found: Study, as_json: bool) -> None:
 
 
 def _show_and_draw(found: DrawnStudy, as_json: bool, folder: Path | None) -> None:
-    """Print a study as `_show`, and draw its figures into a folder if one is given."""
+    """Print a study, as tables or as one JSON document; draw its figures into `folder` unless that is None."""
     _show(found, as_json)
     tell_written(found.draw(folder) if folder else [])

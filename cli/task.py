@@ -19,12 +19,12 @@ from .own_evaluator import write_around
 from .own_file import write_example
 
 Kind = Literal["constructive", "priority", "improvement", "black-box", "packing", "evaluator"]
-"""What a program does in a task, as in `TaskKind`."""
+"""What a program does in a task: the words of `Task.kind`, but for "other", of which there is no example."""
 EXAMPLES: dict[Kind, str] = {
     **{"constructive": "constructive", "priority": "task", "improvement": "improvement"},
     **{"black-box": "black_box", "packing": "packing", "evaluator": "judged"},
 }
-"""Names of the examples that `task init --like` begins from."""
+"""The example file for each kind, which `task init --like` copies: NAME in cli/examples/NAME.py.txt."""
 
 task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help=True, **PLAIN)
 
@@ -43,8 +43,8 @@ def init(
 ) -> None:
     """Write a commented task file to start from.
 
-    With --evaluator it is written around an evaluator of any kind: that judges what programs answered where no program
-    runs, so its scores are trusted.
+    A file that exists is never replaced. With --evaluator it is written around an evaluator of any kind, which then
+    judges the programs' answers outside the sandbox; so its scores are trusted.
     """
     if evaluator is None:
         write_example("task", name, EXAMPLES[like])
@@ -68,8 +68,8 @@ def check(
 ) -> None:
     """Examine a task without asking a model, so at no cost.
 
-    With an evaluator, or a task file that names one, try which forged programs it would believe. Exit code 1 if
-    something must be fixed.
+    With an evaluator, or a task file that names one, also try which forged programs the evaluator would believe. Exit
+    code 1 if something must be fixed.
     """
     with named_task(path, {"allow_weak_isolation": True, **ctx.params}, runs_dir) as made:
         settings, loaded = task_settings(str(made.path), {}, assignments)

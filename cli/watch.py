@@ -21,7 +21,10 @@ def watch(
     run: OneRun = None,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Follow a run from another terminal until no process carries it out any more; nothing is changed."""
+    """Follow a run, by default the newest, from another terminal until no process carries it out any more.
+
+    The run is not changed.
+    """
     followed = Run.load(run_folder(runs_dir, run).path)
     asyncio.run(watched(followed))
     typer.echo(plain(moment_of(followed)), err=True)  # what the live view showed may have been older

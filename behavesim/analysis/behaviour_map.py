@@ -27,7 +27,10 @@ ALONE = 5
 
 @dataclass(frozen=True)
 class Near:
-    """A program on the map that behaves like another, with their BehaveSim by the run's own measure, in [0, 1]."""
+    """Another program on the map that behaves like a given one; `similarity` is their BehaveSim.
+
+    It is by the run's own measure and in [0, 1]; 1 means the same behaviour.
+    """
 
     candidate: int
     similarity: float
@@ -148,9 +151,9 @@ class SharedMap:
 def shared_map(groups: Sequence[Sequence[Run]]) -> SharedMap:
     """Return the map of the best programs of each group of runs, which must be on one task and its instances.
 
-    Of programs with equal behaviour in a group only the best is on it. The first run's measure and radius decide. It is
-    empty if no program is feasible. Raises UsageError if the task cannot be loaded, JournalError if a journal cannot be
-    read, TrajectoryError if the measure fails.
+    Of programs with equal behaviour in a group only the best is on it. Distances are by the first run's measure, and
+    its radius decides what is far. The map is empty if no program is feasible. Raises UsageError if the task cannot be
+    loaded, JournalError if a journal cannot be read, TrajectoryError if the measure fails.
     """
     share = max(1, SHARED // max(1, len(groups)))
     chosen = [(group, run, each) for group, runs in enumerate(groups) for run, each in _best(runs, share)]
@@ -172,7 +175,7 @@ def shared_map(groups: Sequence[Sequence[Run]]) -> SharedMap:
 
 
 def _best(runs: Sequence[Run], count: int) -> list[tuple[Run, Candidate]]:
-    """Return at most `count` programs of a group's runs of different behaviour, best first; ties: first run."""
+    """Return at most `count` programs of a group's runs that differ in behaviour, best first; ties: the earlier run."""
     ranked = [(run, each) for run in runs for each in run.ranked()[:count]]
     ranked.sort(key=lambda pair: -pair[0].utility(pair[1]))
     found: dict[bytes, tuple[Run, Candidate]] = {}

@@ -28,7 +28,7 @@ class Entrant:
     scores: Scores
     behaviour: Sequence[AlgorithmRun]
     program: str = ""
-    """The hash of its normal form, equal for equal programs; "" if it is unknown."""
+    """The hash of the program's normal form, equal for equal programs; "" if it is unknown."""
 
     @property
     def key(self) -> tuple[str, int]:

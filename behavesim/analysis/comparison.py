@@ -33,7 +33,7 @@ class MeanDiversity:
     """Diversity after `registered` candidates, as means over the runs that have a value; None if none has.
 
     `intra` and `inter` are distances 1 − BehaveSim in [0, 1] inside and between islands; `separation` is the mean of
-    the runs' own ratios `Diversity.separation`, between / inside.
+    each run's own ratio of the distance between islands to that inside.
     """
 
     registered: int
@@ -46,9 +46,9 @@ class MeanDiversity:
 class GroupResult:
     """The results of a group's runs.
 
-    `asked` is the smallest and the largest number of candidates that a run asked for; `budget` is `RunGroup.budget`.
-    `unfinished` names the runs that have not spent theirs. `metrics` has a sample for each metric, by name, that at
-    least one run has a value for.
+    `asked` is the smallest and the largest number of candidates that a run asked for; `budget` is the first run's, or
+    the number that it asked for if that is larger. `unfinished` names the runs that have not spent theirs. `metrics`
+    has a sample for each metric, by name, that at least one run has a value for.
     """
 
     label: str
@@ -82,12 +82,13 @@ class GroupTest(MeanDifference):
 
 @dataclass(frozen=True)
 class ChoiceTest(Paired):
-    """Paired test on held-out instances: the recommended program against the best of the search, over all groups.
+    """Paired test of a task's runs on held-out instances: the recommended program against the search's best.
 
-    Positive values mean that the recommended program is better, in the unit of `metric`. The mean, its interval and the
-    test use one value per seed, the mean of its runs, since runs of one seed begin alike. `runs` is the number of runs
-    with a value: `better` + `equal` + `worse`. `unknown` counts the runs in which either program failed or has no
-    value. `p_holm` is `p` corrected for all tests of the metric.
+    A value is how much better a run's recommended program is, in the unit of `metric`; negative if it is worse. The
+    mean, its interval and the test use one value per seed, the mean of its runs, since runs of one seed begin alike.
+    `runs` is the number of runs with a value: `better` + `equal` + `worse`. `unknown` counts the runs without one,
+    since a program failed or its value is unknown. `p_holm` is `p` corrected for all tests of this metric on all tasks;
+    None where `p` is None.
     """
 
     metric: str
@@ -126,8 +127,8 @@ class RunComparison:
     """Reports of runs with the values of all metrics, and their comparison.
 
     `repeats` names the runs that repeat another run and are left out. `untested` names the runs that are left out of
-    tests and ranks because they have not spent their budget. `ranks` ranks the groups by their best gap; None as for
-    `groups.ranks`, or if the best gap is not among the metrics.
+    tests and ranks because they have not spent their budget. `ranks` ranks the groups by their best gap. It is None
+    without that metric, for fewer than two groups with a gap, or if they share fewer than two pairs of task and seed.
     """
 
     metrics: tuple[Metric, ...]

@@ -92,7 +92,10 @@ class Metric:
 
 
 def measured(run: RunReport, metrics: Sequence[Metric]) -> RunReport:
-    """Return a copy of the report with only these metrics in `metrics`; raises UsageError as `Metric.value` does."""
+    """Return a copy of the report whose `metrics` has the values of these metrics, by name.
+
+    Raises UsageError if a metric raises, or returns anything but a finite number or None.
+    """
     return replace(run, metrics={metric.name: metric.value(run) for metric in metrics})
 
 
@@ -146,7 +149,10 @@ def _on_held_out(
 def _gap_and_gain(
     name: str, title: str, of: Callable[[HeldOut], HeldOutMean], about: About | None = "held-out"
 ) -> tuple[Metric, Metric]:
-    """Return the metrics of gap and gain of the programs that `of` takes from held-out results; `title` names them."""
+    """Return the metrics of gap and gain of the programs that `of` takes from held-out results.
+
+    `title` names the programs for people. `about` is the table that shows the metrics; None if only files have them.
+    """
     gap, gain = f"held_out_{name}_gap", f"held_out_{name}"
     return (
         _on_held_out(gap, f"held-out gap of {title}", "lower", lambda found: of(found).gap, about),
@@ -159,7 +165,8 @@ HELD_OUT = (
     _gap_and_gain("top10", "top 10", lambda found: found.top10, None),
     _gap_and_gain("recommended", "recommended", lambda found: found.recommended),
 )
-"""Pairs of metrics on held-out instances, gap and gain: of the search's best, its ten best, and the recommended."""
+"""Pairs of metrics on held-out instances, gap and gain: of the search's best, its ten best, and the recommended
+program. Only files have those of the ten best (`about` is None), and no table."""
 CHOICE_GAP = _on_held_out("held_out_choice_gap", "gap", "higher", lambda found: found.recommended_gap_advantage)
 """Metric: gap of the search's best − gap of the recommended program on held-out instances, a fraction."""
 CHOICE_GAIN = _on_held_out(

@@ -23,7 +23,8 @@ NUMBERS = 40_000
 class Performance:
     """What a program did on one instance: its score there, in the task's unit, and its states in order.
 
-    The states are plain values as `Trajectory.values` gives them: of prefixes the decisions, one a state.
+    `values` has a list of numbers for each state. For a trajectory of the kind "prefixes" it has one number instead,
+    the decision that the step added.
     """
 
     candidate: int

@@ -197,7 +197,7 @@ def _adds(together: Sequence[float | None], place: int, objective: Objective) ->
 
 
 def _best(objective: Objective) -> Callable[[Iterable[float]], float]:
-    """Return the function that takes the best of some scores."""
+    """Return the function that takes the best of some scores: `max`, or `min` if lower scores are better."""
     return max if objective.direction == "maximise" else min
 
 

@@ -96,7 +96,7 @@ class RecordedRun:
 
     @property
     def behaviour(self) -> str | None:
-        """What behaviours are taken from (`RunStarted.behaviour`); None if unknown."""
+        """What programs are compared by: "trajectory", or what an evaluator left, such as "calls"; None if unknown."""
         return self.started.behaviour
 
     @property

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import pandas
 
 TOKENS = ("prompt", "completion")
-"""Kinds of tokens that a data frame has a column for, as the view `candidates` of a journal does."""
+"""Kinds of tokens that have a column in a data frame, and in the view `candidates` of a journal; other kinds have
+none."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,10 @@ def calls_by_candidate(journal: Path) -> defaultdict[CandidateId, list[Usage]]:
 
 
 def token_sums(calls: Sequence[Usage]) -> dict[str, int | None]:
-    """Return `Record.tokens` of a candidate with these requests."""
+    """Return the tokens of a candidate's requests by kind, summed.
+
+    A sum is None if there is no request, or if one of them did not report this kind.
+    """
     counts = {kind: [getattr(call, kind) for call in calls] for kind in TOKEN_KINDS}
     return {kind: None if None in each or not each else sum(each) for kind, each in counts.items()}
 
@@ -62,9 +66,9 @@ def metric_column(name: str) -> str:
 
 
 def frame(records: Sequence[Record], instances: int) -> pandas.DataFrame:
-    """Return records as a data frame (`Run.to_pandas`) with a column for each of so many instances.
+    """Return a data frame with a row for each record and a column for the score on each of so many `instances`.
 
-    Raises ImportError without pandas.
+    The index is the candidate's number. Raises ImportError if pandas is not installed.
     """
     import pandas
 

@@ -12,11 +12,11 @@ from behavesim.base.tokens import Spending
 from behavesim.state.advice import Advice
 
 State = Literal["running", "finished", "stopped", "failed"]
-"""running: a process holds the run; finished: its budget is spent; stopped: a cap, a person or a kill ended it; failed:
-an error ended it."""
+"""State of a run. "running": a process holds the run. "finished": its budget is spent. "stopped": a cap, a person or a
+kill ended it. "failed": an error ended it."""
 
 KILLED = "killed"
-"""What `stopped_by` says if no end was recorded and no process holds the run any more."""
+"""Value of `stopped_by` if no end of the run was recorded and no process holds it any more."""
 TOKEN_KINDS = ("prompt", "cached", "completion", "reasoning")
 """Kinds of tokens; prompt tokens include the cached ones, completion tokens those of reasoning."""
 TOP = 10

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from behavesim.analysis.run import Run
 
 JSON = TypeAdapter(Summary)
-"""Writes and reads the summary in the cache."""
+"""Turns a summary into the JSON text of the cache, and back."""
 
 FORMAT = 2
-"""Number of the meaning of a summary's fields: it grows when one changes, so that older caches are not read."""
+"""Version of what a summary's fields mean: it grows when a field changes its meaning, so that older caches are not
+read."""
 
 
 def cached_summary(folder: RunFolder, is_kept: bool = True) -> Summary:

@@ -169,7 +169,10 @@ class Table:
 
 
 def cells_of(value: object, columns: Iterable[Column]) -> tuple[Cell, ...]:
-    """Return the cells of a row: the attributes of `value` that have the columns' names."""
+    """Return the cells of a row: the attributes of `value` that have the columns' names.
+
+    Raises AttributeError if one is missing.
+    """
     return tuple(getattr(value, column.name) for column in columns)
 
 

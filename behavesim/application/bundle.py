@@ -82,7 +82,10 @@ def _with_siblings(name: str) -> Iterator[str]:
 
 
 def _source(name: str) -> str:
-    """Return the text of a loaded module, given by name; raises OSError if its file is gone."""
+    """Return the text of the module of this name, which must be loaded.
+
+    Raises KeyError if it is not loaded, OSError if its file is gone.
+    """
     return inspect.getsource(sys.modules[name])
 
 

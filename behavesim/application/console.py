@@ -123,7 +123,7 @@ class Pace:
 
 
 def _print_notices(console: Console, moment: LiveRun, after: int) -> int:
-    """Print the notices but for the first `after`, which were printed before; return the number of all notices."""
+    """Print all notices except the first `after`, which were printed before; return the number of all notices."""
     for notice in moment.notices[after:]:
         console.print(str(notice), soft_wrap=True)
     return len(moment.notices)
@@ -210,7 +210,7 @@ def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
 
 
 def _method_of(run: Run) -> Method[Any] | None:
-    """Return the run's method; None if it or the task is not on this machine. The run can be watched without it."""
+    """Return the run's method, by which the view shows more; None if the method or the task is not on this machine."""
     try:
         return method_of(run.settings, run.task())
     except BehavesimError:

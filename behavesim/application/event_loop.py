@@ -68,9 +68,10 @@ def _leave() -> NoReturn:
 
 
 def in_a_loop_of_its_own(work: Coroutine[Any, Any, T]) -> T:
-    """Run the work and return its result: in this thread, or in another if an event loop is running in this one.
+    """Run the work to its end and return its result; raises what it raises.
 
-    Each Ctrl-C cancels the work. If the work ends as cancelled, raises KeyboardInterrupt.
+    It runs in this thread, or in another one if this thread has a running event loop already, as in a notebook. Ctrl-C
+    cancels the work; once it has ended as cancelled, KeyboardInterrupt is raised.
     """
     try:
         asyncio.get_running_loop()

@@ -24,10 +24,10 @@ from behavesim.task.evaluated import EvaluatorTask
 
 
 def absence(task: Task, split: Split, reference: str) -> str:
-    """Return a line that says why a task has no instances of a split; "" if it has some.
+    """Return a line that says why a task has no instances of a split; "" if there is nothing to say.
 
-    An evaluator has data of its own, all of which the search uses. Of other tasks only "shifted" instances are missed.
-    `reference` is the task's name or path, from which its name on every screen is made.
+    A task without shifted instances has such a line for "shifted". For other splits only an evaluator's task has one:
+    all of its evaluator's data is for the search. `reference` is the task's name or path; the line has its short name.
     """
     name = short_name(reference)
     if split == "shifted" and not task.shifted:
@@ -66,7 +66,12 @@ def _known(run: Run, split: Unseen) -> HeldOut | None:
 async def _found_there(
     runs: Sequence[Run], tell: Callable[[str], None], workers: int | str, split: Unseen
 ) -> dict[Path, HeldOut]:
-    """Return what the best programs of the runs score on a split's instances, by the runs' folders."""
+    """Evaluate the best programs of the runs on a split's instances; return the results by the run's folder.
+
+    A run whose task has no such instances is missing. `tell` gets a line for each task. `workers` is the number of
+    programs run at once, or a cluster's name. Raises UsageError if a task cannot be loaded, TaskError if its template
+    fails there, and SandboxError if the sandbox cannot be started.
+    """
     from behavesim.engine.judging import shared_cluster  # a slow import, as in `_judging`
 
     found: dict[Path, HeldOut] = {}
@@ -108,7 +113,10 @@ async def held_out_scores(
 
 
 async def generalisation_of(runs: Sequence[Run]) -> GeneralisationStudy:
-    """Return the study of generalisation of some runs, their programs tried first; raises as `held_out_scores`."""
+    """Return the study of generalisation of some runs, whose programs are evaluated on unseen instances first.
+
+    Raises UsageError if a task cannot be loaded, SandboxError if the sandbox cannot be started.
+    """
     unseen: dict[str, dict[Split, Mapping[str, Sequence[float]]]] = {}
     for task in dict.fromkeys(run.settings.task for run in runs):
         here = [run for run in runs if run.settings.task == task]

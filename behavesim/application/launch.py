@@ -59,13 +59,15 @@ def new_launch(
 ) -> Launch:
     """Return the launch of a new run in `runs_dir`; nothing is written yet.
 
-    Arguments are as in `task_settings`; `suggested` are defaults that beat the usual ones. The run's id is `name`; None
-    means the task's name and the time. A proposer that is "auto" or not given is "openai" if `given` names models or
-    the environment has an endpoint, else "genetic". What a replay asks (`ask_once`, `ask_each_once`, `notes`), if not
-    given, is what its original asked. `needs_key` is False for a dry run, which asks no model. Raises TaskError if the
-    task cannot be loaded. Raises UsageError if a setting does not fit, or the proposer lacks a key that it needs. It is
-    also raised if the run's folder exists or cannot be made, `start_with` brings no programs, or the run to replay
-    cannot be read.
+    `task` is a name or a file's path. Settings by name in `given` (None: not given) beat `assignments` ("key=value"),
+    these the TOML `file`, and this the defaults `suggested`. The run's id is `name`; None means the task's name and the
+    time. A proposer that is "auto" or not given is "openai" if `given` names models or the environment has an endpoint,
+    else "genetic". What a replay asks (`ask_once`, `ask_each_once`, `notes`), if not given, is what its original asked.
+    `needs_key` is False for a dry run, which asks no model.
+
+    Raises TaskError if the task cannot be loaded, JournalError if the journal of another run that it starts from cannot
+    be read. Raises UsageError if a setting does not fit, or the proposer lacks a key that it needs. It is also raised
+    if the run's folder exists or cannot be made, `start_with` brings no programs, or the run to replay cannot be read.
     """
     flags = {name: value for name, value in given.items() if (name, value) != ("proposer", "auto")}
     unsaid = "openai" if flags.get("models") or has_endpoint() else "genetic"  # who names a model wants it asked
@@ -83,13 +85,19 @@ def new_launch(
 
 
 def _replayed(settings: Settings, runs_dir: Path) -> RunFolder | None:
-    """Return the run that the proposer "replay:RUN" replays, None for other proposers; raises UsageError if none is."""
+    """Return the folder of the run that the proposer "replay:RUN" replays; None for other proposers.
+
+    Raises UsageError if no run or several match.
+    """
     kind, run = proposer_parts(settings.proposer)
     return RunFolder.find(runs_dir, run) if kind == "replay" else None
 
 
 def _asked_as_in(original: RunFolder) -> dict[str, Any]:
-    """Return the settings that a replay takes from its original, by name; raises UsageError if they cannot be read."""
+    """Return `ask_once`, `ask_each_once` and `notes` by name, which a replay takes over from its original.
+
+    Raises UsageError if the settings of the original cannot be read.
+    """
     settings = settings_from_journal(original.read_settings())
     # where nobody read the prompts, there were no notes and questions were repeated: the settings have to say so
     return {"ask_once": settings.ask_once, "ask_each_once": settings.ask_each_once, "notes": _took_notes(settings)}
@@ -132,7 +140,11 @@ def _first_events(
 
 
 def _best_of_run(text: str, runs_dir: Path) -> list[tuple[str, str]]:
-    """Return names and sources of the ten best programs of the run that a text names; [] if it names no run."""
+    """Return names and sources of the ten best programs of a run, best first; [] if there is no such run.
+
+    `text` is the run's id in `runs_dir`, or the path of its folder. A name is the run's id and the candidate's number.
+    Raises JournalError if the journal cannot be read, UsageError if recorded settings are invalid.
+    """
     # `RunFolder.find` takes the beginning of an id too, and would take a folder of programs for a run of that name
     if not any((path / "run.db").is_file() for path in (runs_dir / text, Path(text))):
         return []

@@ -56,13 +56,13 @@ class Discrepancy:
 
 
 class Audit:
-    """Folds the events of a run in order and derives each decision again from the events before it."""
+    """Checks the events of one run: takes them in order and derives each decision again from the events before it."""
 
     def __init__(self, settings: Settings, task: Task, later: Settings | None = None) -> None:
-        """Begin an audit under `settings`.
+        """Begin an audit, before any event, under the `settings` at the run's start or at a fork.
 
-        later: the settings of a later session of the same run, which may limit its cost, tokens or time; None if there
-        is none.
+        later: the settings in the run's folder now. A later session may have had a cap on cost, tokens or time that
+        `settings` lack; then the audit allows that a cap ended asking. None if there are no later settings.
         """
         self.state = RunState(task.objective)
         self._task = task
@@ -83,10 +83,11 @@ class Audit:
         self._behaviours.apply(event, self.state.members)
 
     def due(self, event: Event) -> Event | None:
-        """Return the decision that the method makes at the place of the decision `event`; None if none is due there.
+        """Return the decision that the run had to take where `event` was recorded; None if none was due there.
 
-        Two things are taken from the journal, as they cannot be derived: when a cap ended asking and repairing, and how
-        far a budget was raised later. Raises JournalError if the method fails after the events so far.
+        It is derived from the events taken so far. Two things cannot be derived and are taken from the journal: when a
+        cap ended asking and repairing, and how far a budget was raised later. Raises JournalError if the method fails
+        after these events.
         """
         try:
             decision = due(self.state, self._method, self._rules, self._permits(event))
@@ -96,17 +97,18 @@ class Audit:
             raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
 
     def with_comparison_checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
-        """Return the verdict as the search would record it.
+        """Return `verdict`, or the failure that the search would record in its place.
 
-        If the run needs behaviour, for decisions or prompts, trajectories that cannot be compared turn it into a
-        failure.
+        That is a failure if the run needs behaviours, for decisions or prompts, and the verdict's trajectories cannot
+        be compared.
         """
         return with_comparison_checked(verdict, self._behaviours) if self._method.needs_behaviour else verdict
 
     def reply(self, event: Responded) -> Responded:
-        """Return the reply that had to be recorded.
+        """Return the reply that the journal should hold.
 
-        For an injected program it is derived from the question. Any other came from outside: it is `event` itself.
+        For an injected program it is derived from the question. Any other reply came from outside, so it is `event`
+        itself.
         """
         candidate = self.state.open.get(event.candidate)
         if candidate is None or candidate.asked.prompt.operator != INJECTED:
@@ -114,7 +116,10 @@ class Audit:
         return injected_reply(candidate.asked)
 
     def contradiction(self, event: Event) -> str:
-        """Return, for people, the first thing that an event from outside should contain and lacks; empty if none."""
+        """Return, for people, the first thing that an event from outside, such as a reply, should contain and lacks.
+
+        It is "" if nothing is missing.
+        """
         brings_time = proposer_type(self._settings.proposer).brings_time
         return contradiction(event, self.state, 0.0 if brings_time else self._method.clock_every_s)
 
@@ -138,7 +143,10 @@ class Audit:
         return extracted(self._task, candidate.asked, candidate.reply, candidate.shown, candidate.idea)
 
     def _permits(self, event: Event) -> Permits:
-        """Return what the search may decide at `event`: what it did, and without a cap all that the budget allows."""
+        """Return which decisions the search could take at `event`.
+
+        They are the recorded one and, if no cap could end asking, all that the budget allows.
+        """
         is_repair = isinstance(event, Asked) and event.candidate in self.state.open
         asks = isinstance(event, Asked | NoteAsked) and not is_repair
         within = self.state.registered < self._settings.budget
@@ -170,9 +178,10 @@ def discrepancy(seq: int, expected: Event | None, recorded: Event) -> Discrepanc
 
 
 def _apart(name: str, ours: Any, theirs: Any) -> tuple[str, str]:
-    """Return both values of the field `name` as "name=value", ours first.
+    """Return the field `name` of two events as "name=value": as derived (`ours`), then as recorded (`theirs`).
 
-    Two texts begin 20 characters before their first difference, so that it is not cut off.
+    Values are shortened to about SHOWN characters. Two different texts begin 20 characters before their first
+    difference, so that the difference is not cut off.
     """
     if isinstance(ours, Prompt) and isinstance(theirs, Prompt) and ours.operator == theirs.operator:
         ours, theirs = ours.text, theirs.text
@@ -184,6 +193,6 @@ def _apart(name: str, ours: Any, theirs: Any) -> tuple[str, str]:
 
 
 def _brief(value: object, start: int = 0) -> str:
-    """Return the value's `repr`, cut after `SHOWN` characters; `start` characters of a text are left out before it."""
+    """Return the `repr` of a value, cut after SHOWN characters; a text is shown from index `start` on."""
     text = repr(value[start:] if isinstance(value, str) else value)
     return f"{'…' if start else ''}{text[:SHOWN]}{'…' if len(text) > SHOWN else ''}"

@@ -15,7 +15,8 @@ from behavesim.store.folder import RunFolder
 from behavesim.task import Task
 
 ON_A_CLUSTER = 256
-"""Programs that are run again at once on a cluster, whose size is not known here."""
+"""Number of programs that a verification runs again at the same time on a cluster, whose number of workers is unknown
+here."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Bench:
 
     @property
     def at_once(self) -> int:
-        """The number of programs to run again at once: enough for all workers, few enough for the memory."""
+        """Number of programs to run again at the same time: twice the number of workers, or ON_A_CLUSTER."""
         return 2 * self.workers if isinstance(self.workers, int) else ON_A_CLUSTER
 
     async def judge(self, settings: Settings) -> Judge:

@@ -233,10 +233,13 @@ class SalvagedJudge:
 
 
 class SalvagedMethod(Method[Any]):
-    """A method that decides as another one does, but asks the damaged run's questions, to which its replies belong."""
+    """A method that decides as the wrapped method does, but asks the questions of the damaged run again.
+
+    So the saved replies fit the questions.
+    """
 
     def __init__(self, method: Method[Any], asked: Mapping[CandidateId, Asked]) -> None:
-        """`method` is the method that decides; `asked` has the questions that could be read, by candidate."""
+        """`method` is the wrapped method; `asked` has the damaged run's readable questions by candidate."""
         super().__init__(method.settings, method.brief)
         self._method = method
         self._asked = asked
@@ -266,7 +269,8 @@ class SalvagedMethod(Method[Any]):
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
         """Return the damaged run's question for the candidate, or the wrapped method's own if that one is lost.
 
-        If the wrapped method asks for a note, or returns None because it asks nothing now, that is the result.
+        The wrapped method is asked first. If it asks for a note, or returns None because nothing is to be asked now,
+        that is the result, even if the candidate's question was saved.
         """
         asked = self._method.ask(state, candidate)
         return self._asked.get(candidate, asked) if isinstance(asked, Asked) else asked

@@ -1,4 +1,4 @@
-"""The readable events of a damaged run, sorted by use and divided where the run was forked to other settings."""
+"""The readable events of a damaged run, grouped by kind and divided where the run was forked to other settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Arrival = Responded | Evaluated | Rejected
 
 @dataclass
 class Salvage:
-    """The readable events from one fork to the next, sorted by use."""
+    """The readable events from the start or a fork of a damaged run to the next fork, in one field for each kind."""
 
     opening: RunStarted | RunForked | None = None
     """The start or fork that these events follow; None if it cannot be read."""
@@ -46,7 +46,7 @@ class Salvage:
     asked: dict[CandidateId, Asked] = field(default_factory=dict)
     """The first question for each candidate; later ones are repairs."""
     replies: dict[CandidateId, list[Reply]] = field(default_factory=lambda: defaultdict(list))
-    """The replies to each candidate or note, in order; a note counts by `note_number`."""
+    """The replies to each candidate or note, in order. The key of note n is -2 - n (`note_number`)."""
     verdicts: dict[str, Verdict | Failure] = field(default_factory=dict)
     """The verdict on each program, by its text."""
     sources: dict[CandidateId, str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Salvage:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Salvage:
-        """Return the events sorted by use."""
+        """Return a Salvage with these events, each in the field for its kind; they must be in the journal's order."""
         known = list(events)
         salvage = cls(advised=advised_again(known))
         for event in known:
@@ -93,7 +93,10 @@ class Salvage:
         return salvage
 
     def _take(self, event: Event) -> None:
-        """Sort in one event; events must come in the order of the journal, since later ones replace earlier ones."""
+        """Put one event into the field for its kind.
+
+        Events must come in the order of the journal, since later ones replace earlier ones.
+        """
         match event:
             case RunStarted() | RunForked():
                 self.opening = event

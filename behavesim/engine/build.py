@@ -59,13 +59,18 @@ from behavesim.task import Task, instances_of
 
 @dataclass(frozen=True)
 class Launch:
-    """What a session of a run starts from: its settings, its task, its folder and one clock."""
+    """What a session of a run is made from: the run's settings, its task and its folder.
+
+    It makes the proposer, the sandbox, the journal and the search of the session. The clock, the notices and the open
+    requests are made once and shared by these parts.
+    """
 
     settings: Settings
     task: Task
     folder: RunFolder
     brought: tuple[Injected | Advised | ClockRead, ...] = ()
-    """Events that a new run begins with: programs that people gave, and clock readings of the run that it replays."""
+    """Events that a new run begins with: programs and advice from people, and clock readings of the run that it
+    replays. Empty if there are none."""
 
     @cached_property
     def clock(self) -> Heartbeat:
@@ -84,7 +89,7 @@ class Launch:
 
     @cached_property
     def early(self) -> list[str]:
-        """The lines that were told before the folder was made, which has the log."""
+        """The lines that `tell` was given before the run's folder, which holds the log, was made."""
         return []
 
     @cached_property
@@ -93,7 +98,7 @@ class Launch:
         return []
 
     def tell(self, text: str) -> None:
-        """Give a notice; as long as there is no folder, keep it in `early` and write it to standard error."""
+        """Give a person a notice; before the folder is made, keep it in `early` and write it to standard error."""
         if self.folder.path.is_dir():
             self.notices(text)
         else:
@@ -101,7 +106,10 @@ class Launch:
             on_stderr(text)
 
     def proposer(self) -> Proposer[Any]:
-        """Return the run's proposer, not entered yet; raises UsageError if it refuses its settings."""
+        """Return the run's proposer, a context manager that is not entered yet.
+
+        Raises UsageError if the proposer refuses its settings.
+        """
         settings = self.settings
         context = ProposerContext(
             self.task,
@@ -117,7 +125,7 @@ class Launch:
         return proposer_of(settings, context)
 
     def pool(self) -> SolutionPool | ResultPool:
-        """Return the sandbox in which the run's programs run, not entered yet."""
+        """Return the sandbox in which the run's programs run, a context manager not entered yet."""
         return pool_of(self.settings, self.task, "search", self.clock, self.tell, self.sights)
 
     def journal(self) -> SqliteJournal:
@@ -130,7 +138,10 @@ class Launch:
         self.folder.write_settings(self.settings.flat())
 
     def search(self, proposer: Responder, judge: Judge, journal: Journal, before: Activity | None = None) -> Search:
-        """Return the session's search, without events and not running; `before` is the time of earlier sessions."""
+        """Return the session's search, which has no events and is not running yet.
+
+        `before` is the active time of earlier sessions; None for a new run.
+        """
         caps = Caps.of(self.settings, Prices.named(self.settings.prices).cost, self.clock, before)
         files = RunFiles(self.folder, self.notices, self.task.suffix)
         return wired(self.settings, self.task, proposer, judge, journal, caps, files, self.requests)
@@ -179,9 +190,9 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
 async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
     """Yield the search of a run as its journal left it, after its RunResumed was committed.
 
-    Raises UsageError if the run is in use, cannot be resumed (see `refuse_changes`) or has too weak an isolation. The
-    same error follows if the proposer refuses its settings, or cost is capped and a price unknown. Raises JournalError
-    if the journal is faulty, SandboxError if the sandbox does not start.
+    Raises UsageError if the run is in use, if something changed that a resumed run must keep, or if the isolation is
+    too weak. The same error follows if the proposer refuses its settings, or cost is capped and a price unknown. Raises
+    JournalError if the journal is faulty, SandboxError if the sandbox does not start.
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(launch.folder.locked())
@@ -219,8 +230,9 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
     """Yield the search of a new run that begins with a copy of the journal of `source` and has other settings.
 
     Raises UsageError if something changed that a fork must keep, such as its instances, or if the folder cannot be
-    made. The same error follows if a program that the fork takes over cannot be compared. Else it raises what
-    `resumed_search` does.
+    made. The same error follows if a program that the fork takes over cannot be compared, the isolation is too weak, or
+    the proposer refuses its settings. It follows, too, if cost is capped and a price unknown. Raises JournalError if
+    the journal is faulty, SandboxError if the sandbox does not start.
     """
     refuse_another_run(source, launch.settings, launch.task)
     await asyncio.to_thread(refuse_incomparable, source, launch.settings, launch.task)
@@ -255,8 +267,8 @@ def wired(
 ) -> Search:
     """Return a search that has no events yet and is not running; every search is put together here.
 
-    `method` decides in place of the one that the settings name; None for that one. Raises UsageError as `method_of_run`
-    does.
+    `method` decides in place of the one that the settings name; None for that one. Raises UsageError if the method or
+    the proposer is not installed, or if the prompts' wording cannot be loaded.
     """
     writer = proposer_type(settings.proposer)
     chosen = method or method_of_run(settings, task)

@@ -53,16 +53,16 @@ class Cap:
     name: str
     """Name in the journal, as the reason for which the run stopped."""
     limit: Callable[[Settings], float | None]
-    """Returns the limit that the settings set; None if the run has no such cap."""
+    """Function that returns the limit that the settings set; None if they set none."""
     is_reached: Callable[[Use, float], bool]
-    """Whether what was used has reached a limit, the number that `limit` returned.
+    """Function of what was used and of the number that `limit` returned: whether the limit is reached.
 
-    Then no further request is sent or, if `ends_run` is set, the run ends.
+    If it is, no further request is sent or, if `ends_run` is set, the run ends.
     """
     words: str
     """What ended the run, in a few words for a table, such as "time is up"."""
     sentence: Callable[[RunState, Settings, str], str]
-    """What ended the run, from its state, the settings in force and the command that resumes it."""
+    """Function that says what ended the run, from its state, the settings in force and the command that resumes it."""
     ends_run: bool = False
     """Whether the run ends at once and gives up what is under way. If not, requests under way are waited for."""
     follows_events: bool = False

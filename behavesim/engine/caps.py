@@ -136,7 +136,10 @@ class Caps:
 
     @classmethod
     def of(cls, settings: Settings, price: Price, clock: Heartbeat, before: Activity | None = None) -> Caps:
-        """Return the caps of a session that begins now; `before` is the time that earlier sessions took, if any."""
+        """Return the caps of a session that begins now.
+
+        `before` is the active time of earlier sessions; None for a new run.
+        """
         limits = {cap: limit for cap in CAPS if (limit := cap.limit(settings)) is not None}
         return cls(settings.budget, price, clock, limits, before, since=clock())
 
@@ -146,9 +149,10 @@ class Caps:
         return any(not cap.ends_run for cap in self.limits)
 
     def forbids_candidate(self, state: RunState, unasked: int = 0) -> str | None:
-        """Return the name of the limit that forbids another candidate, or None: "budget" or a cap.
+        """Return the name of the limit that forbids another candidate, "budget" or a cap's; None if none does.
 
-        `unasked` is as in `forbids_request`; unless it is 0, the budget forbids nothing.
+        `unasked` is the number of open questions that a resumed run has not sent again yet; unless it is 0, the budget
+        forbids nothing.
         """
         return "budget" if state.asked >= self.budget and not unasked else self.forbids_request(state, unasked)
 

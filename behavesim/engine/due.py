@@ -43,7 +43,7 @@ class Rules:
     repairs: int
     """How often a rejected candidate may be asked for again."""
     choose: Chooser | None = None
-    """Chooses the model of each question by the state; None if the proposer does."""
+    """Function that chooses the model of each question from the state; None if the proposer chooses it."""
 
     @classmethod
     def of(cls, settings: Settings) -> Rules:
@@ -96,7 +96,10 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
 
 
 def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:
-    """Raise PartError if too many decisions in a row led to no candidate; `what` says what the method does again."""
+    """Raise PartError if the last IN_A_ROW decisions led to no candidate: the method would never stop.
+
+    `what` says in the message what the method does again, such as "asks for notes".
+    """
     if state.without_candidate < IN_A_ROW:
         return
     raise PartError(

@@ -15,7 +15,7 @@ COMPARISON_SECTIONS = (
     *("verdicts", "groups_search", "groups_held-out", "groups_behaviour", "tests", "over_time", "choice", "ranks"),
     *("runs", "next"),
 )
-"""The names of all sections of a comparison; those without rows are left out."""
+"""The names of all sections that a comparison may have; one without rows is left out."""
 FIRST = frozenset({"groups_search", "groups_held-out", "verdicts", "tests", "ranks", "runs", "next"})
 """The names of the sections that a report of several runs has unless others are asked for."""
 

@@ -14,20 +14,20 @@ from behavesim.reports.words import short_name
 FEWEST = 5
 """Least number of runs for which an interval is shown: a bootstrap of fewer says little more than their range."""
 SELF_REPORTED = " (scores self-reported)"
-"""Follows a task's name where an evaluator in the sandbox computed its scores."""
+"""End of a task's name if an evaluator in the sandbox, where programs could change it, computed the scores."""
 TITLES: Mapping[About, str] = {
     "search": "what was found",
     "held-out": "the same on held-out instances",
     "behaviour": "diversity of behaviour",
 }
-"""The tables of groups of each task, by what their metrics are about, and the end of each table's title."""
+"""End of the title of each table of groups, by what its metrics are about; each task has one such table per entry."""
 GROUP = Column("group")
 """Column of the labels of groups of runs, first in every table of groups."""
 P_VALUES = (Column("p", PROBABILITY), Column("p_holm", PROBABILITY, title="p, Holm"))
 """Columns of a test's p-value: as it is, and corrected for the number of tests."""
 
 CHOICES = tuple(Column(name, COUNT) for name in ("runs", "better", "equal", "worse", "unknown", "seeds"))
-"""Columns of the numbers of runs and seeds in which a recommended program is beside the best of the search."""
+"""Columns of the table of recommended programs: how many runs have which outcome, and the number of seeds."""
 
 
 def comparison_tables(found: RunComparison) -> list[Table]:
@@ -198,7 +198,7 @@ def _by_tenth(group: GroupResult) -> dict[int, float | None]:
 
 
 def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> Table:
-    """Return the table of recommended programs beside the search's best; no rows if they were not tried."""
+    """Return the table that compares recommended programs with the search's best; no rows if they were not tried."""
     columns = (Column("by"), *CHOICES, Column("mean", POINTS, title="mean advantage"), *P_VALUES)
     title = f"the recommended program beside the best of the search, on held-out instances of {on}"
     caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"

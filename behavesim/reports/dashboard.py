@@ -15,7 +15,8 @@ from behavesim.reports.panels import curve, diversity, failures, figures, head, 
 Lines = list[list[Segment]]
 """Lines of text on the terminal, each of pieces with their styles."""
 Draw = Callable[[RenderableType | None, int], Lines]
-"""Function that returns the lines of a part of the view, padded to a width in characters; no lines for None."""
+"""Function that turns a part of the view and a width in characters into lines, padded to this width; None gives no
+lines."""
 
 SIDE_BY_SIDE = 150
 """Width of a terminal, in characters, from which the islands are drawn beside the rest."""

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BESIDE = 3
-"""Largest number of runs in the diversity figure; with more its boxes are too narrow to read."""
+"""Largest number of runs in the diversity figure. If more have a diversity, there is no such figure: its boxes would be
+too narrow to read."""
 
 
 def write_figures(compared: RunComparison, runs: Sequence[Run], folder: Path) -> list[Path]:

@@ -24,7 +24,10 @@ MOST_WITH_NUMBERS = 15
 
 
 def check_figure(path: Path) -> None:
-    """Raise UsageError if matplotlib, the path's folder, or an ending that is one of FORMATS is missing."""
+    """Raise UsageError if a figure cannot be written to `path`.
+
+    That is so without matplotlib, without the path's folder, and for a file name that does not end in one of FORMATS.
+    """
     check_matplotlib()
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"a figure is a file ending in {', '.join(FORMATS)}; got {path}")
@@ -55,9 +58,10 @@ def heatmap(labels: Sequence[str], similarities: ArrayLike, title: str) -> Figur
 
 
 def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], float]:
-    """Return the dendrogram of an (N, N) similarity matrix, N ≥ 2, as scipy's `dendrogram` does, and its root's height.
+    """Return the dendrogram of an (N, N) similarity matrix, N ≥ 2, and the height of its root.
 
-    It is joined by average linkage on 1 − similarity; leaf k of the drawing is at 10 k + 5.
+    The dendrogram is the dict of scipy's `dendrogram`, joined by average linkage on 1 − similarity; leaf k of the
+    drawing is at 10 k + 5.
     """
     from scipy.cluster.hierarchy import dendrogram
 
@@ -66,7 +70,7 @@ def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], fl
 
 
 def _set_scale(axes: Axes, size: int, height: float) -> None:
-    """Set the axes of a dendrogram with so many leaves and a root at this height."""
+    """Set the axes of a dendrogram with `size` leaves and its root at `height`."""
     axes.set_xlim(0, 10 * size)
     axes.set_xticks([])
     top = 1.05 * max(height, 0.01)
@@ -77,7 +81,10 @@ def _set_scale(axes: Axes, size: int, height: float) -> None:
 
 
 def _draw_cells(axes: Axes, matrix: NDArray[np.float64], labels: Sequence[str]) -> None:
-    """Draw the cells of an (N, N) matrix with their labels and colour scale, and numbers if there is room."""
+    """Draw the cells of an (N, N) matrix of similarities, with N labels and a colour scale.
+
+    Each cell shows its number if N is at most MOST_WITH_NUMBERS.
+    """
     size = len(matrix)
     size_of_text = max(2.0, min(8.0, 9.0 * 72 / (1.3 * size)))  # in points: lines of text fill at most nine inches
     # The dendrogram puts leaf k at 10 k + 5: in its coordinates both share an axis.

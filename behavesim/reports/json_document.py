@@ -14,9 +14,11 @@ from behavesim.analysis.verdicts import verdicts
 def json_document(comparison: RunComparison) -> dict[str, Any]:
     """Return `{runs: […], comparison: […], repeats: […], untested: […], ranks}`, of plain JSON values.
 
-    `runs` has for each run the values of its summary and the parts of its report; `held_out` and `shifted` if tried.
-    `comparison` has an entry per task, with what its tests say as `verdicts`. `repeats` and `untested` are names of
-    runs. Scores are in the task's unit, gaps are fractions. An unknown value is None, and so is `ranks` without any.
+    `runs` has for each run the values of its summary and the parts of its report, with `held_out` and `shifted` if its
+    programs were tried on these instances. `comparison` has an entry per task, with what its tests say as `verdicts`.
+    `repeats` names the runs that are left out because they repeat another run's group and seed. `untested` names those
+    that tests leave out because they have not spent their budget. `ranks` are mean ranks of the groups, None if there
+    are none. Scores are in the task's unit, gaps are fractions. An unknown value is None.
     """
     said: dict[Family, list[dict[str, Any]]] = {task.family: [] for task in comparison.tasks}
     for verdict in verdicts(comparison):

@@ -64,14 +64,20 @@ def _columns(state: RunState, shown: Sequence[IslandSummary]) -> dict[str, list[
 
 
 def _trend(state: RunState, shown: Sequence[IslandSummary], width: int) -> list[str]:
-    """Return sparklines `width` characters wide: each island's best score over time, upwards is better."""
+    """Return a sparkline of each island's best score over the registered candidates, `width` characters wide.
+
+    Higher columns are better, in either direction of the objective. Each island has a scale of its own.
+    """
     utility = state.objective.utility
     steps = ([(place, utility(score)) for place, score in state.groups[each.name].bests] for each in shown)
     return [area(at_the_end_of(of_one, width, state.registered), 1)[0] for of_one in steps]
 
 
 def _drawn(state: RunState, shown: Sequence[IslandSummary], columns: Mapping[str, Sequence[str]], more: int) -> Table:
-    """Return the table of islands; the best ones are green, empty ones dim, and `more` are said to be left out."""
+    """Return the table of islands: the best ones are green, empty ones dim.
+
+    `more` is the number of islands that are left out, which the table says.
+    """
     table = Table(box=None, header_style="bold", padding=(0, GAP, 0, 0), pad_edge=False)
     for name in columns:
         table.add_column(name, justify="left" if name == "trend" else "right", no_wrap=True)

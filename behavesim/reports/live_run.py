@@ -117,5 +117,5 @@ def _cost(live: LiveRun) -> str:
 
 
 def _a_reply(live: LiveRun, amount: float | None) -> float | None:
-    """Return the mean amount per reply, in the amount's unit; None if unknown, or before FEW replies."""
+    """Return the total `amount` divided by the number of replies; None if it is None, or before FEW replies."""
     return amount / live.answered if amount is not None and live.answered >= FEW else None

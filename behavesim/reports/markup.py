@@ -33,7 +33,7 @@ _LATEX = {
 def latex(tables: Sequence[Table]) -> str:
     """Return a floating LaTeX `table` for each table; the document must use the package booktabs.
 
-    A comment says so in the first line. Labels are `tab:NAME`, in small letters, with -2, -3 … appended if several
+    The first line is a comment that says so. Labels are `tab:NAME`, in small letters, with -2, -3 … appended if several
     tables have one name. Columns whose cells are all None are left out.
     """
     seen: Counter[str] = Counter()

@@ -127,7 +127,7 @@ def figures(live: LiveRun) -> Table:
 
 
 def _put_off(state: RunState) -> str | None:
-    """Return how often programs were put off, with the reasons; None if none was."""
+    """Return how often evaluations were put off, with the reasons; None if none was."""
     why = state.tally.put_off
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in why.most_common())
     return f"{counted(why.total(), 'time')}, then tried alone: {reasons}" if why else None
@@ -205,7 +205,7 @@ def _distances(state: RunState) -> str | None:
 
 
 def _share(count: int, of: int) -> str:
-    """Return a share in whole per cent as text; "–" of nothing."""
+    """Return the share `count` / `of` as text in whole per cent; "–" if `of` is 0."""
     return f"{100 * count / of:.0f} %" if of else "–"
 
 
@@ -237,7 +237,7 @@ def _awaited(live: LiveRun) -> list[str]:
 
 
 def legend(live: LiveRun) -> Text:
-    """Return a text that explains the words of the islands and of the behaviours; empty without islands."""
+    """Return a text that explains the words of islands and behaviours (WORDS); empty if there are no islands."""
     islands = "; ".join(f"{name}: {what}" for name, what in WORDS.items()) if live.state.islands else ""
     return Text(islands, style="dim")
 

@@ -36,7 +36,7 @@ def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> st
 
 
 def _run(name: str) -> str:
-    """Return HTML with a run's checkbox and link."""
+    """Return HTML with a run's checkbox and link; `name` is text, which is escaped here."""
     mark = f'<input type="checkbox" name="run" value="{escape(name)}" aria-label="Compare {in_html(name)}">'
     return f'{mark} <a href="runs/{quote(name)}">{in_html(name)}</a>'
 

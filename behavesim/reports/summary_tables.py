@@ -86,7 +86,11 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
 def headline_table(
     summary: Summary, distinct: DistinctCounts, metrics: Mapping[Metric, float | None] = MappingProxyType({})
 ) -> Table:
-    """Return the few facts of a run with which its report begins; `metrics` are as for `summary_table`."""
+    """Return the few facts of a run with which its report begins.
+
+    `metrics` are further metrics to show, with their values before they are scaled for people; None is shown as
+    "unknown".
+    """
     different = f"{counted(distinct.programs, 'program')}, {counted(distinct.behaviours, 'behaviour')}"
     facts = {
         "state": f"{state_in_words(summary)}, {_time(summary)}",
@@ -198,7 +202,10 @@ def _recommended(summary: Summary) -> str:
 
 
 def _time(summary: Summary) -> str:
-    """Return the active time and the rate of candidates as text."""
+    """Return as text the run's active time, and how many candidates it asked for per unit of this time.
+
+    The rate is left out if there is no candidate or no time.
+    """
     seconds = summary.seconds
     known = f"{seconds:.1f} s" if seconds < MINUTE_S else clock(seconds)
     return f"{known}, {frequency(summary.asked / seconds)}" if seconds > 0 and summary.asked else known

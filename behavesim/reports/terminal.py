@@ -41,7 +41,7 @@ def show(tables: Iterable[Table]) -> None:
     """Print tables on stdout, an empty line between two.
 
     On a terminal, or where the variable COLUMNS is set, a table that is too wide is transposed or split by columns.
-    Elsewhere a row is a line, as wide as its content.
+    Elsewhere each row of a table is one line, as long as its content.
     """
     console = screen()
     if not console.is_terminal and "COLUMNS" not in os.environ:

@@ -102,7 +102,7 @@ def state_in_words(summary: Summary) -> str:
 
 
 def named(candidate: int) -> str:
-    """Return the name of a program for people: "candidate 7", or "the template"."""
+    """Return the name of a program for people: "the template" for the number -1, else such as "candidate 7"."""
     from behavesim.state.events import TEMPLATE  # imported late: it loads numpy, and a list of runs names no program
 
     return "the template" if candidate == TEMPLATE else f"candidate {candidate}"

@@ -1,4 +1,4 @@
-"""What a search and a proposer that sends prompts in batches tell each other."""
+"""What a search and a proposer that sends prompts in batches say to each other."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from behavesim.state.events import BatchSent, Event
 
 
 class Batches:
-    """Tells the proposer when no further prompt will come for now, and has the search commit what it sends.
+    """Connects the search with a proposer that sends prompts in batches.
 
-    `earlier` has the batches that earlier sessions left open, by the number of the prompt; empty if none is taken up.
+    The search says when no further prompt will come for now. The proposer says which batches it sends, and the search
+    puts them in the journal. `earlier` has the batches that earlier sessions left open, by the number of the prompt; it
+    is empty if none is taken up.
     """
 
     def __init__(self) -> None:
@@ -24,12 +26,16 @@ class Batches:
 
     @property
     def expected(self) -> int:
-        """The number of prompts whose replies are all that the search waits for; 0 while it does anything else."""
+        """Number of open prompts while the search waits for their replies and nothing else; 0 at all other times."""
         return self._expected
 
     @contextmanager
     def expecting(self, prompts: int, is_all: bool) -> Iterator[None]:
-        """Context around the search's waiting, in which `expected` is this number of prompts if `is_all`, else 0."""
+        """Context manager around the search's waiting, which sets `expected`; after the block it is 0.
+
+        `prompts` is the number of prompts without a reply. `is_all` is whether the search waits for nothing but their
+        replies; if it is False, `expected` is 0.
+        """
         self._expected = prompts if is_all else 0
         if self._expected:
             self._gathered()
@@ -39,20 +45,23 @@ class Batches:
             self._expected = 0
 
     def when_gathered(self, call: Callable[[], object]) -> None:
-        """Have `call` called whenever `expected` is set to a number above 0."""
+        """Set the function `call`, which is called whenever `expected` is set to a number above 0."""
         self._gathered = call
 
     def recorded_by(self, record: Callable[[Event], object]) -> None:
-        """Have `commit` hand its events to `record`, the search's way into the journal."""
+        """Set the function `record`, by which `commit` hands an event to the search for its journal."""
         self._record = record
 
     async def commit(self, event: BatchSent) -> None:
-        """Return once the event is in the journal."""
+        """Hand an event to the search, and return once it is in the journal."""
         committed = self._commits[event] = asyncio.get_running_loop().create_future()
         self._record(event)
         await committed
 
     def committed(self, event: BatchSent) -> None:
-        """Let the `commit` of this event return."""
+        """Let the `commit` of this event return, since the event is in the journal now.
+
+        Nothing happens if no `commit` waits for it.
+        """
         if (commit := self._commits.pop(event, None)) is not None and not commit.done():
             commit.set_result(None)

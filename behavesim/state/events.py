@@ -40,7 +40,8 @@ INJECTED = "injected"
 class Injected:
     """A person injected a program. It is evaluated in place of the next candidate that the method would ask for.
 
-    It gets no candidate number below `not_before`. `name` is unique in the run. `source` is the program's text.
+    `not_before` is the smallest candidate number that it may get. `name` is unique in the run. `source` is the
+    program's text.
     """
 
     name: str
@@ -139,7 +140,9 @@ class Evaluated:
 class Rejected:
     """A candidate was rejected at `stage`. `reason` is a word such as "timeout", `message` explains it to people.
 
-    The other fields mean the same as in Evaluated. They are empty, None or 0 if the reply held no program.
+    `source` is the program's text, `thought` the reply's sentence about it, `program_hash` the hash of its normal form.
+    `copy_of` is the earlier candidate with the same text whose result was reused. `cpu_s` is CPU seconds. `metrics` and
+    `feedback` are what the task or evaluator said. All of these are empty, None or 0 if the reply held no program.
     """
 
     candidate: CandidateId

@@ -101,7 +101,7 @@ class OpenCandidate:
     idea: str = ""
     """The thought of its first reply that had one, if it was asked for again: a repair's words tell what was mended."""
     shown: str = ""
-    """The text of the program to which edits in a reply apply, as `shown_source` found it for the first prompt."""
+    """The text of the program to which edits in a reply apply: `shown_source` of its first prompt."""
     to_beat: float | None = None
     """The utility of the best program that its first prompt showed; None if unknown."""
 
@@ -166,7 +166,7 @@ class Group:
     arranged_at: int = 0
     """Number of registered candidates at the last regrouping; 0 before the first."""
     arranged_at_s: float = 0.0
-    """Active seconds of the run at the last regrouping, by `RunFacts.active_s`; 0 before the first."""
+    """Active seconds of the run at the last regrouping, by its clock readings; 0 before the first."""
     improved_at: CandidateId | None = None
     """The program that last improved the group's best score; None for a group without programs.
 
@@ -180,7 +180,7 @@ class Group:
     """Mean similarity to other groups of the programs added since the last regrouping that the method compared."""
 
     is_selection: bool = False
-    """Whether the group only refers to programs of other groups."""
+    """Whether the group only refers to programs that are members of other groups, and adds none to the archive."""
 
     @classmethod
     def arranged(cls, members: Sequence[Member], registered: int, active_s: float, is_selection: bool) -> Group:
@@ -219,7 +219,7 @@ class Note:
     asked: NoteAsked
     reply: Reply | None = None
     score: float | None = None
-    """The score of the last, the best, of the programs that it is about; None if unknown."""
+    """The score of the last program that the note is about, which is the best of them; None if unknown."""
     children: list[float | None] = field(default_factory=list)
     """The scores of the registered candidates whose parents were these programs; None for a rejected one."""
 

@@ -10,20 +10,21 @@ from behavesim.state.members import OpenCandidate
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """What a model has done so far, counted over its registered candidates."""
+    """What one model has done so far, counted over the registered candidates whose last reply it wrote."""
 
     candidates: int = 0
-    """Number of registered candidates whose last reply it wrote."""
+    """Number of registered candidates whose last reply this model wrote."""
     gains: int = 0
-    """How many of them score better than the best program that their prompt showed."""
+    """Number of these candidates that score better than the best program that their prompt showed."""
     tokens: Tokens = NO_TOKENS
-    """Tokens and cost of the last replies to them."""
+    """Tokens and cost of the last reply to each of these candidates, summed; earlier replies do not count."""
 
 
 def count(models: dict[str, ModelRecord], registered: OpenCandidate, utility: float | None) -> None:
-    """Count a registered candidate in the record of the model that wrote it; `utility` is None if it was rejected.
+    """Count a registered candidate in `models`, in the record of the model that wrote its last reply.
 
-    A reply without a request, as a person's program has, is not counted.
+    `utility` is the candidate's score, turned so that higher is better; None if it was rejected. A reply without a
+    request, such as the program that a person injected, is not counted.
     """
     reply, bar = registered.reply, registered.to_beat
     if reply is None or not reply.calls:

@@ -36,7 +36,8 @@ class RunFacts:
     failure: str = ""
     """What went wrong, if an error ended the run: the `message` of RunStopped; "" otherwise."""
     under_way: int | None = None
-    """Number of requests at the stop that may be billed and that no reply counts; None if unknown or not stopped."""
+    """Number of requests at the last stop that may be billed though no stored reply counts them; None if unknown, or
+    while the run goes on."""
     used_budgets: list[int] = field(default_factory=list)
     """The budgets (candidates) that were used up since the start or the last fork, in order."""
     asked: int = 0
@@ -56,7 +57,8 @@ class RunFacts:
     readings: list[ClockRead] = field(default_factory=list)
     """Clock readings not in force yet, oldest first: they wait until their number of candidates is registered."""
     batched: dict[int, BatchSent] = field(default_factory=dict)
-    """The batch of each prompt that was asked in one and has no reply yet, by the prompt's number."""
+    """The batch in which each prompt was sent, by the prompt's number: only of prompts that were sent in one and have
+    no reply yet."""
     recommended: Recommended | None = None
     """The latest choice on validation instances; None if none was made."""
     portfolio: PortfolioChosen | None = None

@@ -28,9 +28,10 @@ class RunStarted:
 
     @property
     def behaviour(self) -> str | None:
-        """What behaviours are taken from: TRAJECTORY, or what an evaluator left; None in older journals of evaluators.
+        """What programs are compared by; None if unknown, as in older journals of runs with an evaluator.
 
-        An evaluator left "calls", "answers", "metrics" or "trajectory.json", which stand for themselves.
+        It is TRAJECTORY for a task's own trajectories. With an evaluator it is the name of what that left: "calls",
+        "answers", "metrics" or "trajectory.json".
         """
         if self.score_source == "trusted":
             return TRAJECTORY

@@ -69,7 +69,8 @@ class RunState(RunFacts):
     best: Member | None = None
     """The best registered candidate, the oldest of equally good ones; None before the first feasible one."""
     bests: list[tuple[CandidateId, float]] = field(default_factory=list)
-    """Each candidate that was better than all before it when it was registered, and its score; oldest first."""
+    """Each candidate that scored better than all registered before it, and its score; oldest first. The template does
+    not count."""
     failures: deque[Rejected] = field(default_factory=lambda: deque(maxlen=FAILURES))
     """The last FAILURES registered candidates that were rejected, in the order of their numbers."""
     tried: Tried = field(default_factory=Tried)

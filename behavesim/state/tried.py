@@ -10,9 +10,10 @@ from behavesim.state.members import OpenCandidate
 from behavesim.task import Objective
 
 FAILED = 100
-"""Number of the last rejected candidates among which prompts look for those written from the programs they show."""
+"""Number of rejected candidates that are remembered, the latest ones. A prompt looks among them for those that were
+written from the programs that it shows."""
 IDEAS = 8
-"""Most ideas of good programs that are remembered."""
+"""Largest number of ideas of good programs that are remembered."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +35,25 @@ class Idea:
 
 @dataclass
 class Tried:
-    """What was tried so far. Only registered candidates count, so that it does not depend on what arrived first."""
+    """What prompts say of all registered candidates of a run.
+
+    Candidates that are not registered yet do not count, so the order in which replies arrive does not matter.
+    """
 
     ran: int = 0
-    """Number of candidates with a score."""
+    """Number of registered candidates with a score."""
     failed: int = 0
-    """Number of candidates that were rejected."""
+    """Number of registered candidates that were rejected."""
     best_scores: tuple[float, ...] = ()
-    """The best score on each instance; empty before the first candidate with a score."""
+    """The best score of any registered candidate on each instance; empty before the first with a score."""
     ideas: tuple[Idea, ...] = ()
-    """The ideas of the best programs, best first, equal ones once; at most IDEAS."""
+    """The ideas of the best programs, best first, at most IDEAS; programs with one idea count once, by the best
+    score."""
     failures: deque[Failed] = field(default_factory=lambda: deque(maxlen=FAILED))
-    """The last rejected candidates, in the order of their numbers."""
+    """The last FAILED candidates that were rejected, in the order of their numbers."""
 
     def take(self, registered: OpenCandidate, objective: Objective) -> None:
-        """Take in a candidate that is registered now; it must have an outcome."""
+        """Count a candidate that is registered now; it must have an outcome."""
         outcome = registered.outcome
         if isinstance(outcome, Rejected):
             self.failed += 1

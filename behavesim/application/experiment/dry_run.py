@@ -17,7 +17,8 @@ from behavesim.state.protocols import Judge
 from behavesim.task import Task
 
 LONG_S = 2.0
-"""CPU seconds of a template from which it is not evaluated again to time it: its own time counts for most then."""
+"""If the template took at least this much CPU time, in seconds, it is not evaluated again to time it: the start of its
+process hardly counts then."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class DryRun:
     prompt: str
     """The text of the first prompt; empty if the method asks for nothing at the start."""
     evaluating_s: float
-    """Seconds that all evaluations take on the run's workers, on a cluster on one of its places, if each takes as long
-    as a second one of the template, start included."""
+    """Expected seconds for evaluating all programs of the budget on the run's workers; of a cluster, one worker is
+    counted. Each program is taken to need as long as a second evaluation of the template, start included."""
     cost: CostEstimate | None
     """The expected requests, tokens and cost; None for a proposer that costs nothing."""
 
@@ -55,7 +56,10 @@ async def dry_run(launch: Launch) -> DryRun:
 
 
 async def _seconds_again(task: Task, judge: Judge, cpu_s: float) -> float:
-    """Return how long one more evaluation of the template takes, its CPU time if that is LONG_S or more, in seconds."""
+    """Return the seconds that one more evaluation of the template takes.
+
+    They are measured, unless `cpu_s`, its CPU time so far, is LONG_S or more; then they are `cpu_s`.
+    """
     if cpu_s >= LONG_S:
         return cpu_s
     began = time.perf_counter()  # CPU time would leave out starting a program, which takes longer than most programs

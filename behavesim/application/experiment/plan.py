@@ -29,7 +29,8 @@ class Variant(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^\S(.*\S)?$")
-    """The group's label; its end, behind the method's name, if the variant is combined with several methods."""
+    """The group's label. If the variant is combined with several methods, the label is the method's name followed by
+    this."""
     settings: Mapping[str, Any] = {}
     """Settings of the group's runs by name; they override those of the experiment."""
 
@@ -105,7 +106,7 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def _meant(place: tuple[int | str, ...]) -> str:
-    """Return a suggestion what an unknown key was meant to be; `place` is pydantic's location of the key."""
+    """Return a hint for an unknown key of the file: what may be meant; `place` is pydantic's location of the key."""
     key, known = str(place[-1]), list(Experiment.model_fields if len(place) == 1 else Variant.model_fields)
     if key in OWN or any(owner.options and key in owner.options.model_fields for owner in owners()):
         return "a setting belongs in `settings`"
@@ -117,7 +118,7 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
 
     `proposer` is used if the experiment names none. Raises TaskError if a task cannot be loaded. Raises UsageError if a
     setting does not fit or belongs to no run, or if a task has no seeds. Raises UsageError, too, if two runs would have
-    one name, or settings that differ in `Adjustable` ones alone.
+    one name, or would differ only in settings that can change on resume (`Adjustable`).
     """
     common = {"proposer": proposer, **experiment.settings}
     runs = [

@@ -26,9 +26,10 @@ from behavesim.task import TaskReference
 
 
 def main() -> None:
-    """Make or resume the run; exits with the code of a BehavesimError, with 130 if interrupted, and else with 0.
+    """Make or resume the run that standard input names, and exit with 0 once its session has ended in order.
 
-    It does nothing if the experiment's process is gone already.
+    The exit code is that of a BehavesimError, or 130 if interrupted; any other error is raised. Nothing is done if the
+    experiment's process is gone already.
     """
     die_with_parent(signal.SIGTERM)
     given = json.load(sys.stdin)

@@ -38,11 +38,11 @@ class Connections:
         return bool(self._streams)
 
     def begin_stream(self, request: web.Request) -> None:
-        """Count a request's connection as an event stream, which has no time limit."""
+        """Count a request's connection as an event stream: it has no time limit until `end_stream`."""
         self._streams[request.protocol] = request.task
 
     def end_stream(self, request: web.Request) -> None:
-        """Close the connection of an event stream; raises KeyError if the request began none."""
+        """Close the connection of an event stream; raises KeyError if `begin_stream` did not count the request."""
         del self._streams[request.protocol]
         request.protocol.force_close()
 
@@ -52,7 +52,7 @@ class Connections:
             answering.cancel()
 
     def _end(self, handler: web.RequestHandler) -> None:
-        """Close a connection, unless it is an event stream or closed already."""
+        """Close a connection at once, even while it is answered, unless it is an event stream or closed already."""
         if handler not in self._streams and handler.transport is not None:
             handler.transport.abort()
 

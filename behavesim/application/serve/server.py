@@ -1,4 +1,4 @@
-"""The web server: its pages, its stream of events, and the rules who may request them."""
+"""The web server: its pages, its stream of events, and the rules on who may request them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ HEADERS = {
 """Headers of every response: they forbid the page to load or send anything elsewhere, and to be framed or cached."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-"""Answers a request."""
+"""Function that answers a request."""
 
 
 def is_loopback(host: str) -> bool:
@@ -143,10 +143,10 @@ class _Site:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request that may be answered; errors become statuses.
+        """Call `handler` for a request that is allowed, and turn errors into statuses.
 
-        The status is 405 for other methods than GET and HEAD, 403 without the token or under a foreign name, 404 if
-        there is no such page, and 500 for other errors.
+        The status is 405 for other methods than GET and HEAD. It is 403 without the token or under the name of another
+        host, 404 if there is no such page, and 500 for other errors.
         """
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
@@ -177,7 +177,7 @@ class _Site:
         return web.Response(text=runs_page(found.summaries, found.unreadable), content_type="text/html")
 
     async def _compare(self, request: web.Request) -> web.Response:
-        """Return the page that compares the runs that the query names, each as `run`."""
+        """Return the page that compares the runs named in the query, one `run=NAME` for each."""
         names = request.query.getall("run", [])
         find = partial(self._compared_page, names)
         return _packed(request, await self._read(f"compared {names}", find, self._comparing), "text/html")
@@ -197,9 +197,9 @@ class _Site:
         return response
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Stream the versions of the runs held in memory, first and at each change, and life signs every LIFE_SIGN_S.
+        """Stream the versions of the runs held in memory: once at the start, then at each change.
 
-        Answers 503 if there are too many streams.
+        After LIFE_SIGN_S without a change, an empty message is sent. The status is 503 if there are too many streams.
         """
         if self._connections.is_full():
             raise web.HTTPServiceUnavailable(text="too many are watching\n", headers={"Retry-After": "30"})
@@ -223,7 +223,11 @@ class _Site:
             self._connections.end_stream(request)
 
     def _page_of(self, name: str) -> bytes:
-        """Return the page of a run as gzipped HTML, with the script that keeps it up to date; made once a snapshot."""
+        """Return the page of a run as gzipped HTML, with the script that keeps it up to date.
+
+        It is made once for each snapshot of the run, and kept as long as that. Raises UsageError if there is no such
+        run, JournalError if its journal is damaged, and another BehavesimError if the task's code raises.
+        """
         snapshot = self._shelf.snapshot(name)
         if snapshot not in self._pages:
             known = {"ROOT": self._root, "RUN": name, "VERSION": snapshot.version, "ADDRESS": quote(name)}
@@ -234,7 +238,11 @@ class _Site:
         return self._pages[snapshot]
 
     def _compared_page(self, names: Sequence[str]) -> bytes:
-        """Return the page of a comparison as gzipped HTML, with a link to the list of runs."""
+        """Return the page of a comparison as gzipped HTML, with a link to the list of runs.
+
+        Raises UsageError if a run is missing or there are too many or no `names`, another BehavesimError if a run
+        cannot be compared.
+        """
         shown = replace(self._shelf.compared(names), home=self._root)
         return gzip.compress(comparison_html(shown).encode(), compresslevel=5, mtime=0)
 

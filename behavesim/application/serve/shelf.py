@@ -47,7 +47,7 @@ class Snapshot:
     """A run at one moment. Two snapshots are never equal, so that a page can be kept for each."""
 
     version: str
-    """It changes when the run gets new events, is stopped or resumed, or is made again."""
+    """Text that changes when the run gets new events, is stopped or resumed, or is made again."""
     document: Document
     json: bytes
     """The document as gzipped JSON."""
@@ -254,7 +254,10 @@ class Shelf:
         return known[name]
 
     def _list(self) -> Listing:
-        """Read the summaries of all runs, or why they cannot be read; see `listing`."""
+        """Read the summaries of all runs: running ones first, then the most recently changed.
+
+        A run that cannot be read has its error message in `unreadable` instead.
+        """
         summaries, unreadable = [], {}
         for name, folder in sorted(self._names().items(), key=lambda pair: -pair[1].journal.stat().st_mtime):
             try:

@@ -13,15 +13,15 @@ from behavesim.application.trackers.tracking import Row
 EXPERIMENT = "behavesim"
 """The name of the MLflow experiment that holds all runs."""
 RUN = "behavesim.run"
-"""The tag with the run's name, by which a run is found again."""
+"""Name of the tag that holds a run's name; `begin` finds the log of a run by it."""
 LONGEST = 5000
-"""Most characters of a parameter; MLflow refuses more than 6000."""
+"""Number of characters to which the text of a parameter is cut: MLflow refuses more than 6000."""
 MOST = 1000
-"""Most metrics in one call; MLflow refuses more."""
+"""Largest number of metrics in one call, because MLflow refuses more; further metrics take further calls."""
 
 
 class MLflow:
-    """A run of an MLflow store."""
+    """A `Tracker` that logs runs to an MLflow store."""
 
     def __init__(self, target: str) -> None:
         """`target` is a tracking URI such as "sqlite:///mlflow.db" or "http://HOST:5000", or a folder."""
@@ -29,7 +29,10 @@ class MLflow:
         self._id = ""
 
     def begin(self, run: str, settings: Mapping[str, str]) -> int:
-        """Open the MLflow run with this name in its tag, or create it; return the last step that it holds."""
+        """Open the MLflow run whose tag RUN is `run`, or create it; return its last step, 0 for a new one.
+
+        `settings` become the parameters of a new MLflow run; one that exists keeps its own.
+        """
         known = self._client.get_experiment_by_name(EXPERIMENT)
         experiment = self._client.create_experiment(EXPERIMENT) if known is None else known.experiment_id
         found: Sequence[Any] = self._client.search_runs([experiment], f"tags.`{RUN}` = '{run}'")
@@ -42,7 +45,7 @@ class MLflow:
         return 0
 
     def log(self, rows: Sequence[Row]) -> None:
-        """Add the rows' numbers as metrics, at their times."""
+        """Add each number of the rows as a metric, at the row's step and time (`Row.at`, seconds since 1970)."""
         metrics = [
             Metric(name, value, round(1000 * row.at), row.step) for row in rows for name, value in row.values.items()
         ]
@@ -50,7 +53,10 @@ class MLflow:
             self._client.log_batch(self._id, metrics=metrics[first : first + MOST])
 
     def end(self, facts: Mapping[str, str], program: str) -> None:
-        """Add the facts as tags and the program as `best.py`, and finish the MLflow run."""
+        """Add the facts as tags `behavesim.NAME` and the program as the artifact `best.py`; finish the MLflow run.
+
+        `program` is the source of the best program. If it is "", there is none, and no `best.py` is written.
+        """
         for name, text in facts.items():
             self._client.set_tag(self._id, f"behavesim.{name}", text)
         if program:

@@ -19,14 +19,14 @@ from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
 TRACKERS: Mapping[str, str] = {"mlflow": "MLflow", "wandb": "WandB", "tensorboard": "TensorBoard"}
-"""The class of each tracker, which stands in the module of this name."""
+"""The name of each tracker's class, by the tracker's name; its module in this package has the same name."""
 AT_ONCE = 100
-"""Candidates that are logged together: a tracker takes some milliseconds a call, for which a search waits."""
+"""Number of candidates that are logged together: each call of a tracker takes milliseconds in which a search waits."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Numbers of a run after a candidate was registered; one that is unknown is missing from `values`.
+    """Numbers of a run just after a candidate was registered; an unknown number is missing from `values`.
 
     `step` is the number of candidates registered so far, from 1 on. `at` is a time in seconds since 1970.
     """
@@ -43,17 +43,20 @@ class Tracker(Protocol):
         """Open the log of a run by the run's name, and return the last step that it holds already, 0 if none."""
 
     def log(self, rows: Sequence[Row]) -> None:
-        """Add rows, in ascending order of steps that the log does not hold yet."""
+        """Add rows in ascending order of steps; the log does not hold any of these steps yet."""
 
     def end(self, facts: Mapping[str, str], program: str) -> None:
-        """Add what the run found so far, by name, and its best program, "" if there is none; then close the log."""
+        """Add facts on what the run found so far, by name, and its best program's text, "" for none; close the log."""
 
 
 class Tracking:
-    """Logs a run to a tracker from the run's journal; as `on_event` of `behavesim.search` it follows a run going on."""
+    """Logs a run to a tracker from the run's journal.
+
+    Passed to `behavesim.search` as `on_event`, it logs a run while that goes on.
+    """
 
     def __init__(self, tracker: Tracker, folder: RunFolder) -> None:
-        """The tracker keeps the run by the folder's name; a log of this name is continued."""
+        """`folder` is the run's folder, whose name is the log's name; a log of this name is continued."""
         self._tracker = tracker
         self._folder = folder
         self._state: RunState | None = None  # as of the last event read; None before the first
@@ -65,7 +68,10 @@ class Tracking:
         self._new = 0
 
     def __call__(self, event: Event, state: RunState) -> None:
-        """Take note of an event of the run: read the journal after each AT_ONCE registrations and at the end."""
+        """Take note of an event: log the journal after each AT_ONCE registrations, and when the run stops.
+
+        Raises JournalError if the journal cannot be read.
+        """
         self._new += isinstance(event, Added | NotAdded)
         if self._new >= AT_ONCE:
             self.log()
@@ -83,7 +89,10 @@ class Tracking:
             self._tracker.log(rows[first : first + AT_ONCE])
 
     def close(self) -> None:
-        """Log what is left and what the run found so far, and close the log. Raises JournalError as `log` does."""
+        """Log what is left and what the run found so far, and close the log.
+
+        Raises JournalError if the journal cannot be read.
+        """
         self.log()
         if self._is_open and self._state is not None:
             state = self._state
@@ -92,7 +101,10 @@ class Tracking:
             self._is_open = False
 
     def _rows(self, at: float, event: Event) -> list[Row]:
-        """Apply the next event; return the row of the candidate that it registers, if the tracker lacks it."""
+        """Apply the next event, committed at `at` (seconds since 1970); return the row of the candidate it registers.
+
+        The list is empty if the event registers no candidate, or if the tracker has the row already.
+        """
         if isinstance(event, RunStarted | RunForked):
             self._prices = Prices.named(settings_from_journal(event.settings).prices)
         if self._state is None:
@@ -127,11 +139,11 @@ class Tracking:
 
 
 def track(tracker: str, target: str, run: str | Path) -> Tracking:
-    """Return an observer that logs a run to a tracker: "mlflow", "wandb" or "tensorboard"; its `log` does so at once.
+    """Return an object that logs a run to a tracker while the run goes on, if `behavesim.search` gets it as `on_event`.
 
-    `run` is the run's folder, which need not exist yet. `target` is MLflow's tracking URI or folder, the project of
-    Weights & Biases, or TensorBoard's folder. Raises UsageError if there is no such tracker, or if its package is not
-    installed.
+    Its method `log` logs what the journal holds now. `tracker` is "mlflow", "wandb" or "tensorboard". `target` is
+    MLflow's tracking URI or folder, the project of Weights & Biases, or TensorBoard's folder. `run` is the run's
+    folder, which need not exist yet. Raises UsageError if there is no such tracker, or if its package is not installed.
     """
     if tracker not in TRACKERS:
         raise UsageError(f"there is no tracker {tracker!r}; {nearest(tracker, TRACKERS) or ', '.join(TRACKERS)}")

@@ -32,11 +32,11 @@ class WandB:
         return 0
 
     def log(self, rows: Sequence[Row]) -> None:
-        """Add the rows."""
+        """Add the numbers of the rows at their steps, and each row's time (seconds since 1970) as `time`."""
         for row in rows:
             self._run.log({**row.values, "time": row.at}, step=row.step)
 
     def end(self, facts: Mapping[str, str], program: str) -> None:
-        """Add the facts and the program to the summary, and finish the offline run."""
+        """Add the facts and the program ("" for none) to the summary, and finish the offline run."""
         self._run.summary.update({**facts, "best_program": program})
         self._run.finish()
