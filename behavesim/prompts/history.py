@@ -16,7 +16,7 @@ from behavesim.task import InWords
 WAYS_SHOWN = 8
 """Most lines of the list of ideas tried."""
 CHILDREN_SHOWN = 3
-"""Most failures shown of programs that were written from one of those that the prompt shows; the latest ones are."""
+"""Most failures shown, the latest, of programs that were written from any of those that the prompt shows."""
 
 
 def run_in_words(state: RunState, shown: Sequence[Member], words: InWords, limit_s: float = 0.0) -> str:

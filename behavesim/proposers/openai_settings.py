@@ -87,7 +87,7 @@ class OpenAISettings(ProposerSettings):
         return self
 
     def leaves_requests(self) -> bool:
-        """Whether open requests outlive the process, as those of batches do: `batch`."""
+        """Whether open requests outlive the process: True if prompts are asked in batches."""
         return self.batch
 
     def models_asked(self) -> tuple[str, ...]:

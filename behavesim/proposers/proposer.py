@@ -18,7 +18,7 @@ from behavesim.state.state import RunState
 from behavesim.task import Task
 
 Chooser = Callable[[RunState, int], str]
-"""Returns the name of the model to ask, from the run's state before the request and a number.
+"""Takes the run's state before a request, and a number; returns the name of the model to ask.
 
 The number is the candidate's, or, for a note, -2 and below (see `note_number`)."""
 

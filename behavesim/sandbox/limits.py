@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 MEGABYTE = 1 << 20
 """Bytes in a megabyte, as the limits count them."""
 NEAR = 1.5
-"""A program is stopped at this multiple of its limit on CPU time; one that ends between the two is run again, alone.
+"""A program is stopped at this multiple of its limit on CPU time.
 
-On a busy machine the same work takes more CPU time, as caches and cores are shared: up to half as much again here.
+A program that ends above the limit, but before that, is run once more, alone. On a busy machine the same work takes
+more CPU time, as caches and cores are shared: up to half as much again.
 """
 
 

@@ -186,7 +186,7 @@ def address_space() -> int:
 def data_memory() -> int:
     """Return the size of this process's private memory that it may write to, with its stack (bytes).
 
-    Raises OSError except on Linux.
+    Raises OSError if the system is not Linux.
     """
     return int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGESIZE")
 

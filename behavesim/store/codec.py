@@ -103,8 +103,8 @@ def _text_taken(values: dict[str, Any], passages: Mapping[int, str]) -> str:
 def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[int, str]) -> Event:
     """Return the event of a row whose columns may hold anything, with its trajectories checked.
 
-    Raises ValueError with a message of one line if the row holds no event, if a passage of its prompt is missing from
-    `passages`, or if its trajectories cannot be unpacked.
+    Raises ValueError with a message of one line if the row holds no event, or if its trajectories cannot be unpacked.
+    The same comes if a passage of its prompt is missing from `passages`.
     """
     event = decode(kind, payload, blob, passages)
     if isinstance(event, Evaluated):

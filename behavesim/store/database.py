@@ -117,7 +117,7 @@ class Progress:
 
 
 def progress(journal: Path) -> Progress:
-    """Return how many candidates a run has registered, its requests and tokens, and whether a program was recommended.
+    """Return a run's numbers of registered candidates, requests and tokens, and whether its recommendation was made.
 
     Raises JournalError if there is no journal or it cannot be read.
     """

@@ -66,7 +66,7 @@ class Task(ABC):
     shifted: str = ""
     """How the instances of the split "shifted" are drawn, in a few words; "" if the task has none."""
     sizes: tuple[str, ...] = ()
-    """Names of further sizes: `TASK:SIZE` is the task with other instances, a variable of that name in its module."""
+    """Names of further sizes. `TASK:SIZE` is this task with other instances: the variable SIZE in the module."""
     used_by: str = ""
     """Papers and tools that publish results on such instances, for people who choose a task."""
     template: str

@@ -89,7 +89,8 @@ def install_stand_ins() -> None:
 def evaluated(module: ModuleType, program: Path) -> Result:
     """Return the result of `evaluate` in a module for a program at a path; without `evaluate`, that of all stages.
 
-    Raises TaskError if the module has neither. Raises what `evaluate`, or a stage that is the only one, raises.
+    Raises TaskError if the module has neither, TypeError if a function returns no metrics. Raises what `evaluate`, or a
+    stage that is the only one, raises.
     """
     stages = [_whole(module)] if callable(getattr(module, "evaluate", None)) else _stages(module) or [_whole(module)]
     return _staged(stages, (-math.inf,) * len(stages), str(program))
@@ -117,7 +118,7 @@ def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], p
     """Run stages in order until one fails; a later metric or artifact replaces an earlier one of the same name.
 
     A stage fails if it raises, or if its score is None or below its threshold; the last stage needs no threshold. If
-    there is only one stage, its exception is raised.
+    there is only one stage, its exception is raised. Raises TypeError if a stage returns no metrics.
     """
     metrics: dict[str, Any] = {}
     artifacts: dict[str, Any] = {}
