@@ -85,7 +85,8 @@ def _announced(
 ) -> bool:
     """Print what is `left` to do of the `planned` runs and what it may cost; return whether it asks a model.
 
-    Raises UsageError if a proposer lacks something on this machine; if `dry`, that is printed, too.
+    `here` is the folder of the runs. If a proposer lacks something on this machine, such as a key, raises UsageError;
+    if `dry`, what it lacks is printed instead.
     """
     tell(f"{counted(len(planned), 'run')}, {len(left)} to do, in {here}")
     asking = [run for run in left if proposer_type(run.settings.proposer).costs_money]

@@ -21,7 +21,7 @@ def show(
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Show a program of a run: its score, its origin, and the programs that behave most like it."""
+    """Show a program of a run: its score, its origin, and the programs whose behaviour is most similar."""
     read = read_run(runs_dir, run)
     found = candidate_details(read, number_called(read, candidate))
     print_result(found, as_json, CandidateDetails.document, lambda found: show_candidate(found, prompt, reply))

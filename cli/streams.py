@@ -88,7 +88,10 @@ def _is_lost() -> bool:
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Return the replacement of a character that cannot be encoded, and the index where encoding continues."""
+    """Return the replacement of the character that an encoding lacks, and the index where encoding continues.
+
+    It is the sign of _SIGNS, or an escape such as "\\u2713" for any other character.
+    """
     assert isinstance(error, UnicodeEncodeError)
     sign = _SIGNS.get(error.object[error.start])
     if sign is None:

@@ -152,10 +152,10 @@ def comparison(
 ) -> RunComparison:
     """Compare runs: for each task and its instances, return the groups with their results and the tests between them.
 
-    Each metric with a better end is tested for the given pairs of groups, or for all pairs if `pairs` is None. Tests
-    use unfinished runs only if `tests_unfinished`. Holm's correction covers all tests of one metric on all tasks. If
-    fewer than two runs remain without repeats, the comparison has no groups and no tasks. Raises UsageError if a
-    user's own metric fails.
+    A metric is tested if lower or higher values of it are better: between the given pairs of groups, or all pairs if
+    `pairs` is None. Tests use unfinished runs only if `tests_unfinished`. Holm's correction covers all tests of one
+    metric on all tasks. If fewer than two runs remain without repeats, the comparison has no groups and no tasks.
+    Raises UsageError if a user's own metric fails.
     """
     runs = [measured(run, metrics) for run in runs]
     again = set(repeats(runs))  # counted once, since copies are no independent samples

@@ -135,9 +135,10 @@ class RecordedRun:
         return None if event is None or event.choice is None else self._candidates.get(event.choice)
 
     def candidate(self, named: CandidateLike) -> Candidate:
-        """Return a candidate by its number, -1 for the template, or by any value that has one.
+        """Return a candidate, named by its number (-1: the template) or by an object with an attribute `candidate`.
 
-        Raises UnknownCandidate, a UsageError and a KeyError, if the run has no candidate of this number.
+        Raises UnknownCandidate, a UsageError and a KeyError, if the run has no candidate of this number. Raises
+        UsageError if `named` is neither.
         """
         number = number_of(named)
         program = self._candidates.get(number)

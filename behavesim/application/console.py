@@ -154,7 +154,10 @@ def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[
 
 
 def moment_of_search(launch: Launch, search: Search) -> Callable[[], LiveRun]:
-    """Return a function that returns what to show of a search of this process now; its rate is measured from now."""
+    """Return a function that returns what the live view shows of a search of this process at each call.
+
+    The rate of candidates is measured from now on.
+    """
     rate = Rate(search.state.registered)
 
     def moment() -> LiveRun:

@@ -116,10 +116,12 @@ def _first_events(
 ) -> tuple[Injected | Advised | ClockRead, ...]:
     """Return the events with which a new run begins: what its `original` was given, and the programs of `start_with`.
 
-    `original` is the run that it replays, if any: its programs, advice and clock readings are brought again. The
-    setting `start_with` names a run in `runs_dir` or a folder of programs. Of a run the ten best programs are taken,
-    best first; of a folder all, in the order of their names. Raises UsageError if it is neither, if a program is not
-    one of the task, or if both the replayed run and `start_with` bring programs.
+    `original` is the run that it replays; None if it replays none. The original's programs, advice and clock readings
+    are brought again. The setting `start_with` names a run in `runs_dir` or a folder of programs. Of a run the ten best
+    programs are taken, best first; of a folder all, in the order of their names.
+
+    Raises UsageError if `start_with` is neither, if a program is not one of the task, or if both the replayed run and
+    `start_with` bring programs. Raises JournalError if the journal of one of these runs cannot be read.
     """
     again: tuple[Injected | Advised | ClockRead, ...] = ()
     if original is not None:

@@ -201,9 +201,9 @@ class SalvagedProposer:
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return the next saved reply to the candidate `number`, or to a note if it is below -1; `prompt` is ignored.
 
-        If no saved reply is left, a candidate that the damaged run had not registered first waits until somebody sets
-        its event in `waiting`. Then its reply counts as `lost`. The result is the candidate's program in a fenced block
-        if it is known, else an empty reply with finish reason `LOST`.
+        If no saved reply is left and the damaged run had not registered the candidate, the call first waits until its
+        event in `waiting` is set. The reply then counts as `lost`: it is the candidate's program in a fenced block if
+        that is known, else an empty reply with finish reason `LOST`.
         """
         if replies := self._replies.get(number):
             return replies.pop(0)

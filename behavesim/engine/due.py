@@ -109,13 +109,16 @@ def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:
 
 
 def _injected(state: RunState) -> Asked | None:
-    """Return the request that makes the next injected program the next candidate; None if none is due."""
+    """Return the question that makes the next injected program the next candidate; None if none is due."""
     program = state.next_injected
     return None if program is None else Asked(state.asked, (), None, Prompt(program.source, INJECTED))
 
 
 def _repair(state: RunState, method: Method[Any], repairs: int) -> Asked | None:
-    """Return the prompt that asks again for the first rejected candidate with a try left; None if there is none."""
+    """Return the question that asks again for the first rejected candidate with a repair left; None if there is none.
+
+    `repairs` is how often a candidate may be asked for again.
+    """
     for candidate in state.open.values() if repairs else ():
         outcome, reply = candidate.outcome, candidate.reply
         if candidate.asked.prompt.operator == INJECTED:  # a person wrote it, and no model can be asked to mend it

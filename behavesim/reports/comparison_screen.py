@@ -21,7 +21,7 @@ FIRST = frozenset({"groups_search", "groups_held-out", "verdicts", "tests", "ran
 
 
 def first_screen(found: RunComparison) -> list[Section]:
-    """Return what the report of several runs says first: the tests in words, the groups' results, a row a run."""
+    """Return the sections of the first screen on several runs: tests in words, the groups' results, and the runs."""
     return named_sections(full_report(found), FIRST)
 
 

@@ -62,7 +62,7 @@ def html_table(table: Table, first: Sequence[str] = ()) -> str:
     """Return a table as HTML, its title above and its caption below; all text is escaped.
 
     Columns whose cells are all None are left out. `first`, if not empty, replaces the cells of the first column by HTML
-    such as links, which is not escaped; ValueError if it has not one text for each row.
+    such as links, which is not escaped. Raises ValueError if it does not have one text for each row.
     """
     table = table.known
     heads, *rows = _cells(table, in_html, "<b>{}</b>".format)

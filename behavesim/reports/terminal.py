@@ -114,7 +114,7 @@ def show_sentences(sentences: Iterable[str]) -> None:
 
 
 def show_heading(text: str) -> None:
-    """Print a heading on stdout: a line across the terminal that holds a text, or the text alone if it is as long."""
+    """Print a heading on stdout: a text and then a line to the right edge, or the text alone if there is no room."""
     across = width() if screen().is_terminal else max(PLAIN, len(text) + 4)
     if len(text) + 3 > across:
         show_lines(text, ())

@@ -175,7 +175,7 @@ class Compared:
 class Added:
     """The candidate was registered and its program joined the archive in `group`; the `evicted` left that group.
 
-    `group` is None for a program that waits for a group, as FunSearch's initial programs do.
+    `group` is None for a program that waits until the method puts it into a group.
     """
 
     candidate: CandidateId
