@@ -12,7 +12,7 @@ from behavesim.base.finished import finished
 from behavesim.base.plugins import failures_named
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Permits, Rules, due
-from behavesim.engine.measurements import Measurements, Pending
+from behavesim.engine.measurements import Measurements
 from behavesim.engine.outcome import injected_reply, is_paid
 from behavesim.engine.trials import Trials
 from behavesim.methods.method import Measurement, Method
@@ -53,7 +53,7 @@ class Search:
     Compared (a decision, if the method compares) → Added or NotAdded (a decision). The loop (`_work`) repeats: commit,
     start the steps that follow, take one decision. So an arrived event waits for one decision at most.
 
-    A decision is applied first (`_decide`) and committed before any step follows from it. What a worker brings
+    A decision is applied first (`_decide`) and committed before any step follows from it. What a task brings
     (`_arrive`) is committed first (`_commit`), then applied. Candidate t is asked for when candidate t − window is
     registered, and they are registered by number: decisions do not depend on which reply came first.
     `behaviours` is None if the method needs none. `show` sees each event after its commit. `clock_every_s` is active
@@ -85,21 +85,20 @@ class Search:
         self.requests.batches.recorded_by(self._arrive)
         self._proposer = proposer
         self._journal = journal
-        self._arrived: list[Event] = []  # from workers; not committed and not applied yet
+        self._arrived: list[Event] = []  # from tasks; not committed and not applied yet
         self._decided: list[Event] = []  # decisions that are applied to the state, but not committed yet
-        self._steps: deque[Event] = deque()  # committed events whose next step has not been started
+        self._committed: deque[Event] = deque()  # events whose next step has not been started
         self._woken = asyncio.Event()  # set when the loop may have something to do
         self._unsent: deque[Asked | NoteAsked] = deque()  # prompts of earlier sessions, not sent again yet
-        self._workers: set[asyncio.Task[Any]] = set()  # all that the loop may wait for
+        self._tasks: set[asyncio.Task[Any]] = set()  # all that the loop may wait for
         self._bringing: set[str] = set()  # names of programs and advice from people that are not committed yet
         self._stopped_by: str | None = None  # the signal or the cap that ends the run
-        self._measurements = None if behaviours is None else Measurements(behaviours, self._start_worker)
-        self._pending: Pending | None = None  # the measurement that the next decision waits for
+        self._measurements = None if behaviours is None else Measurements(behaviours, self._start_task)
         check = None if self._measurements is None else self._measurements.checked
         self._trials = Trials(task, judge, journal, check, self._arrive)
 
     def fold(self, event: Event) -> None:
-        """Apply an event to the state and the behaviours; commit nothing, show nothing and start nothing.
+        """Apply an event to state, behaviours and trials; commit nothing, show nothing and start nothing.
 
         Raises JournalError if it cannot follow the events before it.
         """
@@ -133,7 +132,7 @@ class Search:
     async def run(self) -> str:
         """Search until the budget is used up, a cap is reached or `stop` is called; return which, such as "budget".
 
-        Raises what a worker raised (ProposerError, SandboxError), JournalError, BehavesimError for a method's mistake,
+        Raises what a task raised (ProposerError, SandboxError), JournalError, BehavesimError for a method's mistake,
         or a defect. Unless the journal itself fails, it then holds all that had arrived, and the run can be resumed.
         """
         self._queue_unfinished()
@@ -143,10 +142,10 @@ class Search:
                 watching = group.create_task(self._watch_time())
                 await group.create_task(self._work())  # a task too: failures are listed as they happen
                 # a stop must not wait minutes for a model; a resumed run asks again
-                for task in (watching, *self._workers):
+                for task in (watching, *self._tasks):
                     task.cancel()
         except BaseExceptionGroup as failures:
-            failure = failures.exceptions[0]  # the first is the cause; the others are from workers being cancelled
+            failure = failures.exceptions[0]  # the first is the cause; the others are from tasks being cancelled
             if not any(isinstance(each, JournalError) for each in failures.exceptions):  # else the journal is unusable
                 await self._commit()
                 await self._journal.append([RunStopped("failed", self.requests.unreported, what_failed(failure))])
@@ -164,19 +163,19 @@ class Search:
             if (ended := self.caps.ends_run(self.state)) is not None:
                 self.stop(ended)
                 break
-            while self._steps:
-                self._advance(self._steps.popleft())
+            while self._committed:
+                self._advance(self._committed.popleft())
             while self._unsent and self.caps.forbids_request(self.state, len(self._unsent)) is None:
                 self._advance(self._unsent.popleft())
             if (decision := self._clock_reading() or self._decision()) is not None:
                 self._decide(decision)
             elif self._decided:
                 await self._commit()
-            elif self._workers or self._arrived:  # the last may have come during the commit
+            elif self._tasks or self._arrived:  # the last may have come during the commit
                 if self._measurements is not None:
                     self._measurements.warm()
-                asked = self.state.waiting - len(self._unsent)  # each has a worker
-                with self.requests.batches.expecting(asked, is_all=len(self._workers) == asked and not self._arrived):
+                asked = self.state.waiting - len(self._unsent)  # each has a task
+                with self.requests.batches.expecting(asked, is_all=len(self._tasks) == asked and not self._arrived):
                     await self._woken.wait()
             elif self.caps.forbids_candidate(self.state, len(self._unsent)) is None:
                 raise BehavesimError(
@@ -186,14 +185,14 @@ class Search:
             else:
                 break
             self._woken.clear()
-            await asyncio.sleep(0)  # lets workers that have finished deliver their events
+            await asyncio.sleep(0)  # lets tasks that have ended deliver their events
 
     def _queue_unfinished(self) -> None:
         """Queue what earlier sessions left open: what costs nothing more at once, prompts as the caps allow."""
         candidates = (candidate for candidate in self.state.open.values() if candidate.outcome is None)
         for event in (*(each.latest for each in candidates), *(note.asked for note in self.state.awaited_notes)):
             if isinstance(event, Responded) or is_paid(event, self.requests.batches.earlier):
-                self._steps.append(event)
+                self._committed.append(event)
             else:
                 self._unsent.append(event)
 
@@ -222,7 +221,7 @@ class Search:
         for event in arrived:  # only now: no decision may follow from an event that a crash could still lose
             self.fold(event)
             self.show(event, self.state)
-        self._steps.extend([*decided, *arrived])
+        self._committed.extend([*decided, *arrived])
 
     def _clock_reading(self) -> ClockRead | None:
         """Return a clock reading, in force from the next registration, if another `clock_every_s` passed; else None."""
@@ -237,7 +236,7 @@ class Search:
 
         Raises PartError for a method's mistake.
         """
-        if self._pending is not None and not self._pending.decision.done():
+        if self._measurements is not None and self._measurements.is_measuring:
             return None
         may_pay = not self._unsent and self.caps.forbids_request(self.state) is None
         permits = Permits(
@@ -252,12 +251,8 @@ class Search:
         if not isinstance(decision, Measurement):
             raise PartError(f"the method returned {decision!r:.100}, which is no decision; mend it")
         assert self._measurements is not None, "a method that measures comes with behaviours"
-        # what is due was asked again after the measurement: a repair that came due meanwhile goes first
-        pending, self._pending = self._pending, None
-        if pending is not None and pending.measurement == decision:
-            return pending.decision.result()
-        self._pending = self._measurements.begin(decision)
-        return None
+        # after the measurement, what is due is asked again and comes here: a repair that came due meanwhile goes first
+        return self._measurements.decision(decision)
 
     def _advance(self, event: Event) -> None:
         """Start the step that follows from an event, if any: ask the model, or read and evaluate a reply."""
@@ -270,21 +265,21 @@ class Search:
                 self.requests.batches.committed(event)
 
     def _start_step(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Run a step in a worker, which delivers the event that the step returns."""
+        """Run a step in a task, which delivers the event that the step returns."""
 
         async def deliver() -> None:
             self._arrive(await step(*args, **kwargs))
 
-        self._start_worker(deliver())
+        self._start_task(deliver())
 
-    def _start_worker(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:  # the loop waits for it
-        worker = self._group.create_task(work)
-        self._workers.add(worker)
-        worker.add_done_callback(self._worker_ended)
-        return worker
+    def _start_task(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:  # the loop waits for it
+        task = self._group.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_ended)
+        return task
 
-    def _worker_ended(self, worker: asyncio.Task[Any]) -> None:
-        self._workers.discard(worker)
+    def _task_ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
         self._woken.set()
 
     def _arrive(self, event: Event) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any
 
 from behavesim.engine.outcome import with_comparison_checked
@@ -17,21 +16,19 @@ Begin = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
 """Starts a task. If the task raises, the search ends with that error."""
 
 
-@dataclass(frozen=True)
-class Pending:
-    """A measurement that has been begun, and the task that gives the decision following from it."""
-
-    measurement: Measurement
-    decision: asyncio.Task[Event]
-
-
 class Measurements:
-    """Measures behaviours. The kernels for comparisons are loaded once, early if the loop is idle."""
+    """Measures behaviours, one measurement at a time. The kernels are loaded once, early if the loop is idle."""
 
     def __init__(self, behaviours: Behaviours, begin: Begin) -> None:
         self._behaviours = behaviours
         self._begin = begin
         self._warming: asyncio.Task[None] | None = None
+        self._last: tuple[Measurement, asyncio.Task[Event]] | None = None  # until its decision is taken
+
+    @property
+    def is_measuring(self) -> bool:
+        """Whether the measurement begun last is still under way."""
+        return self._last is not None and not self._last[1].done()
 
     @property
     def is_warming(self) -> bool:
@@ -44,9 +41,16 @@ class Measurements:
             self._warming = self._begin(asyncio.to_thread(self._behaviours.warm))
         return self._warming
 
-    def begin(self, measurement: Measurement) -> Pending:
-        """Begin a measurement and return it at once; its task ends with the decision, or with what `decide` raises."""
-        return Pending(measurement, self._begin(self._decide(measurement)))
+    def decision(self, measurement: Measurement) -> Event | None:
+        """Return the decision that follows from a measurement if it was begun last and has ended; else begin it.
+
+        Return None if it was begun now. Call this only while nothing is measured. Raises what `decide` raised.
+        """
+        last, self._last = self._last, None
+        if last is not None and last[0] == measurement:
+            return last[1].result()
+        self._last = measurement, self._begin(self._decide(measurement))
+        return None
 
     async def checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """Return the verdict, or Failure "incomparable" if its trajectories cannot be compared with the template's.

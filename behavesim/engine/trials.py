@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 from behavesim.engine.outcome import copied, extracted, judged
 from behavesim.programs.reading import Program
@@ -65,11 +64,8 @@ class Trials:
         if first != candidate:
             return await self._copy(candidate, program, first)
         self._under_way[candidate] = asyncio.Event()
-        verdict = await self._judge.evaluate(program.source, partial(self._put_off, candidate))
+        verdict = await self._judge.evaluate(program.source, lambda *why: self._arrive(PutOff(candidate, *why)))
         return judged(candidate, program, verdict if self._check is None else await self._check(verdict))
-
-    def _put_off(self, candidate: CandidateId, reason: str, words: str) -> None:
-        self._arrive(PutOff(candidate, reason, words))
 
     async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
         """Return the outcome of the candidate `first` for this candidate, as soon as it is committed."""

@@ -46,7 +46,7 @@ class _Client(openai.DefaultAioHttpClient):
                 break
             await response.aclose()
             response = await super().send(response.next_request, **how)
-        return await _read(response)
+        return await _received(response)
 
 
 def is_onward(response: httpx2.Response) -> bool:
@@ -57,7 +57,7 @@ def is_onward(response: httpx2.Response) -> bool:
     return place == onward
 
 
-async def _read(response: httpx2.Response) -> httpx2.Response:
+async def _received(response: httpx2.Response) -> httpx2.Response:
     """Return an answer with its body, decompressed; a body longer than ANSWER_BYTES or FILE_BYTES is cut after that."""
     body, most = bytearray(), FILE_BYTES if response.request.url.path.endswith("/content") else ANSWER_BYTES
     try:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Protocol, Self
 
 from behavesim.base.errors import SandboxError, UsageError
@@ -63,19 +62,6 @@ class Places:
                 for _ in range(self._count if alone else 1):
                     await places.enter_async_context(self._free)
             yield
-
-    async def tried(self, run: Callable[[], Awaitable[Ran]], alone: bool) -> Ran:
-        """Await `run()` in a place, or with `alone` in all and with a note on other processes, and return its result.
-
-        If the zygote dies, `run` is called once more: the program is not at fault. Raises ZygoteDied if it dies again.
-        """
-        async with self.taken(alone):
-            others = Others() if alone else None
-            try:
-                ran = await run()
-            except ZygoteDied:
-                ran = await run()
-            return ran.beside_others() if others and others.were_busy(ran.cpu_s) else ran
 
 
 class RunnerPool:
@@ -165,7 +151,13 @@ class ZygoteRunner:
         or with `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails or
         was not entered.
         """
-        return await self._places.tried(partial(self._run, source, question), alone)
+        async with self._places.taken(alone):
+            others = Others() if alone else None
+            try:
+                ran = await self._run(source, question)
+            except ZygoteDied:  # the program is not at fault: it runs once more, in the next zygote
+                ran = await self._run(source, question)
+            return ran.beside_others() if others and others.were_busy(ran.cpu_s) else ran
 
     async def _run(self, source: str, question: bytes) -> Ran:
         """Run a program in the one zygote; raises ZygoteDied if that dies."""

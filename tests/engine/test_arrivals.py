@@ -14,7 +14,6 @@ import pytest
 
 from behavesim.base.errors import ProposerError
 from behavesim.engine.loop import Search
-from behavesim.engine.measurements import Pending
 from behavesim.methods.comparison import Comparison
 from behavesim.state.events import (
     DECISIONS,
@@ -130,7 +129,7 @@ async def test_what_was_measured_and_is_not_due_any_more_holds_no_run_up() -> No
     run = await search(MemoryJournal(), {**SMALL, "method": "funsearch+behavesim"})
     measuring: asyncio.Task[Event] = asyncio.create_task(asyncio.sleep(0, Compared(0)))
     await measuring
-    run._pending = Pending(Comparison(0), measuring)
+    run._measurements._last = Comparison(0), measuring
     async with asyncio.timeout(60):
         assert await run.run() == "budget"
 

@@ -53,11 +53,15 @@ async def test_how_busy_others_were_is_noted_of_both_processes_of_a_program_alon
 ) -> None:
     ending, own_s = Ending(0, 0, "", 2.0, 0), list[float]()
 
-    async def run() -> Ran:
-        return Ran(ending, b"", ending)
+    class Stub(runner.ZygoteRunner):
+        def __init__(self) -> None:
+            self._places = Places(1)
+
+        async def _run(self, source: str, question: bytes) -> Ran:
+            return Ran(ending, b"", ending)
 
     monkeypatch.setattr(runner.Others, "were_busy", lambda self, seconds: bool(own_s.append(seconds)) or are_busy)
-    ran = await Places(1).tried(run, alone)
+    ran = await Stub().run("", alone=alone)
     assert own_s == [4.0] * alone
     noted = alone and are_busy
     assert [each and each.beside_others for each in (ran.ending, ran.program)] == [noted, noted]
