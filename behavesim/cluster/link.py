@@ -201,20 +201,32 @@ async def _install(line: Line, name: str, clock: Heartbeat) -> None:
 async def _ready(line: Line, name: str, clock: Heartbeat) -> tuple[str, list[str], int]:
     """Wait until a worker's sandbox has started; return its isolation, remarks on that, and its places.
 
-    Raises Refused if the worker says why it cannot serve, TimeoutError if the start takes too long. Raises LineLost if
-    the worker is silent, Garbage for any other message.
+    Raises Refused if the worker says why it cannot serve. Raises LineLost if the start takes too long or the worker is
+    silent, Garbage for any other message.
     """
-    async with clock.timeout(2 * START_S + GRACE_S):
-        while True:
-            message = await _heard(line, clock, SILENT_S)
-            match message.get("ready"):
-                case [str(isolation), list(notes), int(places)] if isolation in LEVELS and 0 < places <= 1 << 16:
-                    return isolation, [str(note)[:500] for note in notes[:MOST_NOTES]], places
-                case None if "refused" in message:
-                    raise Refused(f"worker {name} cannot serve: {str(message['refused'])[:2000]}")
-                case None if message.keys() == {"beat"}:
-                    continue
-            raise Garbage(f"a message came that could not come here: {message!r:.100}")
+    longest_s = 2 * START_S + GRACE_S
+    try:
+        async with clock.timeout(longest_s):
+            while (found := _start(await _heard(line, clock, SILENT_S), name)) is None:
+                pass
+            return found
+    except TimeoutError:
+        raise LineLost(f"its sandbox was not ready after {longest_s:g} s") from None
+
+
+def _start(message: Mapping[str, Any], name: str) -> tuple[str, list[str], int] | None:
+    """Return what a worker's message says of its started sandbox, as `_ready` does; None for a mere sign of life.
+
+    Raises Refused if the worker says why it cannot serve, Garbage for any other message.
+    """
+    match message.get("ready"):
+        case [str(isolation), list(notes), int(places)] if isolation in LEVELS and 0 < places <= 1 << 16:
+            return isolation, [str(note)[:500] for note in notes[:MOST_NOTES]], places
+        case None if "refused" in message:
+            raise Refused(f"worker {name} cannot serve: {str(message['refused'])[:2000]}")
+        case None if message.keys() == {"beat"}:
+            return None
+    raise Garbage(f"a message came that could not come here: {message!r:.100}")
 
 
 def _facts(message: Mapping[str, Any]) -> Mapping[str, str]:

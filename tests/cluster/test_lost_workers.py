@@ -16,6 +16,7 @@ from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.cluster import link, runner
 from behavesim.cluster.pool import Cluster
+from behavesim.cluster.wire import LineLost
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.state.protocols import Solved
@@ -51,6 +52,20 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 def solved(found: list[Solved | Failure | BaseException]) -> bool:
     return all(isinstance(each, Solved) for each in found)
+
+
+async def test_a_worker_that_lives_and_never_becomes_ready_is_lost_and_ends_no_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Beating:
+        async def receive(self) -> dict[str, int]:
+            await asyncio.sleep(0.01)
+            return {"beat": 1}
+
+    monkeypatch.setattr(link, "START_S", 0.05)
+    monkeypatch.setattr(link, "GRACE_S", 0.0)
+    with pytest.raises(LineLost, match="not ready after"):
+        await link._ready(Beating(), "one", Heartbeat(beat_s=0.01))
 
 
 async def test_a_worker_that_hangs_loses_its_programs_and_may_come_back(processes: DaskCluster) -> None:
