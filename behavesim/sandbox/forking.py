@@ -44,7 +44,7 @@ class _Child:
     killed: str = ""
 
 
-class Zygote:
+class ForkServer:
     """Forks candidates on request, enforces their time limits, and reports how each ended."""
 
     def __init__(

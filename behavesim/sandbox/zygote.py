@@ -17,7 +17,7 @@ from pathlib import Path
 
 from behavesim.base.errors import SandboxError
 from behavesim.sandbox import apart, candidate, isolation, layers, processes, remains
-from behavesim.sandbox.forking import Perform, Zygote, prepare_for_forks
+from behavesim.sandbox.forking import ForkServer, Perform, prepare_for_forks
 from behavesim.sandbox.messages import Ready, TaskAssignment, errors_sent, line
 from behavesim.task import instances_begun, task_from
 
@@ -39,7 +39,7 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
             level, confinement = isolation.find(layers.prepare(assignment.layers, assignment.limits, hidden), attempts)
     prepare_for_forks()
     control.sendall(line(replace(ready, isolation=level, notes=confinement.notes)))
-    Zygote(control, perform, assignment.limits, confinement).serve()
+    ForkServer(control, perform, assignment.limits, confinement).serve()
 
 
 def _without_task(assignment: TaskAssignment) -> tuple[Perform, Ready]:

@@ -103,7 +103,7 @@ class Column:
         """The index in `distinct` of each algorithm's run, (algorithms,)."""
         return self._indices.numbers
 
-    def comparison(self, settings: MeasureSettings) -> Compare | None:
+    def comparer(self, settings: MeasureSettings) -> Compare | None:
         """Return the comparison of a run with the distinct runs by the kernel of their kind; None if there is none.
 
         There is none for sets, samples, and settings other than plain ones (`MeasureSettings.is_plain`). Runs appended
@@ -118,7 +118,7 @@ class Column:
             for run in self.distinct[encoder.count :]:
                 assert isinstance(run, Trajectory), "samples have no encoder"
                 encoder.append(run, settings.length(len(run)))
-            return encoder.comparison()
+            return encoder.comparer()
 
 
 class Archive:

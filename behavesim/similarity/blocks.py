@@ -38,7 +38,7 @@ class Encoder(Protocol):
         """Add the first `length` states of a trajectory."""
         ...
 
-    def comparison(self) -> Compare:
+    def comparer(self) -> Compare:
         """Return the comparison with the runs so far; runs appended later do not change it."""
         ...
 
@@ -142,7 +142,7 @@ class BlockEncoder:
         self._starts[-1] = max(end, self._starts[-1])
         self._lengths.extend(numbers.size)
 
-    def comparison(self) -> Compare:
+    def comparer(self) -> Compare:
         """Return the comparison with the runs appended so far; later ones do not change it."""
         # `starts` is copied: a longer run in the last block would move its end
         return partial(self._compare, Blocks(self._rows, np.array(self._starts), self._lengths.numbers))

@@ -169,7 +169,7 @@ class BehaveSim(MeasureSettings):
 
         Raises TrajectoryError (DistanceError is one) if two cannot be compared.
         """
-        if isinstance(run, Trajectory) and (compare := column.comparison(self)):
+        if isinstance(run, Trajectory) and (compare := column.comparer(self)):
             check_comparable(run, column.distinct[0], self)
             if (sims := compare(run, self.length(len(run)), first, self)) is not None:
                 check_finite(sims)

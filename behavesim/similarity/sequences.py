@@ -56,7 +56,7 @@ class SequenceEncoder:
         self._tokens.extend(numbered(tokens, self._numbers))
         self._runs.extend(self._ends.size)
 
-    def comparison(self) -> Compare:
+    def comparer(self) -> Compare:
         """Return the comparison with the runs appended so far; later ones do not change it.
 
         It returns None if the archive, or the run to compare, has MOST_TOKENS different tokens or more, or if more than

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.sandbox import processes
-from behavesim.sandbox.forking import Zygote, prepare_for_forks
+from behavesim.sandbox.forking import ForkServer, prepare_for_forks
 from behavesim.sandbox.messages import TreeAssignment, in_words, line
 from behavesim.sandbox.tree.confinement import TreeConfinement
 from behavesim.sandbox.wire import send
@@ -26,7 +26,7 @@ Evaluate = Callable[[str], bytes]
 """Evaluates a program's text; returns the bytes to send to the daemon."""
 
 
-class Nursery(Zygote):
+class Nursery(ForkServer):
     """Forks a child for each evaluation that the keeper requests, and reports how each ended; it enforces no limits.
 
     It sends the keeper what a zygote sends the daemon, and one more line of JSON for each forked child: {"job": …},
