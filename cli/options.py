@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RUNS = Path("runs")
 """The default of `--runs-dir`."""
 TAKING_ARGUMENTS = frozenset({"command", "folder", "http", "replay"})
-"""Proposers of ours whose names are followed by a colon and a command, a folder or a run."""
+"""Proposers of ours whose names are followed by a colon and a command, a folder, a port or a run."""
 
 
 def figures_option(help_text: str) -> Any:

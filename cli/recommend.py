@@ -41,7 +41,8 @@ def recommend(
 ) -> None:
     """Choose a program of a run on validation instances: the best of several that behave differently.
 
-    With --portfolio K it also chooses up to K programs; for several runs only those, from all their programs.
+    With --portfolio K it also chooses up to K programs. Several runs need --portfolio: then only the K programs are
+    chosen, from those of all the runs.
     """
     folders = run_folders(runs_dir, runs)
     if len(folders) > 1 and portfolio is None:

@@ -119,7 +119,7 @@ def run(
     dry: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search for a program; a run can be resumed after any interruption.
+    """Search for a program; `behavesim resume` continues a run after any interruption.
 
     Exit code 1 if the run fails or finds no feasible program, 130 if it is interrupted.
     """

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 PLAIN = "behavesim.plain"
 """Name of the codec error handler that replaces a character by an ASCII sign of the same width, or by an escape."""
 _SIGNS = dict(zip("▁▂▃▄▅▆▇█→…−–·×━╸╺─│┌┐└┘├┤┬┴┼", "...:::##>.--.x----|+++++++++", strict=True))
-"""ASCII signs for characters of charts and progress bars, one for one, where an encoding lacks the character."""
+"""For each character of charts and progress bars the ASCII sign that replaces it if the output's encoding lacks it."""
 LOST = 1
 """The exit code if a result could not be written to stdout."""
 

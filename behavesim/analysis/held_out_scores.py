@@ -44,7 +44,11 @@ class KnownScores:
     """
 
     def __init__(self, folder: RunFolder, origin: Mapping[str, str], split: Unseen = "held-out") -> None:
-        """Read the cache from the folder; it begins empty if there is none, or one that must be ignored."""
+        """Read the cache of a split from the folder.
+
+        `origin` has the hashes of the task and its instances, by name. The cache begins empty if there is no file, if
+        it is not JSON, or if its scores have another origin.
+        """
         self._folder, self._file = folder, KEPT[split]
         self._origin = dict(origin)
         self._scores: dict[str, list[Any]] = {}

@@ -168,7 +168,10 @@ HELD_OUT = (
 """Pairs of metrics on held-out instances, gap and gain: of the search's best, its ten best, and the recommended
 program. Only files have those of the ten best (`about` is None), and no table."""
 CHOICE_GAP = _on_held_out("held_out_choice_gap", "gap", "higher", lambda found: found.recommended_gap_advantage)
-"""Metric: gap of the search's best − gap of the recommended program on held-out instances, a fraction."""
+"""Metric: gap of the search's best program − gap of the recommended program, both on held-out instances.
+
+It is a fraction of the best score known, and positive if the recommended program is better. None if a gap is unknown.
+"""
 CHOICE_GAIN = _on_held_out(
     "held_out_choice", "gain on the template", "higher", lambda found: found.recommended_gain_advantage
 )

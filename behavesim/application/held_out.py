@@ -40,13 +40,14 @@ def absence(task: Task, split: Split, reference: str) -> str:
 async def reports_of(
     runs: Sequence[Run], tell: Callable[[str], None], unseen: Collection[Unseen], workers: int | str | None = None
 ) -> list[RunReport]:
-    """Return the reports of the runs, in order; their best programs are first evaluated on these `unseen` splits.
+    """Evaluate the best programs of the runs on the splits `unseen`, and return the reports of the runs, in order.
 
-    Of other splits a report has the results that earlier reports kept in the run's folder, if any. `tell` gets a line
-    for each task when that begins, or if a task has no such instances. `workers` is the number of programs run at once,
-    or a cluster's name; None for all cores. Raises JournalError if a journal cannot be read. If there is any split,
-    also raises UsageError if a task cannot be loaded, TaskError if its template fails there, and SandboxError if the
-    sandbox cannot be started.
+    For other splits, a report has the results that the run's folder keeps from earlier reports, if any. `tell` gets a
+    line when the evaluation of a task begins, or if the task has no instances of a split. `workers` is the number of
+    programs run at once, or a cluster's name; None uses all cores.
+
+    Raises JournalError if a journal cannot be read. Unless `unseen` is empty, it also raises UsageError if a task
+    cannot be loaded, TaskError if its template fails on a split, and SandboxError if the sandbox cannot be started.
     """
     found = {split: await _found_there(runs, tell, workers or cores(), split) for split in unseen}
 

@@ -83,7 +83,8 @@ class Settings(Options):
     method: str = "funsearch+behavesim"
     """The search method, which chooses the programs that prompts show and the archive keeps: a name or a .py file."""
     proposer: str = "genetic"
-    """Who writes the programs: openai, genetic (offline), command:CMD, folder:DIR, replay:RUN, or a .py file."""
+    """What writes the programs: openai, genetic (offline), command:CMD, folder:DIR, http:PORT, replay:RUN, or a .py
+    file."""
     seed: int = Field(0, ge=0)
     """Seed of all random numbers of the search."""
     budget: int = Field(2000, ge=1)
@@ -204,7 +205,10 @@ class Settings(Options):
         return {"normaliser": normaliser, "measure": self.measure, "truncate": self.truncate, "skip": self.skip}
 
     def named(self) -> dict[str, Any]:
-        """Return every setting by its name, those of method and proposer too, with its value as a Python object."""
+        """Return the value of every setting as a Python object, by name.
+
+        The settings of the method and the proposer are among them, by their own names without a prefix.
+        """
         return {name: value for part in self._parts for name, value in part if name not in ("of_method", "of_proposer")}
 
     @property

@@ -24,7 +24,7 @@ NUMBER = struct.Struct("<Q")
 SMALL = 1 << 26
 """Largest message (bytes) besides programs' results; the list of a thousand workers has 2 MB."""
 CONNECT_S = 10.0
-"""Longest time (s) for a connection and the greeting."""
+"""Time limit in seconds for making a connection and exchanging greetings, both together."""
 HANDSHAKE = {"compression": None, "python": tuple(sys.version_info[:3]), "pickle-protocol": pickle.HIGHEST_PROTOCOL}
 """The greeting that Dask's connections expect. It asks for messages without compression."""
 MOST_FRAMES = 1000

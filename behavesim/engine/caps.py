@@ -130,7 +130,10 @@ class Caps:
     limits: Mapping[Cap, float] = field(default_factory=dict)
     """The caps that are set, in the order of CAPS, with their limits."""
     before: Activity | None = None
-    """How long the run was active in earlier sessions, complete once their events are read; None for a new run."""
+    """The active time of earlier sessions, which counts towards a cap on time; None for a new run.
+
+    It is complete once the events of these sessions are read.
+    """
     since: float = 0.0
     """What the clock said when this session began, in seconds."""
 

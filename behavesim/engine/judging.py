@@ -50,10 +50,11 @@ def pool_of(
     tell: Callable[[str], None] = on_stderr,
     sights: list[Callable[[], str]] | None = None,
 ) -> SolutionPool | ResultPool:
-    """Return the sandbox of a run, not entered yet; that of an evaluator, if the task has one, for any split.
+    """Return the sandbox of a run, not entered yet. If the task has an evaluator, it runs that, whatever the split is.
 
-    It is here or on a cluster, as `settings.workers` says. Time limits go by `clock`, a new one if None. `tell` gets a
-    line when a cluster's workers come or go, and `sights` a function that says what they do.
+    The sandbox is on this machine if `settings.workers` is a number, or on the cluster that it names. `clock` measures
+    time limits; None creates one. `tell` gets a line when workers of a cluster join or leave. On a cluster, a function
+    that returns what its workers do is appended to `sights`; None appends nothing.
     """
     limits, weak = Limits.of(settings), settings.allow_weak_isolation
     if isinstance(settings.workers, str):

@@ -52,7 +52,12 @@ def _of_file(place: str) -> Convention:
 
 
 def _of_class(place: str, name: str) -> Convention:
-    """Return the convention of a class by its base or its package; raises UsageError if its file lacks the class."""
+    """Return the convention of an evaluator class: "eoh" or "llm4ad".
+
+    `place` is the path of a .py file or the name of a module. In a file, a class with the base `BaseProblem` follows
+    "eoh"; a module does so if it is in the package `eoh`. All others follow "llm4ad". Raises UsageError if the file
+    cannot be read, is not Python, or lacks the class.
+    """
     if not place.endswith(".py"):
         return "eoh" if place.split(".")[0] == "eoh" else "llm4ad"
     classes = [

@@ -40,7 +40,7 @@ _BLOCKS_READ = 100
 _SAID = 10_000
 """Characters at the start of a reply without code in which a refusal is looked for."""
 LONGEST_REPLY = 500_000
-"""Most characters of a reply that is read, about 125 000 tokens."""
+"""Most characters of a reply, about 125 000 tokens; nothing of a longer reply is read, it fails as `too-long`."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,11 @@ def _costs(trajectory: AlgorithmRun, index: int, words: InWords) -> tuple[float,
 
 
 def _where_lost(quarters: Sequence[Sequence[float]], names: Sequence[str], verb: str) -> str:
-    """Return in which quarter the program with the greater sum is most ahead; "" if the sums are equal."""
+    """Return a sentence on how much more one of two programs costs, in all and in the quarter with the most more.
+
+    `quarters` has one sequence for each program: the sums of its costs over each quarter of the steps. `names` has
+    their names, and `verb` is what a program does, "costs" or "adds". Return "" if both cost the same in all.
+    """
     ahead = [one - other for one, other in zip(*quarters, strict=True)]
     if abs(sum(ahead)) < 1e-9:
         return ""

@@ -111,10 +111,11 @@ class PendingPrompt:
     def _alike(
         self, worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[tuple[AlgorithmRun, float]], states: int
     ) -> str:
-        """Return how many programs of the archive begin with the first `states` states of `worse` or of `better`.
+        """Return a sentence on how many programs of the archive begin with the same states as `worse` or as `better`.
 
-        `kept` has the trajectory of each program of the archive and its score there. The words are a sentence after a
-        space, with the best score of each such group; "" if the archive has at most two programs.
+        `states` is the number of states that are compared, from the first on. `kept` has each program's trajectory on
+        the same instance and its score there. The sentence begins with a space and names the best score of each such
+        group. Return "" if the archive has at most two programs.
         """
         if len(kept) <= 2:
             return ""

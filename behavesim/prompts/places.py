@@ -55,7 +55,7 @@ def filled_within(prompt: Prompt, parts: Mapping[str, Callable[[], str]], tokens
 
 
 def emptied(text: str) -> str:
-    """Return a text without its places, for a prompt that says nothing of the run."""
+    """Return a prompt's text without the marks that `place` returns for LATE: it then says nothing of the run."""
     return filled(text, dict.fromkeys(LATE, ""))
 
 

@@ -77,10 +77,11 @@ class FolderProposer(Proposer[FolderSettings]):
         return Reply(await self._awaited(self._folder / f"{name}.reply.md"), MODEL)
 
     def name(self, prompt: Prompt, number: int) -> str:
-        """Return NAME, such as 00012-1a2b3c4d: the number in at least five digits, and eight digits of the hash.
+        """Return NAME, such as 00012-1a2b3c4d: the candidate's `number` in at least five digits, and a hash.
 
-        `number` is that of the candidate, or -2 and below for a note, as `note_number` gives it. A note's name is such
-        as note-00000-1a2b3c4d, with the note's own number from 0.
+        The hash is eight hexadecimal digits from the run's seed, the number and the prompt's text. For a note, `number`
+        is -2 or below, as `note_number` returns it. The name is then such as note-00000-1a2b3c4d, where 0 is the first
+        note.
         """
         digest = hashlib.sha256(f"{self._seed}\n{number}\n{prompt.text}".encode(errors="replace")).hexdigest()
         which = f"{number:05}" if number >= 0 else f"note-{-2 - number:05}"
@@ -105,9 +106,9 @@ class FolderProposer(Proposer[FolderSettings]):
             self._tell(f"prompts are in {self._folder}; put each reply beside NAME.prompt.md as NAME.reply.md")
 
     async def _awaited(self, path: Path) -> str:
-        """Return a file's text, at most LONGEST_REPLY bytes, once it is there, not empty and unchanged for `rest_s`.
+        """Wait until a file exists, is not empty and has not changed for `rest_s` seconds, and return its text.
 
-        A file that cannot be read is tried again, with a notice.
+        The text is that of the first LONGEST_REPLY bytes. A file that cannot be read is tried again, with a notice.
         """
         seen, since = None, 0.0
         while True:

@@ -16,7 +16,10 @@ RECOVERY = 0.25
 """What each success adds to the limit of requests at once after a cut: four successes allow one more."""
 
 LONGEST_BACKOFF_S = 60.0
-"""Longest pause in seconds that is chosen here; an endpoint's own longer pause is kept."""
+"""Longest pause in seconds that the limiter chooses, or that an answered request causes.
+
+A longer pause is kept if the endpoint asks for it when it refuses a request.
+"""
 _SECONDS_IN = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
@@ -74,9 +77,10 @@ class Limiter:
                 self._changed.set()
 
     def succeeded(self, wait_s: float = 0.0) -> None:
-        """Record an answered request: raise the limit by RECOVERY, and start no request for the next `wait_s` seconds.
+        """Record an answered request, and start no request for the next `wait_s` seconds; 0 means no pause.
 
-        The pause is a minute at most: an endpoint that wants more time refuses the next request and says so.
+        The limit of requests at once rises by RECOVERY, to `connections` at most. The pause is a minute at most: an
+        endpoint that wants more time refuses the next request and says so.
         """
         self._refusals_in_a_row = 0
         self._allowance = min(self._connections, self._allowance + RECOVERY)

@@ -82,7 +82,7 @@ class BatchSender:
             self._open.discard(question)
 
     def _gather(self, *questions: _Question) -> None:
-        """Add questions to those that the next batches take."""
+        """Add questions to those that wait for a batch; send all of them now if `_send_gathered` finds it is time."""
         self._gathered += questions
         self._send_gathered()
 

@@ -27,10 +27,14 @@ _AS_MANY_AS_ASKED = 0
 
 
 class _Client(openai.DefaultAioHttpClient):
-    """The package's client on aiohttp; it reads every answer, errors included, only until it exceeds ANSWER_BYTES."""
+    """The HTTP client of the package openai on aiohttp, with a limit on the size of answers.
+
+    An answer, also one with an error status, is read until it exceeds ANSWER_BYTES, or FILE_BYTES for a file. The rest
+    is dropped, and no error is raised.
+    """
 
     sends_key: bool
-    """Whether the package's header `Authorization` is sent: without a key it is a placeholder."""
+    """Whether requests are sent with the package's header `Authorization`: without a key it holds a placeholder."""
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         """Send a request and read its answer.

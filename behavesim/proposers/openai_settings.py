@@ -41,7 +41,11 @@ def has_endpoint() -> bool:
 
 
 class OpenAISettings(ProposerSettings):
-    """The settings of a proposer that asks models."""
+    """The settings of a proposer that asks language models through an OpenAI-compatible endpoint.
+
+    Each field that may be None says what holds then. Raises ValueError if `batch` and `service_tier` are both set, or
+    if the weights in `models` are not valid.
+    """
 
     models: Mapping[str, float] = {MODEL: 1.0}
     """Models by name, each with a weight of 0 or more: how often it is asked, relative to the others."""

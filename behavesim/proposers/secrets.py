@@ -77,7 +77,10 @@ class Secrets:
 
 
 def _split_anywhere(value: str) -> str:
-    """Return the pattern of a secret that invisible characters may split."""
+    """Return the pattern of a secret, which allows invisible characters between those of the secret.
+
+    A secret with fewer than SHORTEST visible ASCII characters matches only as it is.
+    """
     # invisible characters of the secret itself belong to the gaps; as separate parts they would make matching slow
     seen = [character for character in value if "!" <= character <= "~"]
     return _UNSEEN.join(map(re.escape, seen)) if len(seen) >= SHORTEST else re.escape(value)

@@ -121,10 +121,11 @@ class ForkServer:
         self._children[job] = _Child(pid, now, deadline, progress)
 
     def _run_candidate(self, fds: list[int], progress: Progress) -> NoReturn:
-        """Receive a program from the first socket, confine this child, run `perform`, and exit.
+        """Receive a program from the first socket, confine this child, call `perform` with all sockets, and exit.
 
-        A second socket leads to another process, which runs the program in place of this one. The exit status is 0,
-        OUT_OF_MEMORY, or 1 for another error.
+        `progress` is the page on which `perform` notes how far it is. A second socket in `fds` leads to another process
+        that runs the program, which this child then calls there. The exit status is 0, OUT_OF_MEMORY, or 1 for another
+        error.
         """
         leave = os._exit  # a program may replace the name in `os`, and this child must not return to the zygote's loop
         try:

@@ -97,8 +97,9 @@ def _remedies(holds: Mapping[str, bool]) -> tuple[str, ...]:
 
 
 def prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:
-    """Whether every attempt raises OSError in a child under the confinement; False also if a layer cannot be applied.
+    """Return True if every attempt raises OSError in a forked child under the confinement.
 
+    Return False if an attempt succeeds or raises another error, or if a layer of the confinement cannot be applied.
     Raises OSError if no child can be forked.
     """
     child = confinement.fork()

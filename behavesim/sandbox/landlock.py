@@ -57,7 +57,10 @@ def restriction(rules: int) -> kernel.Call:
 
 
 def readable(paths: Iterable[Path], hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
-    """Yield (path, rights) to allow, so that everything at and below `paths` can be read except the hidden paths."""
+    """Yield (path, rights) to allow, so that everything at and below `paths` can be read except the hidden paths.
+
+    A symbolic link cannot be read if the folder that holds it also holds a hidden path, at any depth.
+    """
     # rules can only allow: of a folder with something hidden, the other entries are allowed one by one
     for path in paths:
         if not any(each.is_relative_to(path) for each in hidden):

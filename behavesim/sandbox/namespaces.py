@@ -110,7 +110,7 @@ def _continue_inside() -> None:
 
 
 def _try_in_child() -> None:
-    """Raise OSError if a child cannot enter namespaces and fork there as later children do."""
+    """Check in a forked child that later children can enter namespaces and fork there; raises OSError if not."""
     trial = os.fork()
     if trial == 0:
         try:

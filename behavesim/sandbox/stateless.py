@@ -121,9 +121,10 @@ def calls_to_repeat(
 
 
 def _drawn(counts: Sequence[int], draw: np.random.Generator) -> list[tuple[int, int]]:
-    """Return (instance, step) of up to ASKED_AGAIN calls, in rounds: one of each instance, as long as it has more.
+    """Draw at most ASKED_AGAIN different calls, and return the indices (instance, step) of each.
 
-    `counts` has the number of calls on each instance.
+    `counts` has the number of calls on each instance. A round draws one further call on each instance that has one
+    left, in random order. Rounds follow each other until there are enough calls.
     """
     steps = [draw.permutation(count)[:ASKED_AGAIN].tolist() for count in counts]
     rounds = (

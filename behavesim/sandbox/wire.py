@@ -29,10 +29,11 @@ def send(fd: int, frame: bytes) -> None:
 
 
 def receive(fd: int, data: bytes, size: int, at_once: int = 1 << 16) -> bytes:
-    """Return `data` and what follows it at the socket `fd`, at least `size` bytes in all.
+    """Return `data`, which was received before, and what follows it at the socket `fd`: at least `size` bytes in all.
 
-    It is longer if more bytes have arrived: up to `at_once` are read together, which saves a system call for each
-    short message. With 0 it has exactly `size` bytes. Raises ConnectionError if the other end closes before that.
+    The result is longer if more bytes have arrived: up to `at_once` bytes are read together, which saves a system call
+    for each short message. If `at_once` is 0, nothing is read beyond `size`. If `data` is long enough, it is returned
+    as it is. Raises ConnectionError if the other end closes before there are `size` bytes.
     """
     while len(data) < size:
         chunk = os.read(fd, max(at_once, size - len(data)))

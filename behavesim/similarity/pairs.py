@@ -113,9 +113,10 @@ def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: MeasureSettings)
 
 
 def check_prefix_distances(x: NDArray[Any], y: NDArray[Any], settings: MeasureSettings) -> None:
-    """Raise DistanceError if the settings are strict and two prefixes of x and y are further apart than the normaliser.
+    """Raise DistanceError if a prefix of x and a prefix of y, of any lengths, are too far apart for the settings.
 
-    x, y: the decisions of two runs, integers; equal runs are not checked.
+    x and y are the decisions of two runs, as integers. The limit on their edit distance is the setting `normaliser`.
+    Nothing is checked if the settings are not strict or if x equals y.
     """
     if not np.array_equal(x, y):
         _, largest = _scalar().edit_distances(x.astype(np.int64), y.astype(np.int64))

@@ -12,9 +12,9 @@ from behavesim.state.events import BatchSent, Event
 class Batches:
     """Connects the search with a proposer that sends prompts in batches.
 
-    The search says when no further prompt will come for now. The proposer says which batches it sends, and the search
-    puts them in the journal. `earlier` has the batches that earlier sessions left open, by the number of the prompt; it
-    is empty if none is taken up.
+    The search says how many prompts are open when no further one will come for now, so that the proposer sends them.
+    The proposer says which batches it sends, and the search puts them in the journal. `earlier` maps the number of each
+    prompt in a batch that earlier sessions left open to that batch; it is empty if this session takes up none.
     """
 
     def __init__(self) -> None:

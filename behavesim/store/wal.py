@@ -45,9 +45,9 @@ class WriteAheadLog:
         return f"PRAGMA wal_autocheckpoint = {pages}", f"PRAGMA journal_size_limit = {self._limit}"
 
     def log_check(self) -> Callable[[], bool]:
-        """Return a function that returns whether the log's file is still the one that is there now.
+        """Return a function that returns False once another file has replaced the log that is there now, else True.
 
-        A missing log counts as the same: if the whole folder was moved, commits still reach the log in it.
+        It returns True also if the log is missing: if the whole folder was moved, commits still reach the log in it.
         Raises OSError if there is no log now.
         """
         now = self._log.stat()

@@ -39,7 +39,7 @@ class Correlation:
 
     metric: str
     target: str
-    """One of TARGETS."""
+    """What is predicted of two programs, as TARGETS names it, such as "fail alike"."""
     equal_scores: bool
     """Whether only the pairs whose search scores count as equal (EQUAL) are correlated."""
     value: float | None

@@ -33,7 +33,10 @@ _TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Tuple", "Union")
 
 
 class Evaluation(abc.ABC):
-    """Stand-in for the base class of LLM4AD's evaluators, used where the package `llm4ad` is not installed."""
+    """Stand-in for the base class of LLM4AD's evaluators, used where the package `llm4ad` is not installed.
+
+    It keeps its arguments as attributes. `timeout_seconds`, `safe_evaluate` and `daemon_eval_process` have no effect.
+    """
 
     def __init__(
         self,

@@ -242,5 +242,8 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _depth(rule: Rule, depths: Mapping[str, float]) -> float:
-    """Return the minimum depth of an expression that starts with a rule; `depths` has that of each type."""
+    """Return the minimum depth of an expression that starts with a rule: 0 if the rule has no holes.
+
+    `depths` has the minimum depth for each type, inf where none is known.
+    """
     return 1 + max((depths[hole] for hole in rule.holes), default=-1)

@@ -36,7 +36,7 @@ class Tokens:
 
     @property
     def operands(self) -> list[Span]:
-        """Where names stand at the right of an operator; calls and members are left out."""
+        """The spans of names that stand at the right of an operator; names before a bracket or dot are left out."""
         found = (_NAME.match(self.source, end + 1) for _, end in self.operators)
         return [each.span() for each in found if each and within(each.span(), self.spans)]
 

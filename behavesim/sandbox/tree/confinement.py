@@ -24,9 +24,10 @@ MOST_FILES = 8192
 Unread data in a pair of sockets (up to 0.2 MB in each) counts for no process. This limit keeps it below 2 GB.
 """
 SCRATCH_MB = 512
-"""Size in MB of each folder of `root.SCRATCH` in an evaluation, and the largest size of a file.
+"""Size in MB of each folder of `root.SCRATCH` in an evaluation, and of the largest file that a program can write.
 
-These folders take memory beyond `memory_mb`: enough for a build or a data set, too little to fill a machine.
+What the folders hold takes memory in addition to `memory_mb`. The size is enough for a build or a data set, and too
+small to fill a machine.
 """
 OPEN_FILES = 1024
 """Most files that one process may have open, the default of most systems."""
