@@ -74,7 +74,7 @@ def study_stochastic(as_json: AsJson = False) -> None:
 
 @study.command("diversity")
 def study_diversity(runs: Runs, runs_dir: RunsDir = RUNS, figures: Figures = None, as_json: AsJson = False) -> None:
-    """Mean distances of programs inside islands and between them, over time."""
+    """Mean distances of programs inside islands and between them, after each tenth of the budget."""
     _show_and_draw(diversity.study([read_run(runs_dir, run) for run in runs]), as_json, figures)
 
 

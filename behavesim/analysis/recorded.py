@@ -183,7 +183,10 @@ class RecordedRun:
         return Scored(candidate.candidate, candidate.score, self.gap(candidate.score))
 
     def _take(self, at: float, event: Event) -> None:
-        """Apply the next event, committed at this time in seconds since the epoch."""
+        """Apply the journal's next event, committed at the time `at` in seconds since 1970.
+
+        Raises JournalError if the event cannot follow those before it, UsageError if it holds invalid settings.
+        """
         self.state.apply(event)
         self._activity.take(at, event)
         self._candidates.apply(event)

@@ -51,7 +51,9 @@ from behavesim.task.verdict import Failure, Verdict
 LOST = "lost"
 """Finish reason of the empty reply that replaces one that cannot be read."""
 POLL_S = 0.02
-"""Seconds between two looks at whether the new run has used all saved replies; short, as nothing else waits for it."""
+"""Seconds between two checks whether the new run has used all saved replies.
+
+It is short because the new run has nothing else to do by then, and ends only at such a check."""
 
 
 @dataclass(frozen=True)

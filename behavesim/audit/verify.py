@@ -73,7 +73,7 @@ class Verification:
     damage: list[str] = field(default_factory=list)
     """Damages of the journal's file, one text each; if there are any, no event is checked."""
     differences: list[Discrepancy] = field(default_factory=list)
-    """Events that are not as expected, by their number in the journal."""
+    """Events that are not as expected, in the journal's order; see `damage` and `is_lost` for what was not compared."""
     is_lost: bool = False
     """Whether the check ended early, at an event that cannot follow those before it."""
 

@@ -174,8 +174,8 @@ class Settings(Options):
     of the two states; not for vectors)."""
 
     prices: Adjustable[Mapping[str, Mapping[str, float]]] = {}
-    """USD per million tokens, by model name, for prompt, completion, cached and cache_write. They replace the list
-    prices of the models that they name."""
+    """USD per million tokens, by model name: prompt and completion, and optionally cached and cache_write, which
+    otherwise cost as much as prompt. They replace the list prices of the models that they name."""
 
     of_method: SerializeAsAny[Options] = Field(Options(), exclude=True)
     """The settings of the method; empty if it is not installed."""

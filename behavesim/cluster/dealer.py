@@ -72,9 +72,11 @@ class Dealer:
         self._deal()
 
     def part(self, link: Link, why: str) -> None:
-        """Let a worker serve no more: what it has runs elsewhere. It may come back, unless this happened too often.
+        """Take a worker out of service, and put the programs that it has before all that wait for a worker.
 
-        `why` is for a person. Only the programs that ran there may be the cause; others waited there.
+        If it had any, that counts against the worker: after MOST_STRIKES times without a result it is left out for the
+        reason `why`, a text for people; otherwise it may join again. It also counts against the programs that ran
+        there, as they may be the cause, but not against those that only waited there.
         """
         self.links.discard(link)
         held, link.held = list(link.held.values()), {}

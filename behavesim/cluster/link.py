@@ -166,8 +166,10 @@ async def opened(
 ) -> Link:
     """Connect to the worker at an address, start its sandbox for this run, and return the link to it.
 
-    `context` is for TLS; None connects without. `ended` is a field of `Link`. Raises Refused if the worker does not
-    fulfil the terms, LineLost if it is lost meanwhile, Garbage if it sends what it must not.
+    `address` is such as "tcp://10.0.0.1:8786", `name` is the worker's name for messages, and `context` is for TLS; None
+    connects without TLS. `ended` is a field of `Link`. Raises Refused if the worker does not fulfil the terms, LineLost
+    if it cannot be reached or is lost meanwhile, Garbage if it sends what it must not, and TimeoutError if its sandbox
+    takes too long to start.
     """
     line = await Line.open(address, context, terms.most + 2 * ENOUGH)
     try:

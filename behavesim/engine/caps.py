@@ -152,10 +152,10 @@ class Caps:
         return any(not cap.ends_run for cap in self.limits)
 
     def forbids_candidate(self, state: RunState, unasked: int = 0) -> str | None:
-        """Return the name of the limit that forbids another candidate, "budget" or a cap's; None if none does.
+        """Return the name of the limit that forbids another request for a candidate, "budget" or a cap's; else None.
 
-        `unasked` is the number of open questions that a resumed run has not sent again yet; unless it is 0, the budget
-        forbids nothing.
+        `unasked` is the number of open questions that a resumed run has not sent again yet. The budget counts them
+        already, so it forbids nothing while there are any: they may be sent, unless a cap forbids it.
         """
         return "budget" if state.asked >= self.budget and not unasked else self.forbids_request(state, unasked)
 

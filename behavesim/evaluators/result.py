@@ -42,7 +42,7 @@ class Result:
     def encoded(self) -> bytes:
         """Return the result as JSON, with metrics, feedback, failure and steps cut to their limits.
 
-        Raises ValueError if the score is not finite.
+        A metric that is not finite becomes a text, such as "nan". Raises ValueError if the score is not finite.
         """
         values = {
             **asdict(self),

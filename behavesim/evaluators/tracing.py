@@ -38,9 +38,10 @@ FEW = 10
 
 
 def in_words(traced: str | None) -> str:
-    """Return for people what an evaluator's behaviours are taken from, by the value of `Result.traced`.
+    """Return a phrase for people: what an evaluator's behaviours are taken from, by a value of `Result.traced`.
 
-    "" for a task's own trajectories, and for None, if it is unknown.
+    It is "" for None (unknown) and for TRAJECTORY (a task's own trajectories). Any value that is none of the
+    constants is taken as the name of the file to which the evaluator wrote the steps.
     """
     return _WORDS.get(traced, f"the steps that the evaluator wrote to {traced}")
 

@@ -15,11 +15,12 @@ Matrix = NDArray[np.float64]
 
 
 def dissimilarity(utility: Vector, similarity: Matrix) -> Vector:
-    """Return v of the paper's algorithms "Parent Selection" and "Population Management", (N,), each 0 or less.
+    """Return for each of N programs minus the sum of its similarities to those that dominate it: (N,), each 0 or less.
 
-    The two objectives are a high utility, (N,), and a low similarity to the best program. One program dominates another
-    if it is no worse in both and better in one. `similarity` is (N, N) in [0, 1]. A program's v is minus the sum of its
-    similarities to those that dominate it: 0 if none does. The best program is the first with the highest utility.
+    `utility` is (N,), greater is better; `similarity` is (N, N) in [0, 1]; N is at least 1. There are two objectives: a
+    high utility, and a low similarity to the best program, which is the first with the highest utility. One program
+    dominates another if it is no worse in both and better in one. The result is called v in the paper's algorithms
+    "Parent Selection" and "Population Management".
     """
     to_best = similarity[int(utility.argmax())]
     no_worse = (utility[:, None] >= utility[None, :]) & (to_best[:, None] <= to_best[None, :])

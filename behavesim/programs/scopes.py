@@ -45,10 +45,11 @@ class Occurrence(NamedTuple):
 
 
 def names(tree: ast.Module) -> list[Occurrence]:
-    """Return every name in a program, but attributes, keywords and those of `global` statements, in a fixed order.
+    """Return every place of a program where a name is used or bound, always in the same order, nearly the text's.
 
-    The order is about that of the text. Raises ValueError for what is not supported: type parameters, and global or
-    nonlocal in a class's body.
+    Names of functions, classes, parameters and imports are included. Attributes, the names in keyword arguments
+    (`f(name=1)`) and those in `global` statements are not. Raises ValueError for what is not supported: type
+    parameters, and global or nonlocal in a class's body.
     """
     reader = _Reader()
     reader.visit(tree)

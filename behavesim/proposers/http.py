@@ -114,7 +114,11 @@ class HttpProposer(Proposer[HttpSettings]):
             self._waiting.pop(number, None)
 
     async def _listen(self) -> None:
-        """Listen at 127.0.0.1, write the address, and begin to read the journal, of earlier sessions first."""
+        """Begin to listen at 127.0.0.1, and to read the journal as it grows, earlier sessions first; then return.
+
+        Writes the URL and the token into the file ADDRESS of the run's folder. Raises ProposerError if the port is
+        taken or that file cannot be written.
+        """
         from aiohttp import web  # a slow import, only for this proposer
 
         @web.middleware

@@ -160,7 +160,7 @@ class BatchSender:
         return batch
 
     def _body(self, question: _Question) -> Mapping[str, Any]:
-        """Return the body of the chat completion request for one question: a line of a batch's file holds it."""
+        """Return the body of a chat completion request for one question: the value of `body` in a line of the file."""
         return self._dialect.body(question.tries.model, question.prompt, question.number)
 
     async def _answered(

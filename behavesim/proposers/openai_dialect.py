@@ -70,9 +70,10 @@ class Dialect:
         return f"{self._settings.system_prompt}{prompt}"
 
     def optional(self, body: Mapping[str, Any]) -> Collection[str]:
-        """Return the names of parameters in `body` that could be left out; `system` stands for the system role.
+        """Return the names of the parameters in `body` that may be left out if the model refuses them.
 
-        The service tier is not among them: in another tier the request may cost twice as much.
+        The name "system" stands for the system role: its text can go into the user's message. The service tier is not
+        among the names: in another tier the request may cost twice as much.
         """
         roles = {"system"} if body["messages"][0]["role"] == "system" else set()
         return (body.keys() - {"model", "messages", "service_tier"}) | roles

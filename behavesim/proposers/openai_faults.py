@@ -72,7 +72,11 @@ def fault_of(status: int, headers: Mapping[str, str], error: EndpointError, opti
 
 
 def _refusal(status: int, said: str, error: EndpointError, optional: Collection[str]) -> Fault:
-    """Return the fault in a request, for status 400, 404, 405, 413 or 422."""
+    """Return the fault in a request that was refused with status 400, 404, 405, 413 or 422.
+
+    `said` is the status in brackets, with the endpoint's words behind it if there are any; messages contain it. `error`
+    is what the endpoint said, in parts. `optional` names the parameters that the request could do without.
+    """
     if error.code == "context_length_exceeded" or status == 413:
         return Fault("prompt", f"the prompt is longer than the model takes {said}")
     if status in (400, 422) and (parameter := _refused_parameter(error, optional)):

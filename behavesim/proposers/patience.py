@@ -116,7 +116,7 @@ class Tries:
     faults: int = 0
     """Requests that failed in a way that may pass, "passing" or "setup"; other faults do not count."""
     refusals: int = 0
-    """Requests that the endpoint answered with the demand to slow down."""
+    """How many requests of the prompt, or other thing, the endpoint answered with the demand to slow down."""
     empty: int = 0
     """Replies without content."""
     batches: int = 0

@@ -55,7 +55,8 @@ class PriceList:
     def _found(self, model: str, counts: Mapping[str, int], tier: str | None) -> PriceCalculation | None:
         """Return the price that the package genai_prices computes; None if it does not know the vendor or the model.
 
-        `counts` are numbers of tokens by the package's names. A `tier` of None or "" is the standard one.
+        `counts` are numbers of tokens by the package's names. A `tier` of None or "" is the standard one. If the
+        package has no price for the tier, the result is the standard price.
         """
         if not self.url or _is_of_ones_own(self.url):
             return None

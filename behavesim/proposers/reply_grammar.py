@@ -124,5 +124,5 @@ def _indented(depth: int) -> str:
 
 
 def _one_of(names: list[str]) -> str:
-    """Return the alternative of all names, as the grammar writes it."""
+    """Return the right side of a rule that allows any one of these names: each in double quotes, with " | " between."""
     return " | ".join(map(json.dumps, names))

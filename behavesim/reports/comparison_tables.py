@@ -175,9 +175,10 @@ def _test(test: GroupTest, metrics: Mapping[str, Metric], runs: int) -> tuple[Ce
 
 
 def _over_time(entry: TaskComparison, on: str) -> Table:
-    """Return the distance between islands divided by the distance inside them, over time; no rows without islands.
+    """Return the table of the distance between islands divided by the distance inside them; no rows without islands.
 
-    A row is a group, a column every second tenth of the budget: ten columns would be too wide for a terminal.
+    A row is a group. The columns are 20, 40, 60, 80 and 100 % of the budget, as far as a group reached them: ten
+    columns would be too wide for a terminal. `on` names the task in the table's title.
     """
     known = {group.label: _by_tenth(group) for group in entry.groups}
     shown = {label: by_tenth for label, by_tenth in known.items() if any(by_tenth.values())}

@@ -37,7 +37,7 @@ RUN_SECTIONS = (
 """The names of all sections of one run, in their order; a report leaves out those that have nothing to say."""
 
 Chosen = Mapping[Metric, float | None]
-"""The values of the metrics that a person asked for."""
+"""The run's values of the metrics that a person asked for; None for one that is unknown."""
 
 
 def first_screen(run: RunReport, metrics: Chosen) -> list[Section]:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from behavesim.sandbox.runner import Runner
 
 PAUSES_S = (0.0, 10.0, 60.0)
-"""Seconds before each try alone: others on the machine may need a minute until they give time and memory back."""
+"""Seconds of waiting before each of three tries in which the program runs alone, after its first run was in doubt.
+
+The last is a minute: other work on the machine may need that long until it gives back time and memory."""
 _ADVICE = {
     "clock": "let other work on this machine end, then resume",
     "memory": "free memory, then resume; or go on with a smaller memory_mb (--fork NEW-ID)",

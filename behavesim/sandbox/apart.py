@@ -31,8 +31,8 @@ class Unanswered(Exception):
 class Remote:
     """Replaces a program's function: the process at the other end of the socket `fd` answers each call.
 
-    Making one sends the program, `source`, there; this raises OSError if the other end is closed. `limit` is the most
-    bytes of each answer's array.
+    Making one sends the program, `source`, there; this raises OSError if the other end is closed. A call raises
+    Unanswered if the program fails or its answer's array has more than `limit` bytes.
     """
 
     def __init__(self, fd: int, source: str, limit: int) -> None:

@@ -94,7 +94,10 @@ class Confinement:
 
     @cached_property
     def _forking(self) -> tuple[tuple[Step, ...], Callable[[], int], tuple[Step, ...]]:
-        """The zygote's steps before a fork, the fork itself, which returns 0 in the child, and its steps afterwards."""
+        """The steps that the zygote takes before a fork, the fork, and the steps that the zygote takes after it.
+
+        The fork returns 0 in the child, which takes none of these steps. Without namespaces there are no steps.
+        """
         # os.fork also repairs in the child what other threads may have left unfinished. There are none, and that takes
         # a fifth of the time of an evaluation.
         fork = kernel.prepared("fork")

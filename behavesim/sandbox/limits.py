@@ -58,7 +58,10 @@ class Limits:
         )
 
     def allowed_s(self, first_s: float) -> float:
-        """Return the limit on CPU time (s) of a program whose first call took `first_s` seconds of it."""
+        """Return the most CPU seconds that a whole program may take if its first call took `first_s` of them.
+
+        That is `timeout_s` and, besides, the first call's own time, of which at most `first_call_s` is granted.
+        """
         return self.timeout_s + self.uncounted_s(first_s)
 
     def uncounted_s(self, first_s: float) -> float:

@@ -49,7 +49,7 @@ class SequenceEncoder:
         return self._runs.size - 1
 
     def append(self, run: Trajectory, length: int) -> None:
-        """Add the first `length` states of a trajectory."""
+        """Add the first `length` states of a trajectory; `length` is from 1 to the number of its states."""
         tokens, ends = states_of(run, length)
         self._longest = max(self._longest, int(np.diff(ends, prepend=0).max()))
         self._ends.extend(ends + self._tokens.size)

@@ -99,7 +99,9 @@ class OpenCandidate:
     repairs: int = 0
     """Number of times it was asked for again after a rejection."""
     idea: str = ""
-    """The thought of its first reply that had one, if it was asked for again: a repair's words tell what was mended."""
+    """The thought of the first of its rejected replies that had one; "" if it was never asked for again.
+
+    The thought of a later reply only says what that reply mends."""
     shown: str = ""
     """The text of the program to which edits in a reply apply: `shown_source` of its first prompt."""
     to_beat: float | None = None
@@ -112,7 +114,10 @@ class OpenCandidate:
 
     @property
     def latest(self) -> Asked | Responded:
-        """Its reply as an event, or the event that asked for it if there is no reply; it ignores an outcome."""
+        """The reply to its last question, as an event; that question if it has no reply yet.
+
+        An outcome plays no part. A candidate that was asked for again has no reply until a new one comes.
+        """
         return self.asked if self.reply is None else Responded(self.id, self.reply)
 
     @property

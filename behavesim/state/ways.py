@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from behavesim.similarity import Archive, BehaveSim
 
 MOST = 24
-"""Most ways that are told apart; each new program is compared with the first program of each."""
+"""Largest number of ways; after that a new program joins the nearest way, however far it is.
+
+There is a limit because each new program is compared with the first program of each way."""
 SAMPLE = 200
 """Number of distances, the first ones, whose median is the unit of the radius. Later ones would change it little."""
 

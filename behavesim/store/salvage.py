@@ -80,7 +80,11 @@ def _overlaid(pages: Sequence[bytes], log: bytes, size: int) -> list[bytes]:
 
 
 def _rows(pages: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
-    """Yield the seven columns of each readable row of all tables, in the order of the pages."""
+    """Yield each readable row of all tables as seven values, in the order of the pages; what is damaged is left out.
+
+    The values are the columns of the table `events` (see `_TABLE`). A row of a table with fewer columns has its own
+    columns first, and then None.
+    """
     if not pages:
         return
     size = len(pages[0])

@@ -91,6 +91,6 @@ OPTIMISERS: Mapping[str, Callable[[Point], Iterates]] = {
     "NelderMead": lambda start: _by_scipy("Nelder-Mead", start),
     "NelderMead-Adaptive": lambda start: _by_scipy("Nelder-Mead", start, adaptive=True),
 }
-"""Functions from a start to the iterates, by the paper's names.
+"""Functions from a start to the iterates, keyed by the optimisers' names in the paper.
 
-In two dimensions the last two are equal: the adaptive coefficients are then the standard ones."""
+NelderMead and NelderMead-Adaptive find the same iterates here: in two dimensions both have the same coefficients."""

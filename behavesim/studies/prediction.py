@@ -43,7 +43,7 @@ class Correlation:
     equal_scores: bool
     """Whether only the pairs whose search scores count as equal (EQUAL) are correlated."""
     value: float | None
-    """Between -1 and 1; None if either side has only one value."""
+    """Spearman's rank correlation, between -1 and 1; None if the metric or the target is equal for all pairs."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,11 @@ class SamplingStudy:
         return {"settings": rows}
 
     def tables(self) -> tuple[Table, ...]:
-        """Return one table: our means beside the paper's, a row for each k and n."""
+        """Return one table: the mean BehaveSim of each type of pair, ours beside the paper's; a row for each k and n.
+
+        k is the share (fraction) of a trajectory that is cut off at its end, n the number of states that are left out
+        between two that are kept.
+        """
         columns = (
             Column("k", RATIO),
             Column("n", COUNT),

@@ -117,7 +117,10 @@ class Renewed(Generic[V]):
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """Turn any error into a one-line BehavesimError: a task's code may raise anything, and must not end the server."""
+    """Turn an Exception or SystemExit of the block into a BehavesimError of one line; a BehavesimError stays as it is.
+
+    A task's code may raise anything, and must not end the server.
+    """
     try:
         yield
     except BehavesimError:

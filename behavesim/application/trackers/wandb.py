@@ -11,7 +11,10 @@ from behavesim.application.trackers.tracking import Row
 
 
 class WandB:
-    """A run in the folder `wandb` of the current directory."""
+    """A Weights & Biases run, written offline into the folder `wandb` of the current directory.
+
+    `wandb sync` then sends it to the project `target`.
+    """
 
     def __init__(self, target: str) -> None:
         """`target` is the project to which `wandb sync` will add the run."""

@@ -13,7 +13,7 @@ An annotation counts by its plain name: `np.ndarray` as "ndarray", `list[int]` a
 ARRAYS = frozenset({"ndarray", "NDArray", "ArrayLike", "list", "tuple", "Sequence", "List", "Tuple"})
 """Annotations of parameters that are taken as arrays of numbers."""
 NUMBERS = SCALARS | {"float64"}
-"""Annotations of functions that return a number."""
+"""Return annotations, by their plain names (see SCALARS), of functions that return a number."""
 NUMPY = frozenset({"ndarray", "NDArray"})
 """Annotations of functions that return a numpy array, which programs of the grammar can return."""
 

@@ -48,7 +48,8 @@ def programs_in(folder: Path, task: Task) -> list[NamedProgram]:
 def programs_of(run: Run, task: Task, best: int) -> list[NamedProgram]:
     """Return at most `best` distinct programs of a run, best first; a name is the run's id and the candidate's number.
 
-    Raises UsageError if the run is of another task.
+    Programs that differ only in layout, comments and local names count as one. Raises UsageError if the run is of
+    another task.
     """
     if (other := run.task().name) != task.name:
         raise UsageError(f"run {run.folder.run} is of task {other}, not of {task.name}")
