@@ -168,8 +168,8 @@ async def opened(
 
     `address` is such as "tcp://10.0.0.1:8786", `name` is the worker's name for messages, and `context` is for TLS; None
     connects without TLS. `ended` is a field of `Link`. Raises Refused if the worker does not fulfil the terms, LineLost
-    if it cannot be reached or is lost meanwhile, Garbage if it sends what it must not, and TimeoutError if its sandbox
-    takes too long to start.
+    if it cannot be reached, is lost meanwhile or takes too long to start its sandbox, Garbage if it sends what it must
+    not.
     """
     line = await Line.open(address, context, terms.most + 2 * ENOUGH)
     try:
