@@ -10,9 +10,20 @@ import typer
 
 from behavesim.analysis.table import Table
 from behavesim.application.held_out import generalisation_of, held_out_scores
+from behavesim.base.config import read_toml
 from behavesim.code_similarity.named import NAMES
 from behavesim.reports.terminal import counted, show
-from behavesim.studies import clustering, diversity, measures, prediction, sampling, similarity, stochastic, visualise
+from behavesim.studies import (
+    clustering,
+    diversity,
+    measures,
+    prediction,
+    results,
+    sampling,
+    similarity,
+    stochastic,
+    visualise,
+)
 from behavesim.studies.dataset import PAIRS
 from behavesim.studies.optimisers import STARTS
 from behavesim.studies.portfolios import study as portfolios
@@ -27,6 +38,9 @@ from .output import busy, print_result, tell_written
 study = typer.Typer(no_args_is_help=True, help="The paper's tables and figures: its numbers beside ours.", **PLAIN)
 
 Figures = Annotated[Path | None, figures_option("Write figures, as PDF and SVG.")]
+
+KEPT_RESULTS = Path("experiments/results.csv")
+"""What `report --csv` wrote of the runs in docs/explanation/results.md."""
 
 KEPT_PREDICTION = Path("experiments/prediction.json")
 """File with the JSON of `study prediction` for the runs in docs/explanation/study.md, shown if no run is named."""
@@ -91,6 +105,21 @@ def study_clustering(
 ) -> None:
     """Thirty programs of a run by behaviour and by text: where the two disagree most; --figures draws dendrograms."""
     _show_and_draw(clustering.study(read_run(runs_dir, run), metric), as_json, figures)
+
+
+@study.command("results")
+def study_results(
+    runs: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The runs.csv that `report --csv` has written.")
+    ] = KEPT_RESULTS,
+    experiment: Annotated[
+        Path | None,
+        typer.Option("--experiment", metavar="FILE.toml", help="Test only the pairs of groups that this file names."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Methods compared by the numbers kept of each run, without the runs: means, intervals and tests."""
+    _show(results.study(runs, None if experiment is None else read_toml(experiment).get("tests")), as_json)
 
 
 @study.command("prediction")

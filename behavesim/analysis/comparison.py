@@ -182,8 +182,12 @@ def _by_task(
     """Return the comparison of each family: results of all its groups, and tests of those of `tested` alone."""
     families = list(dict.fromkeys(group.family for group in groups))
     ours = {family: [group for group in tested if group.family == family] for family in families}
-    tests = _corrected({family: _tests(ours[family], pairs, metrics) for family in families})
-    choices = _corrected({family: _choices(ours[family]) for family in families})
+    values = {
+        family: {group.label: {metric.name: _values(group, metric.name) for metric in metrics} for group in groups}
+        for family, groups in ours.items()
+    }
+    tests = corrected({family: tests_between(values[family], pairs, metrics) for family in families})
+    choices = corrected({family: _choices(ours[family]) for family in families})
     return tuple(
         TaskComparison(
             *family, tuple(_result(group) for group in groups if group.family == family), tests[family], choices[family]
@@ -232,17 +236,19 @@ def _values(group: RunGroup, metric: str) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _tests(groups: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Metric]) -> list[GroupTest]:
+def tests_between(
+    values: Mapping[str, Mapping[str, Sequence[float]]], pairs: Pairs | None, metrics: Sequence[Metric]
+) -> list[GroupTest]:
     """Return the tests between the groups of one task, without `p_holm`, metric by metric.
 
-    None for `pairs` tests all pairs. Pairs with an unknown label, or with a group without values, are left out.
+    `values` has the known values of each group's runs, by the group's label and the metric's name. None for `pairs`
+    tests all pairs. Pairs with an unknown label, or with a group without values, are left out.
     """
-    by_label = {group.label: group for group in groups}
-    chosen = list(combinations(by_label, 2)) if pairs is None else pairs
-    here = [(first, second) for first, second in chosen if first in by_label and second in by_label]
+    chosen = list(combinations(values, 2)) if pairs is None else pairs
+    here = [(first, second) for first, second in chosen if first in values and second in values]
     tests = []
     for metric, (first, second) in product((metric.name for metric in metrics if metric.direction is not None), here):
-        a, b = _values(by_label[first], metric), _values(by_label[second], metric)
+        a, b = values[first].get(metric), values[second].get(metric)
         if a and b:
             tests.append(GroupTest(**vars(mean_difference(a, b)), metric=metric, a=first, b=second))
     return tests
@@ -276,10 +282,11 @@ def _choice(metric: Metric, tried: Sequence[RunReport]) -> ChoiceTest | None:
     )
 
 
+K = TypeVar("K")
 Tested = TypeVar("Tested", GroupTest, ChoiceTest)
 
 
-def _corrected(by_family: Mapping[Family, Sequence[Tested]]) -> dict[Family, tuple[Tested, ...]]:
+def corrected(by_family: Mapping[K, Sequence[Tested]]) -> dict[K, tuple[Tested, ...]]:
     """Return the tests of each family with their `p_holm`: one Holm correction per metric, over all families."""
     every = [test for tests in by_family.values() for test in tests]
     p_holm: dict[tuple[str, float | None], float | None] = {}  # Holm's correction of equal p-values is equal

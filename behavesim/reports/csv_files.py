@@ -24,7 +24,8 @@ def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
     groups_over_time, tests and choice are removed if they have no rows now. Raises UsageError if the folder cannot be
     written, or if a metric has the name of a column of runs.csv.
     """
-    return _write_all(_of_runs(comparison.runs) | _of_tasks(comparison.tasks), folder)
+    labels = {run.summary.run: group.label for group in comparison.groups for run in group.runs}
+    return _write_all(_of_runs(comparison.runs, labels) | _of_tasks(comparison.tasks), folder)
 
 
 def write_tables(tables: Sequence[Table], folder: Path) -> list[str]:
@@ -41,12 +42,13 @@ def _rows(table: Table) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in table.rows]
 
 
-def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
-    """Return rows by table name: `runs` has a row for each run.
+def _of_runs(runs: Sequence[RunReport], labels: Mapping[str, str]) -> dict[str, list[Row]]:
+    """Return rows by table name: `runs` has a row for each run, with the label of its group by the run's name.
 
-    Rows of other tables begin with the run's name and say who computed its scores.
+    A run that is in no group has no label. Rows of other tables begin with the run's name and say who computed its
+    scores.
     """
-    found: dict[str, list[Row]] = {"runs": [_run(run) for run in runs]}
+    found: dict[str, list[Row]] = {"runs": [{**_run(run), "group": labels.get(run.summary.run)} for run in runs]}
     for run in runs:
         of = {"run": run.summary.run, "score_source": run.summary.score_source}
         found.setdefault("convergence", []).extend({**of, **asdict(then)} for then in run.convergence)

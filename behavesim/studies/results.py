@@ -1,0 +1,141 @@
+"""Study "results": methods compared by the numbers kept of each run, without the runs."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from behavesim.analysis.comparison import GroupTest, Pairs, corrected, tests_between
+from behavesim.analysis.metrics import METRICS
+from behavesim.analysis.statistics import sample
+from behavesim.analysis.table import COUNT, PROBABILITY, Cell, Column, Estimate, Table
+from behavesim.base.errors import UsageError
+
+NEEDED = ("task", "group", "seed")
+"""Columns that a file of kept runs must have, besides those of metrics; `report --csv` writes them into runs.csv."""
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """The numbers kept of a run; `values` has the known ones of METRICS by their names, `group` is a label."""
+
+    task: str
+    group: str
+    seed: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class ResultsStudy:
+    """The kept runs, and the tests between their groups by task, corrected for all tests of a metric on all tasks."""
+
+    runs: tuple[KeptRun, ...]
+    tests: Mapping[str, tuple[GroupTest, ...]]
+
+    def document(self) -> dict[str, Any]:
+        """Return the study as JSON: `{runs, tests}`; `tests` lists those of each task by its name."""
+        tests = {task: [asdict(test) for test in found] for task, found in self.tests.items()}
+        return {"runs": [asdict(run) for run in self.runs], "tests": tests}
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return for each task a table of its groups for each subject of metrics, and one of the tests."""
+        return tuple(table for task in self.tests for table in (*self._groups(task), self._tests(task)) if table.rows)
+
+    def _groups(self, task: str) -> list[Table]:
+        """Return the tables of a task's groups: on search instances, on held-out ones, and on behaviour."""
+        values = values_by_group(self.runs, task)
+        known = {name for of in values.values() for name in of}
+        tables = []
+        for about in ("search", "held-out", "behaviour"):
+            shown = [metric for metric in METRICS if metric.about == about and metric.is_shown(known)]
+            columns = Column("group"), Column("runs", COUNT), *(metric.column for metric in shown)
+            counts = {label: sum((run.task, run.group) == (task, label) for run in self.runs) for label in values}
+            rows = tuple(
+                (label, counts[label], *(_estimate(of.get(metric.name, ())) for metric in shown))
+                for label, of in values.items()
+                if shown
+            )
+            caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
+            tables.append(Table(f"{task}_{about}", f"{task}: {about}", columns, rows, caption))
+        return tables
+
+    def _tests(self, task: str) -> Table:
+        """Return the table of a task's tests."""
+        units = {metric.name: metric for metric in METRICS}
+        columns = (
+            *(Column(name) for name in ("metric", "a", "b")),
+            Column("difference", title="mean a − mean b"),
+            Column("p", PROBABILITY),
+            Column("p_holm", PROBABILITY, title="p, Holm"),
+        )
+        rows = tuple(
+            (
+                units[test.metric].title,
+                test.a,
+                test.b,
+                Estimate(test.difference, None, test.low, test.high, unit=units[test.metric].unit),
+                test.p,
+                test.p_holm,
+            )
+            for test in self.tests[task]
+            if units[test.metric].about is not None
+        )
+        return Table(f"{task}_tests", f"{task}: differences (Mann–Whitney, two-sided)", columns, rows)
+
+
+def study(path: Path, pairs: Pairs | None) -> ResultsStudy:
+    """Compare the runs kept in a CSV file, such as the runs.csv of `report --csv`.
+
+    `pairs` are the labels of the groups to test, None for all pairs. Raises UsageError if the file cannot be read, or
+    lacks a column of NEEDED.
+    """
+    runs = _read(path)
+    tasks = dict.fromkeys(run.task for run in runs)
+    return ResultsStudy(
+        runs, corrected({task: tests_between(values_by_group(runs, task), pairs, METRICS) for task in tasks})
+    )
+
+
+def values_by_group(runs: Sequence[KeptRun], task: str) -> dict[str, dict[str, list[float]]]:
+    """Return the known values of the runs on a task, by the label of the group and the name of the metric."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for run in runs:
+        if run.task == task:
+            of = found.setdefault(run.group, {})
+            for name, value in run.values.items():
+                of.setdefault(name, []).append(value)
+    return found
+
+
+def _read(path: Path) -> tuple[KeptRun, ...]:
+    """Return the runs of a file; errors as `study`."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return tuple(
+            KeptRun(
+                row["task"],
+                row["group"],
+                int(row["seed"]),
+                {metric.name: float(row[metric.name]) for metric in METRICS if row.get(metric.name)},
+            )
+            for row in rows
+        )
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}; name the runs.csv of a report") from None
+    except (KeyError, ValueError) as error:
+        raise UsageError(
+            f"{path} is no file of runs ({error}): it needs the columns {', '.join(NEEDED)} and those of metrics, as "
+            "the runs.csv that `behavesim report RUN… --csv DIR` writes has them"
+        ) from None
+
+
+def _estimate(values: Sequence[float]) -> Cell:
+    """Return the mean of some values with its interval; None without values."""
+    if not values:
+        return None
+    found = sample(values)
+    return Estimate(found.mean, found.sd, found.low, found.high)

@@ -1,0 +1,54 @@
+"""The study of results says of kept numbers what the report says of the runs."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from behavesim.base.errors import UsageError
+from behavesim.studies.results import study
+from tests.cli.command import Command
+from tests.crash.processes import FEW_CITIES
+
+
+def test_kept_numbers_give_the_tests_of_the_report(behavesim: Command, tmp_path: Path) -> None:
+    names = []
+    for method in ("best-of-n", "hill-climbing"):
+        for seed in (1, 2):
+            names.append(f"{method}-{seed}")
+            arguments = ("--method", method, "--budget", 8, "--seed", seed, "--set", "recommend=false")
+            assert behavesim("run", FEW_CITIES, *arguments, "--name", names[-1]).code == 0
+    assert behavesim("report", *names, "--csv", tmp_path).code == 0
+    found = behavesim("study", "results", tmp_path / "runs.csv", "--json")
+    assert found.code == 0, found.err
+    ours = [test for tests in found.document["tests"].values() for test in tests]
+    with (tmp_path / "tests.csv").open(newline="") as file:
+        theirs = list(csv.DictReader(file))
+    assert theirs
+    for row, test in zip(theirs, ours, strict=True):
+        assert (row["metric"], row["a"], row["b"]) == (test["metric"], test["a"], test["b"])
+        assert [float(row[name]) for name in ("difference", "p", "p_holm")] == pytest.approx(
+            [test[name] for name in ("difference", "p", "p_holm")]
+        )
+    assert "hill-climbing" in behavesim("study", "results", tmp_path / "runs.csv").out
+
+
+def test_only_the_pairs_of_an_experiment_are_tested(behavesim: Command, tmp_path: Path) -> None:
+    rows = [f"t,{group},{seed},{gap}" for group, gap in (("a", 0.1), ("b", 0.2), ("c", "")) for seed in (1, 2, 3)]
+    kept, experiment = tmp_path / "runs.csv", tmp_path / "e.toml"
+    kept.write_text("\n".join(["task,group,seed,best_gap", *rows]))
+    experiment.write_text('tests = [["a", "b"], ["a", "c"]]')
+    document = behavesim("study", "results", kept, "--experiment", experiment, "--json").document
+    assert [(test["a"], test["b"]) for test in document["tests"]["t"]] == [("a", "b")]  # c has no value
+    assert document["tests"]["t"][0]["difference"] == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize("text", [None, "task,group\nt,a\n", "task,group,seed,best_gap\nt,a,1,much\n"])
+def test_what_is_no_file_of_runs_is_refused(text: str | None, tmp_path: Path) -> None:
+    kept = tmp_path / "runs.csv"
+    if text is not None:
+        kept.write_text(text)
+    with pytest.raises(UsageError, match=r"runs\.csv"):
+        study(kept, None)
