@@ -134,6 +134,8 @@ class ClusterRunner:
         """End all connections; raise SandboxError in each `run` that still waits for a result."""
         self._failure = self._failure or SandboxError("the sandbox was closed with programs in flight")
         tasks = [*self._attending.values(), *([self._following] if self._following else [])]
+        # the task group of a link that is lost right now drops the cancellation: no worker is tried again all the same
+        self._listed = {}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -205,7 +207,8 @@ class ClusterRunner:
                 said = str(error)
             self._beginning.discard(address)
             self._changed.set()
-            await self._clock.sleep(AGAIN_S)
+            if address in self._listed:
+                await self._clock.sleep(AGAIN_S)
 
     async def _served(self, address: str, name: str) -> None:
         """Use a worker until it is lost.

@@ -17,14 +17,14 @@ import pytest
 from distributed.protocol import ToPickle, dumps, to_serialize
 
 from behavesim.base.errors import SandboxError, UsageError
-from behavesim.cluster import runner
+from behavesim.cluster import link, runner
 from behavesim.cluster.facts import facts
 from behavesim.cluster.link import Terms
 from behavesim.cluster.messages import Order
 from behavesim.cluster.parcel import Parcel
 from behavesim.cluster.runner import ClusterRunner
 from behavesim.cluster.schedulers import Scheduler
-from behavesim.cluster.wire import NUMBER
+from behavesim.cluster.wire import NUMBER, LineLost
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
 from tests.cluster.fakes import Fake, Script, ready, scheduler_of, served
@@ -210,6 +210,20 @@ async def test_a_worker_that_ends_with_whatever_it_gets_is_left_out() -> None:
             found += await asyncio.gather(*(running.run("a program") for _ in range(3)))
     assert {each.frame for each in found} == {b"honest"}
     assert any(text.startswith("worker 0 is left out, it fails with whatever it gets") for text in told)
+
+
+async def test_a_worker_that_is_lost_as_the_run_ends_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def serve(self: link.Link) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:  # as a task group does if an error comes together with the cancellation
+            raise LineLost("its connection was closed") from None
+
+    monkeypatch.setattr(link.Link, "serve", serve)
+    async with asyncio.timeout(60), scheduler_of(ready(honest)) as scheduler, on(scheduler, []) as running:
+        ending = asyncio.create_task(running.__aexit__(None, None, None))
+        await asyncio.wait([ending], timeout=30)
+        assert ending.done()
 
 
 async def test_of_many_workers_that_are_lost_together_the_first_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
