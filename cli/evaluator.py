@@ -80,4 +80,6 @@ def _wanted(options: Mapping[str, Any]) -> Wanted | None:
             raise UsageError(f"{given[0]} belongs to an evaluator; name it with --evaluator")
         return None
     program, configuration, edits = (options.get(name) for name in flags.values())
+    # old releases of Typer, such as 0.19, give texts here: they make paths of them for the command alone
+    program, configuration = program and Path(program), configuration and Path(configuration)
     return Wanted(evaluator, program, configuration, edits, bool(options.get("minimise")))
