@@ -9,8 +9,8 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from behavesim.analysis.table import Table
+from behavesim.application.experiment.plan import read_experiment
 from behavesim.application.held_out import generalisation_of, held_out_scores
-from behavesim.base.config import read_toml
 from behavesim.code_similarity.named import NAMES
 from behavesim.reports.terminal import counted, show
 from behavesim.studies import (
@@ -119,7 +119,7 @@ def study_results(
     as_json: AsJson = False,
 ) -> None:
     """Methods compared by the numbers kept of each run, without the runs: means, intervals and tests."""
-    _show(results.study(runs, None if experiment is None else read_toml(experiment).get("tests")), as_json)
+    _show(results.study(runs, None if experiment is None else read_experiment(experiment).tests), as_json)
 
 
 @study.command("prediction")

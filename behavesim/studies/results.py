@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.comparison import GroupTest, Pairs, corrected, tests_between
-from behavesim.analysis.metrics import METRICS
+from behavesim.analysis.metrics import BY_NAME, METRICS
 from behavesim.analysis.statistics import sample
 from behavesim.analysis.table import COUNT, PROBABILITY, Cell, Column, Estimate, Table
 from behavesim.base.errors import UsageError
@@ -64,7 +64,6 @@ class ResultsStudy:
 
     def _tests(self, task: str) -> Table:
         """Return the table of a task's tests."""
-        units = {metric.name: metric for metric in METRICS}
         columns = (
             *(Column(name) for name in ("metric", "a", "b")),
             Column("difference", title="mean a − mean b"),
@@ -73,15 +72,15 @@ class ResultsStudy:
         )
         rows = tuple(
             (
-                units[test.metric].title,
+                BY_NAME[test.metric].title,
                 test.a,
                 test.b,
-                Estimate(test.difference, None, test.low, test.high, unit=units[test.metric].unit),
+                Estimate(test.difference, None, test.low, test.high, unit=BY_NAME[test.metric].unit),
                 test.p,
                 test.p_holm,
             )
             for test in self.tests[task]
-            if units[test.metric].about is not None
+            if BY_NAME[test.metric].about is not None
         )
         return Table(f"{task}_tests", f"{task}: differences (Mann–Whitney, two-sided)", columns, rows)
 
@@ -126,7 +125,7 @@ def _read(path: Path) -> tuple[KeptRun, ...]:
         )
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}; name the runs.csv of a report") from None
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, csv.Error) as error:  # TypeError: a row that ends before the seed
         raise UsageError(
             f"{path} is no file of runs ({error}): it needs the columns {', '.join(NEEDED)} and those of metrics, as "
             "the runs.csv that `behavesim report RUN… --csv DIR` writes has them"

@@ -36,16 +36,21 @@ def test_kept_numbers_give_the_tests_of_the_report(behavesim: Command, tmp_path:
 
 
 def test_only_the_pairs_of_an_experiment_are_tested(behavesim: Command, tmp_path: Path) -> None:
-    rows = [f"t,{group},{seed},{gap}" for group, gap in (("a", 0.1), ("b", 0.2), ("c", "")) for seed in (1, 2, 3)]
+    rows = [
+        f"t,{group},{seed},{gap}" for group, gap in (("eoh", 0.1), ("niche", 0.2), ("reevo", "")) for seed in (1, 2, 3)
+    ]
     kept, experiment = tmp_path / "runs.csv", tmp_path / "e.toml"
     kept.write_text("\n".join(["task,group,seed,best_gap", *rows]))
-    experiment.write_text('tests = [["a", "b"], ["a", "c"]]')
+    named = 'methods = ["eoh", "niche", "reevo"]\ntests = [["eoh", "niche"], ["eoh", "reevo"]]'
+    experiment.write_text(f'name = "e"\ntasks = ["tsp"]\nseeds = [1, 2, 3]\n{named}')
     document = behavesim("study", "results", kept, "--experiment", experiment, "--json").document
-    assert [(test["a"], test["b"]) for test in document["tests"]["t"]] == [("a", "b")]  # c has no value
+    assert [(test["a"], test["b"]) for test in document["tests"]["t"]] == [("eoh", "niche")]  # reevo has no value
     assert document["tests"]["t"][0]["difference"] == pytest.approx(-0.1)
 
 
-@pytest.mark.parametrize("text", [None, "task,group\nt,a\n", "task,group,seed,best_gap\nt,a,1,much\n"])
+@pytest.mark.parametrize(
+    "text", [None, "task,group\nt,a\n", "task,group,seed\nt,a\n", "task,group,seed,best_gap\nt,a,1,much\n"]
+)
 def test_what_is_no_file_of_runs_is_refused(text: str | None, tmp_path: Path) -> None:
     kept = tmp_path / "runs.csv"
     if text is not None:
