@@ -87,7 +87,7 @@ class Dealer:
         self._deal()
 
     def end(self, link: Link, job: Job, found: Ran | str) -> None:
-        """Take what came of a program; a text says why the worker's sandbox failed, and the program runs elsewhere."""
+        """Take a program's result; a text `found` says why the worker's sandbox failed: the program runs elsewhere."""
         if isinstance(found, str):
             self._strike(link.name, f"worker {link.name} is left out, its sandbox fails: {found}")
             self._again(job, link.name, is_suspect=True)
@@ -101,7 +101,7 @@ class Dealer:
         self._deal([link])
 
     def fail(self, error: BaseException) -> None:
-        """Let all programs fail that have no result."""
+        """Raise `error` where somebody waits for a program that has no result yet; drop those that wait."""
         for job in (*self._waiting, *(job for link in self.links for job in link.held.values())):
             if not job.done.done():
                 job.done.set_exception(error)
@@ -134,7 +134,7 @@ class Dealer:
         return best
 
     def _ahead(self) -> int:
-        """Return how many programs may wait at each place of a worker."""
+        """Return how many programs may wait at each place of a worker: the fewer, the longer programs take."""
         if not self.done:
             return 1
         return 0 if self._mean_s >= SLOW_S else min(MOST_AHEAD, math.ceil(AHEAD_S / max(self._mean_s, 1e-3)))
@@ -160,7 +160,7 @@ class Dealer:
         job.done.set_exception(SandboxError(f"{said}; look at the workers' logs, then resume"))
 
     def _strike(self, name: str, why: str) -> None:
-        """Note that a worker was lost or failed; leave it out for the reason `why` if that is once too often."""
+        """Note that a worker was lost or failed; after MOST_STRIKES times, leave it out for the reason `why`."""
         self._strikes[name] += 1
         if self._strikes[name] == MOST_STRIKES:
             self._leave_out(name, why)

@@ -33,10 +33,11 @@ class Refused(UsageError):
 
 @dataclass(eq=False)
 class Job:
-    """A program to be run, or one call of it; `alone` is whether no other may run on the worker meanwhile.
+    """A program to be run; `alone` is whether no other may run on the worker meanwhile.
 
-    `lost` is how often a worker was lost, or its sandbox failed, while it had the program. `had_by` are the names of
-    all workers that had it; `link` is the one that has it now, None if none does.
+    `question` holds encoded calls that it answers; b"" if it runs on every instance. `done` gets the result. `lost` is
+    how often a worker was lost, or its sandbox failed, while it had the program. `had_by` are the names of all workers
+    that had it; `link` leads to the one that has it now, None if none does.
     """
 
     number: int
@@ -189,7 +190,7 @@ async def opened(
 
 
 async def _install(line: Line, name: str, clock: Heartbeat) -> None:
-    """Load behavesim's operation into a Dask worker; raises Refused if that fails, for example without behavesim there.
+    """Add the operation HANDLER to a Dask worker; raises Refused if that fails, for example without behavesim there.
 
     Raises LineLost if the worker is silent or lost, Garbage if its answer is no mapping.
     """

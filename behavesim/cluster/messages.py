@@ -49,16 +49,17 @@ class Order(Instructions):
 
 
 def as_values(job: int, ran: Ran) -> list[Any]:
-    """Return what a program's processes sent, and how they ended, as plain values."""
+    """Return what a program's processes sent, and how they ended, as plain values: an entry of "ran" (see above)."""
     # without each ending's number of the job, which the daemon knows
     ending, *apart = (list(astuple(each)[1:]) for each in (ran.ending, ran.program) if each)
     return [job, ending, ran.frame, apart[0] if apart else None]
 
 
 def results_of(values: Any, most: int) -> list[tuple[int, Ran]]:
-    """Return jobs' numbers and what came of each, from values of which nothing is believed.
+    """Return the number of each job and what came of it, from the list that a worker sent as "ran".
 
-    `most` is the largest frame in bytes. Raises Garbage for anything that is no list of what `as_values` returns.
+    Nothing in it is believed. Raises Garbage for anything that is no list of what `as_values` returns, and for a frame
+    of more than `most` bytes.
     """
     if not isinstance(values, list):
         raise Garbage(f"a list of results was expected, not {values!r:.100}")
@@ -87,7 +88,7 @@ def _ending(job: int, values: list[Any]) -> Ending:
 
 
 def failures_of(values: Any) -> list[tuple[int, str]]:
-    """Return the jobs with which a worker's sandbox failed, and its words; raises Garbage for anything else."""
+    """Return (job's number, error's text up to 2000 characters) of each failure; raises Garbage for anything else."""
     if isinstance(values, list) and all(_is_failure(each) for each in values):
         return [(job, text[:2000]) for job, text in values]
     raise Garbage(f"a list of failures was expected, not {values!r:.100}")

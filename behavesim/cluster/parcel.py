@@ -61,7 +61,7 @@ class Unpacking:
         return self._hash.hexdigest()
 
     def write(self, name: str, piece: bytes) -> None:
-        """Write the next piece of a file. Raises UsageError for a path that would lead out of the folder, OSError."""
+        """Append a piece to the file `name`; raises UsageError for a path out of the folder, OSError if that fails."""
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
             raise UsageError(f"a task's file cannot be named {name!r}")
@@ -81,8 +81,8 @@ def _update(found: Hash, name: str, piece: bytes) -> None:
 def parcel_of_file(path: Path) -> Parcel:
     """Return a task's file, and the files and folders beside it that its text names.
 
-    Text means string constants: `"cities.npz"` or `"data/small"`. Hidden files are left out. Raises TaskError if they
-    are too large, too many, or cannot be read.
+    Text means string constants: `"cities.npz"` or `"data/small"`. Hidden files are left out. Raises TaskError if the
+    files are too large or too many, OSError if one cannot be read.
     """
     found = [path]
     for node in ast.walk(parsed(path.read_text())):
@@ -105,7 +105,7 @@ def _beside(folder: Path, text: str) -> list[Path]:
 def parcel_of_evaluator(file: EvaluatorFile, hidden: Iterable[Path]) -> Parcel:
     """Return the files of an evaluator's folder, except `hidden` ones and those whose names begin with a dot.
 
-    `hidden` may name folders. Raises TaskError if they are too large, too many, or cannot be read.
+    `hidden` may name folders. Raises TaskError if the files are too large or too many, OSError if one cannot be read.
     """
     left_out = set(hidden)
     kept = (path for path in _below(file.folder) if not left_out.intersection((path, *path.parents)))
@@ -113,7 +113,7 @@ def parcel_of_evaluator(file: EvaluatorFile, hidden: Iterable[Path]) -> Parcel:
 
 
 def _below(folder: Path) -> Iterable[Path]:
-    """Yield the files below a folder in order; none whose path has a part that begins with a dot, and no links."""
+    """Yield the files below a folder in order, without Python's caches, links, and names that begin with a dot."""
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name == "__pycache__" or path.is_symlink():
             continue

@@ -30,8 +30,9 @@ Tell = Callable[[str], None]
 class Cluster:
     """A cluster as the setting `workers` names it, and what its workers must fulfil.
 
-    Workers whose software or processor differs are refused unless `allow_others`. `tell` gets a line when workers come,
-    go or are refused. Time limits go by `clock`. `window` is the most programs in progress at once, None for no bound.
+    `workers` is such as "dask", "dask:8" or "dask://HOST:PORT". Workers whose software or processor differs are refused
+    unless `allow_others`. `tell` gets a line for a person when workers come, go or are refused. Time limits go by
+    `clock`. `window` is the most programs in progress at once, None for no bound.
     """
 
     workers: str
@@ -46,8 +47,8 @@ class Cluster:
     def functions(self, task: str, loaded: Task, split: Split, limits: Limits) -> SolutionPool:
         """Return the sandbox of programs that are functions, for the instances of a split; not entered yet.
 
-        `task` is the task's name or its file. `limits` are those on this split. Raises TaskError if the task's files
-        are too large or its instances cannot be hashed.
+        `task` is the task's name or its file, `loaded` the task itself. `limits` are those on this split. Raises
+        TaskError if the task's files are too large or its instances cannot be hashed.
         """
         place = TaskReference(task).place()
         parcel = parcel_of_file(Path(place)) if place.endswith(".py") else Parcel({})
@@ -57,7 +58,7 @@ class Cluster:
         return SolutionPool(self._runner(order, parcel, len(instances_of(loaded, split))), limits)
 
     def evaluator(self, file: EvaluatorFile, limits: Limits) -> ResultPool:
-        """Return the sandbox of an evaluator and its programs, not entered yet; raises TaskError as `functions`."""
+        """Return the sandbox of an evaluator and programs, not entered yet; raises TaskError if files are too large."""
         parcel = parcel_of_evaluator(file, folders_of_runs(file))
         there = _relative(file).to_json()
         order = Order("evaluator", there, "search", self.allow_weak_isolation, parcel.hash, "", limits=limits)
@@ -74,10 +75,7 @@ class Cluster:
 
 def _relative(file: EvaluatorFile) -> EvaluatorFile:
     """Return an evaluator's file with paths relative to its folder, for another machine."""
-    place, colon, name = file.evaluator.partition(":")
-    if file.convention != "command" and place.endswith(".py"):
-        place = Path(place).name
-    evaluator = file.evaluator if file.convention == "command" else f"{place}{colon}{name}"
+    evaluator = Path(file.evaluator).name if file.evaluator_path else file.evaluator
     program = Path(file.program)
     inside = program.relative_to(file.folder).as_posix() if program.is_relative_to(file.folder) else program.name
     return replace(file, evaluator=evaluator, program=inside, runs_in="")

@@ -11,7 +11,7 @@ from behavesim.task import Split, Task, task_from
 
 
 def proof(task: Task, split: Split) -> str:
-    """Return the hashes of a task's file and of a split's instances; raises TaskError as `instances_hash` does."""
+    """Return the hashes of a task's file and of a split's instances; raises TaskError if these cannot be hashed."""
     return f"{file_hash(type(task))} {instances_hash(task, split)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import counted
 from behavesim.cluster.dealer import Dealer
 from behavesim.cluster.link import Link, Refused, Terms, opened
+from behavesim.cluster.news import News
 from behavesim.cluster.schedulers import Scheduler
 from behavesim.cluster.wire import Garbage, Line, LineLost
 from behavesim.sandbox.connection import Ran
@@ -28,10 +29,6 @@ AGAIN_S = 5.0
 """Seconds after which a worker that was lost, and is still listed, is tried again."""
 RATED_S = 5.0
 """Least seconds over which the rate of evaluations is measured."""
-MOST_NAMED = 8
-"""Most workers that are named where a person is told which serve."""
-LOOKS_WITHOUT = 5
-"""Questions to the scheduler in a row while no worker serves, after which a person is told."""
 
 
 class ClusterRunner:
@@ -53,12 +50,12 @@ class ClusterRunner:
         clock: Heartbeat | None = None,
         window: int | None = None,
     ) -> None:
-        self._window = window
         self._entering = scheduler
         self._entered = AsyncExitStack()
         self._terms = terms
         self._instances = instances
         self._tell = tell
+        self._news = News(tell, window)
         self._clock = clock or Heartbeat()
         self._ready: Ready | None = None
         self._failure: BaseException | None = None
@@ -69,9 +66,6 @@ class ClusterRunner:
         self._following: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()  # set when workers have come, gone or been refused, or the scheduler was lost
         self._rated = (self._clock(), 0, 0.0)  # time of the clock, programs done by then, and their rate before
-        self._told = ""  # what a person was told last of the workers that serve
-        self._lost = 0  # workers that were lost since the last question to the scheduler
-        self._looks_without = 0  # questions to the scheduler since a worker served
         self.dealer = Dealer(self._leave_out)
 
     async def __aenter__(self) -> Self:
@@ -154,7 +148,7 @@ class ClusterRunner:
                 raise UsageError(first + (f" (and {counted(len(others), 'other worker')})" if others else ""))
             self._changed.clear()
             await self._changed.wait()
-        self._tell_size()
+        self._news.looked(self.dealer.links, len(self._beginning))
         weakest = min(self.dealer.links, key=lambda link: LEVELS.index(link.isolation))
         self._ready = Ready(weakest.isolation, tuple(weakest.notes), self._instances)
 
@@ -165,7 +159,7 @@ class ClusterRunner:
                 await line.send({"op": "identity"})
                 self._listed = _workers_in(await line.receive())
                 self._meet()
-                self._tell_size()
+                self._news.looked(self.dealer.links, len(self._beginning))
                 await self._clock.sleep(LOOK_S + LOOK_A_WORKER_S * len(self._listed))
         except (LineLost, Garbage) as error:
             said = f"the Dask scheduler {self._scheduler.address} was lost ({error})"
@@ -174,7 +168,7 @@ class ClusterRunner:
             await line.close()
 
     def _fail(self, task: asyncio.Task[None]) -> None:
-        """If a task of this runner ended with an error, raise the error in each `run` that waits and in later ones."""
+        """If an asyncio task of this runner ended with an error, raise that in each waiting and each later `run`."""
         if not task.cancelled() and (error := task.exception()):
             self._failure = self._failure or error
             self.dealer.fail(error)
@@ -203,7 +197,7 @@ class ClusterRunner:
                 self._leave_out(name, f"worker {name} is left out, nothing of this was accepted: {error}")
             except LineLost as error:
                 if str(error) != said:  # one that stays lost is told of once
-                    self._tell_lost(name, error)
+                    self._news.lost(name, error)
                 said = str(error)
             self._beginning.discard(address)
             self._changed.set()
@@ -247,45 +241,6 @@ class ClusterRunner:
         for address, task in self._attending.items():
             if self._listed.get(address) == name and task is not asyncio.current_task():
                 task.cancel()
-
-    def _tell_lost(self, name: str, why: LineLost) -> None:
-        """Tell a person that a worker was lost; of many that are lost between two looks, only the first are named."""
-        self._told = ""  # if it serves again, that is told
-        self._lost += 1
-        if self._lost <= MOST_NAMED:
-            self._tell(f"worker {name} was lost: {why}")
-
-    def _tell_size(self) -> None:
-        """Tell a person which workers serve, if that changed, and once if none did for a while."""
-        if (more := self._lost - MOST_NAMED) > 0:
-            self._tell(f"worker losses: {more} more at the same time")
-        self._lost = 0
-        self._looks_without = 0 if self.dealer.links else self._looks_without + 1
-        if self.dealer.links and (said := _serving(self.dealer.links)) != self._told:
-            self._tell(said)
-            self._told = said
-            self._tell_idle(self.dealer.places)
-        elif self._looks_without == LOOKS_WITHOUT:
-            starting = f" yet; {counted(len(self._beginning), 'worker')} starting" if self._beginning else ""
-            self._tell(f"no worker of the cluster serves{starting}; programs wait for one")
-            self._told = ""
-
-    def _tell_idle(self, places: int) -> None:
-        """Tell a person, once, if some places will never be used."""
-        if self._window is not None and places > self._window:
-            said = f"at most {self._window} of these places are used: the window is {self._window}"
-            self._tell(f"{said}, which is fixed for a run; begin another with --window {4 * places}")
-            self._window = None
-
-
-def _serving(links: Collection[Link]) -> str:
-    """Return how many workers serve, their places, the weakest isolation among them, and the names of the first."""
-    names = sorted(link.name for link in links)
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    isolation = min((link.isolation for link in links), key=LEVELS.index)
-    places = counted(sum(link.places for link in links), "place")
-    said = f"the cluster: {counted(len(names), 'worker')}, {places}, isolation {isolation}"
-    return f"{said} ({', '.join(names[:MOST_NAMED])}{more})"
 
 
 def _workers_in(answer: Any) -> dict[str, str]:

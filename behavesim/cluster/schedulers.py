@@ -57,7 +57,7 @@ async def shared_local_cluster(workers: str) -> AsyncIterator[Mapping[str, str]]
     """Start the cluster that "dask" or "dask:N" names, all cores or N places, which ends with the block.
 
     All that runs in the block shares it, also processes whose environment has the variables that are yielded. If one is
-    shared already, none is started. Raises SandboxError if it does not start.
+    shared already, none is started and no variable yielded. Raises SandboxError if it does not start.
     """
     if dask.config.get(LOCAL, None):
         yield {}
@@ -82,7 +82,7 @@ def _configured_context() -> ssl.SSLContext:
 
 @asynccontextmanager
 async def _local_cluster(places: int) -> AsyncIterator[dict[str, str]]:
-    """Yield what Dask's configuration needs for a cluster in processes here, which have no key in their environment."""
+    """Start a cluster here, without keys, and yield Dask's configuration for it; raises SandboxError if that fails."""
     command = (sys.executable, "-sP", "-m", "behavesim.cluster.local", str(places))
     process = await asyncio.create_subprocess_exec(
         *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=bare_environment(), start_new_session=True

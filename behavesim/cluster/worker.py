@@ -94,7 +94,10 @@ class Desk:
                 yield runner
 
     async def _runner(self, order: Order, folder: Path) -> Runner:
-        """Return the runner of an order, not entered yet; raises TaskError if the task here is another."""
+        """Return an order's runner, not entered yet; its files are in `folder`.
+
+        Raises TaskError if the task here is another, SandboxError if it cannot be loaded.
+        """
         if order.profile == "evaluator":
             file = EvaluatorFile.from_json(order.task).from_folder(folder)
             return evaluator_pool(file, self._places, order.limits, order.allow_weak_isolation).runner
@@ -176,7 +179,8 @@ class _Session:
 
 
 async def _proof(task: str, split: str) -> str:
-    """Return what `proof` finds of the task here, in a process of its own: task code must not hold this one."""
+    """Return `proof` of the task here, from a process of its own; raises SandboxError if the task cannot be loaded."""
+    # in another process: the task's code must not hold the one that serves daemons
     command = (sys.executable, "-sP", "-m", "behavesim.cluster.proof", task, split)
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=bare_environment())
     try:

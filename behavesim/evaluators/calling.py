@@ -20,10 +20,10 @@ _CALCULATED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.
 
 @dataclass(frozen=True)
 class Called:
-    """A function of the program, and the calls of it in Python: a list with what stands for each call's arguments.
+    """A function of the program, and how an evaluator calls it.
 
-    `are_named` is whether these are mappings of keyword arguments, and not tuples. `is_known` is whether all of them
-    could be read; UNREAD stands for an argument that could not.
+    `calls` is Python text: a list with the arguments of each call, as a tuple or, if `are_named`, as a mapping of
+    keyword arguments. `is_known` is whether all could be read; UNREAD stands for an argument that could not.
     """
 
     function: str

@@ -32,8 +32,9 @@ class Description:
 async def described(place: str, allow_weak_isolation: bool = False, clock: Heartbeat | None = None) -> Description:
     """Return what the evaluator at "module:Class" or "FILE.py:Class" says of itself.
 
-    Its code runs in the sandbox. Raises TaskError if it cannot be loaded or says nothing usable, UsageError if the
-    isolation is too weak, SandboxError if the sandbox fails.
+    Its code runs in the sandbox, whose time limits go by `clock`, a new one if None. Raises TaskError if it cannot be
+    loaded or says nothing usable. Raises UsageError if the isolation is below "strong" and `allow_weak_isolation` is
+    False, SandboxError if the sandbox fails.
     """
     module = place.rpartition(":")[0]
     readable = [Path(module).parent] if module.endswith(".py") else []

@@ -28,7 +28,8 @@ def evaluator_pool(
 ) -> TreePool:
     """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
 
-    They can read the evaluator's folder as it is when the sandbox starts, except the folders of runs in it.
+    They can read the evaluator's folder as it is when the sandbox starts, except the folders of runs in it. `limits`
+    are those of each evaluation. Time limits on the sandbox's processes go by `clock`, a new one if None.
     """
     hidden = folders_of_runs(file)
     return TreePool(LOADER, file.to_json(), workers, limits, [file.folder], hidden, allow_weak_isolation, clock=clock)
@@ -62,7 +63,7 @@ class EvaluatorJudge:
 
     @property
     def behaviour(self) -> str:
-        """The same, in words for people."""
+        """A sentence for people: what the behaviour of the program evaluated last was taken from."""
         more = " Methods that compare behaviour have little to go by." if self.traced == METRICS else ""
         return f"Behaviour: {in_words(self.traced)}.{more}"
 
@@ -75,8 +76,8 @@ class EvaluatorJudge:
         """Return the evaluator's verdict on a program's text.
 
         Returns a Failure if the program fails, gets no score or stops at a stage, or if the result cannot be read.
-        `postponed` is called each time that the program is put off. Raises SandboxError if the sandbox fails, or the
-        machine cannot say how the program ends.
+        `postponed` is called each time that the program must run again because the machine may be the cause of its
+        ending. Raises SandboxError if that is still in doubt after the last try, or if the sandbox itself fails.
         """
         sent, cpu_s = await self._pool.evaluate(source, postponed)
         if isinstance(sent, Failure):

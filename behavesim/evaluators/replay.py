@@ -39,10 +39,11 @@ def evaluation_of(place: str, folder: Path) -> Any:
 
 
 def replied(evaluation: Any, template: str, function: Callable[..., Any]) -> dict[str, NDArray[Any]]:
-    """Return what a program's function returned to an evaluator, call by call, for `Task.solve`.
+    """Return what a program's function returned to an evaluator, call by call, as one array: JSON in bytes.
 
-    That may be made of numbers, arrays of them, texts, None, lists, tuples and mappings. Raises TypeError if it holds
-    anything else, OverflowError if it has more than MOST_BYTES, and what evaluator and program raise.
+    The evaluator gets `template` as the program's text. The function may return numbers, arrays of them, texts, None,
+    and lists, tuples and mappings of these. Raises TypeError if it returns anything else, OverflowError if that is more
+    than MOST_BYTES in all, and what evaluator and program raise.
     """
     replies: list[str] = []
     left = MOST_BYTES
@@ -86,7 +87,7 @@ def judged(evaluation: Any, template: str, solution: Mapping[str, NDArray[Any]])
 
 
 def behaviour_of(solution: Mapping[str, NDArray[Any]], returns: str = "") -> Trajectory:
-    """Return replies as a behaviour, as it is recorded of programs beside an evaluator (docs/traces.md).
+    """Return replies as a behaviour, as it is recorded of programs beside an evaluator (docs/how-to/traces.md).
 
     `returns` is the annotation of what the function returns: "float" for a priority.
     """

@@ -90,7 +90,7 @@ def choice(returned: Any) -> int:
 
 
 def token(value: Any) -> int:
-    """Return a number below 2**31, equal for equal values; only the first _PART bytes and three levels are read.
+    """Return a number below 2**31, equal for equal values; only the first 4096 bytes and three levels are read.
 
     Other objects than numbers, texts, bytes, None, lists, tuples, mappings and arrays have one number for each type.
     """
@@ -104,7 +104,6 @@ def _steps(number: float, place: str) -> list[int]:
 
 
 def _rounded(number: float, parts: int) -> int | str:
-    # asinh is linear near 0 and logarithmic beyond 1: large numbers are rounded relative to their size
     return round(math.asinh(number) * parts) if math.isfinite(number) else str(number)
 
 

@@ -65,8 +65,8 @@ def judged(evaluator: Path, function: str, solution: Mapping[str, NDArray[Any]],
     """Return what a file's `evaluate` says of a program whose `function` gives these answers, in order.
 
     If it is called more often, it begins again; arguments do not matter. `solution` is what `sent` made of the answers
-    to so many calls. Raises InvalidSolution if it holds fewer or no numbers, or gets no finite score; TaskError if the
-    evaluator cannot be loaded; and what the evaluator raises. What the evaluator prints is dropped.
+    to `calls` calls. Raises InvalidSolution if it holds another number of answers or one that is no number, or gets no
+    finite score; TaskError if the evaluator cannot be loaded; and what the evaluator raises. What it prints is dropped.
     """
     with _stand_in(function, solution, calls) as program, _ONE_AT_A_TIME, contextlib.redirect_stdout(io.StringIO()):
         return _score(openevolve.evaluated(loaded(evaluator), program))
@@ -75,7 +75,8 @@ def judged(evaluator: Path, function: str, solution: Mapping[str, NDArray[Any]],
 def judged_by_script(script: Path, function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Score:
     """Return what a ShinkaEvolve script says of such a program (see `judged`), in a process of its own.
 
-    Raises InvalidSolution if `solution` holds no numbers, or the script writes no result or finds it incorrect.
+    Raises InvalidSolution if `solution` does not hold an answer to each call, or the script writes no result or finds
+    it incorrect.
     """
     with _stand_in(function, solution, calls) as program:
         results = program.parent / "results"
@@ -100,7 +101,7 @@ class Command(NamedTuple):
 def judged_by_command(judge: Command, function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Score:
     """Return what a command says of such a program (see `judged`).
 
-    Raises InvalidSolution if `solution` holds no numbers, or the command prints no score or fails.
+    Raises InvalidSolution if `solution` does not hold an answer to each call, or the command prints no score or fails.
     """
     with _stand_in(function, solution, calls) as program:
         output = program.parent / "results"
@@ -129,7 +130,7 @@ def loaded(evaluator: Path) -> ModuleType:
 def _stand_in(function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Iterator[Path]:
     """Yield the path of a program whose `function` gives these answers in turn; it is deleted after the block.
 
-    Raises InvalidSolution unless there is an answer, made of numbers, to each of so many `calls`.
+    Raises InvalidSolution unless there are as many answers as `calls`, all made of numbers.
     """
     answers: dict[str, list[str]] = {}
     tuples = set()

@@ -42,9 +42,9 @@ def as_number(answer: Any, what: str = "a number") -> float:
 
 
 def as_numbers(answer: Any, shape: tuple[int, ...], what: str = "numbers") -> NDArray[np.float64]:
-    """Return an answer or solution as float64 of the given shape; raises InvalidSolution if one is not finite.
+    """Return an answer or solution as a float64 array; raises InvalidSolution unless it is numbers of this `shape`.
 
-    Also raises it for another shape, and for what is no array of numbers. `what` says what was expected.
+    All must be finite; True and False count as 1 and 0. `what` says in the message what was expected.
     """
     try:
         found = np.asarray(answer)
@@ -77,9 +77,10 @@ def first_greatest(answer: Any, count: int) -> int:
 
 
 def as_integers(solution: Any, below: int, what: str, count: int | None = None) -> NDArray[np.int64]:
-    """Return a solution as one row of int64 from 0 to `below` - 1, with `count` of them if that is not None.
+    """Return a solution, a one-dimensional array of integers from 0 to `below` - 1, as int64.
 
-    Raises InvalidSolution for anything else; `what` says in the message what was expected.
+    `count` is how many integers it must have, None for any number. Raises InvalidSolution for anything else; `what`
+    says in the message what was expected.
     """
     if not isinstance(solution, np.ndarray) or solution.ndim != 1 or count not in (None, len(solution)):
         raise InvalidSolution(f"expected {what} as one row, got {solution!r:.80}")

@@ -25,8 +25,8 @@ INSTANCES_S = 60.0
 def instances_of(task: Task, split: Split) -> Sequence[Any]:
     """Return the instances of a split; each task object makes them once and keeps them.
 
-    Raises TaskError if `instances` raises, takes more than INSTANCES_S, or returns neither a sequence nor an array, or
-    returns an empty one for "search".
+    Raises TaskError if `instances` raises, takes more than INSTANCES_S seconds of CPU time, returns neither a sequence
+    nor an array, or returns an empty one for "search".
     """
     # kept on the task itself, so that they are freed with it and no subclass needs to call a constructor
     made: dict[Split, Sequence[Any]] = vars(task).setdefault("_made_instances", {})
@@ -36,9 +36,10 @@ def instances_of(task: Task, split: Split) -> Sequence[Any]:
 
 
 def instances_begun(task: Task, split: Split, starts: int) -> list[Any]:
-    """Return the instances of a split, each begun at most `starts` times (`Task.starts`), one after the other.
+    """Return the instances of a split; for `starts` above 1, up to so many versions of each, one after the other.
 
-    Raises TaskError as `instances_of` does, or if `starts` raises or gives none or too many.
+    `Task.starts` makes the versions, such as tours from other cities. Raises TaskError if it raises or gives none or
+    too many, or if the instances cannot be made (see `instances_of`).
     """
     instances = instances_of(task, split)
     if starts == 1:
@@ -52,9 +53,10 @@ def instances_begun(task: Task, split: Split, starts: int) -> list[Any]:
 
 
 def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -> Sequence[Any]:
-    """Return the instances of a split from a new call of the task; raises TaskError as `instances_of` does.
+    """Return the instances of a split from a new call of `task.instances`.
 
-    The call may use `most_s` CPU seconds, INSTANCES_S if that is None.
+    The call may use `most_s` CPU seconds, INSTANCES_S if that is None. Raises TaskError if it raises, takes longer,
+    returns neither a sequence nor an array, or returns an empty one for "search".
     """
     most_s = INSTANCES_S if most_s is None else most_s
     try:
@@ -115,9 +117,9 @@ def number_from(task: Task, method: str, returned: object) -> float:
 
 
 def raised(task: Task, method: str, error: BaseException) -> TaskError:
-    """Return, not raise, a TaskError that says what `method` of a task raised, and in which line of the task's file.
+    """Return, not raise, a TaskError that says that `method` of a task raised `error`, and in which line of its file.
 
-    Without the line if the error did not pass through that file.
+    The line is left out if the error did not pass through the task's file.
     """
     said = one_line("".join(traceback.format_exception_only(error)[-1:]))
     line = line_in(file_of(type(task)), error)

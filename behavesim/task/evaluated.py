@@ -39,8 +39,9 @@ class EvaluatorFile:
     `evaluator` is a Python file, "FILE.py:Class", "module:Class", or a command with `{program}` for the program's path.
     `program` is the first program: a file, or a folder of files. `thresholds` are the least scores with which a program
     passes from stage 1 to 2, and from 2 to 3; without any, only `evaluate` is called. `entry_point` is the name that a
-    class evaluator calls. `runs_in` is the folder in which a command runs. `timeout_s` is in CPU seconds, of all
-    processes together. `budget` is the default number of programs to generate.
+    class evaluator calls. `runs_in` is the folder in which a command runs. `best_known` is a score, None if none is
+    known. `timeout_s` is in CPU seconds, of all processes together. `budget` is the default number of programs to
+    generate. The task has a default for an empty `name` or `description`.
     """
 
     convention: Convention
@@ -79,7 +80,7 @@ class EvaluatorFile:
 
     @classmethod
     def _checked(cls, path: Path, values: Mapping[str, Any]) -> EvaluatorFile:
-        """Return values as a file's content; raises TaskError that names the first one of a wrong kind."""
+        """Return `values`, by key, as a file's content; raises TaskError with `path` and the first of a wrong type."""
         from pydantic import TypeAdapter, ValidationError  # imported late: the sandbox does without it
 
         try:
@@ -90,11 +91,8 @@ class EvaluatorFile:
             raise TaskError(f"{path}: {key} {wanted}, not {first['input']!r:.100}") from None
 
     def from_folder(self, folder: Path) -> EvaluatorFile:
-        """Return the same content with relative paths completed by `folder`; only a command keeps `runs_in`."""
-        place, colon, name = self.evaluator.partition(":")
-        if self.convention != "command" and place.endswith(".py"):
-            place = str(folder / place)
-        evaluator = self.evaluator if self.convention == "command" else f"{place}{colon}{name}"
+        """Return the same content with `folder` before relative paths; `runs_in` is "" unless a command runs there."""
+        evaluator = str(folder / self.evaluator) if self.evaluator_path else self.evaluator
         runs_in = str(folder / self.runs_in) if self.convention == "command" else ""
         return replace(self, evaluator=evaluator, program=str(folder / self.program), runs_in=runs_in)
 
@@ -107,6 +105,12 @@ class EvaluatorFile:
         return tomli_w.dumps(kept, multiline_strings=True)
 
     @property
+    def evaluator_path(self) -> Path | None:
+        """The evaluator's Python file; None if it is a command or in an installed module."""
+        place = self.evaluator.partition(":")[0]
+        return Path(place) if self.convention != "command" and place.endswith(".py") else None
+
+    @property
     def folder(self) -> Path:
         """The folder in which the evaluator runs and which it can read.
 
@@ -114,9 +118,8 @@ class EvaluatorFile:
         """
         if self.runs_in:
             return Path(self.runs_in)
-        place = self.evaluator.partition(":")[0]
-        if self.convention != "command" and place.endswith(".py"):
-            return Path(place).parent
+        if self.evaluator_path:
+            return self.evaluator_path.parent
         program = Path(self.program)
         return program if program.is_dir() else program.parent
 
@@ -145,7 +148,7 @@ class EvaluatorTask(Task):
     """
 
     def __init__(self, file: EvaluatorFile, name: str) -> None:
-        """`name` is the task's if the file gives none. Raises UsageError as `first_program` does."""
+        """`name` is the task's if the file gives none. Raises UsageError if `first_program` cannot take the program."""
         self.file = file
         self.name = file.name or name
         self.template = first_program(Path(file.program))
@@ -174,14 +177,11 @@ class EvaluatorTask(Task):
 
         Programs are then taken from replies as functions are. Raises TaskError if that program is not Python.
         """
-        return any(isinstance(node, ast.FunctionDef) and node.name == self.entry_point for node in self._statements)
-
-    @property
-    def _statements(self) -> list[ast.stmt]:
         try:
-            return parsed(self.template).body if self.entry_point else []
+            body = parsed(self.template).body if self.entry_point else []
         except SyntaxError as error:
             raise TaskError(f"the first program {self.file.program} is no Python: {error}") from None
+        return any(isinstance(node, ast.FunctionDef) and node.name == self.entry_point for node in body)
 
     @property
     def evaluator_hash(self) -> str:
@@ -189,12 +189,12 @@ class EvaluatorTask(Task):
 
         Raises TaskError if its file is gone.
         """
-        path = Path(self.file.evaluator.partition(":")[0])
-        if path.suffix == ".py" and not path.is_file() and self.file.convention != "command":
+        path = self.file.evaluator_path
+        if path and not path.is_file():
             raise TaskError(
                 f"the evaluator {path} is gone; put it back, or give a task's file that names it with --task"
             )
-        content = path.read_bytes() if path.is_file() else self.file.evaluator.encode()
+        content = path.read_bytes() if path else self.file.evaluator.encode()
         return hashlib.sha256(content).hexdigest()
 
     def instances(self, split: Split) -> Sequence[Mapping[str, Any]]:
@@ -217,16 +217,16 @@ class EvaluatorTask(Task):
         raise NotImplementedError
 
     def in_words(self, instance: Any, decision: int) -> str:
-        """Return a step of a recorded behaviour in words: a number; for all hashes, which say nothing, the same."""
+        """Return a step of a recorded behaviour in words: its number, or "a value of its own" if that is a hash."""
         return str(decision) if decision < _SMALLEST_HASH else "a value of its own"
 
 
 def first_program(path: Path) -> str:
     """Return a program file's text, or the files of a folder as one text (see `files.joined`).
 
-    Files and folders whose names begin with a dot, and Python's caches, are left out. Raises UsageError if a file
-    cannot be read as UTF-8 text, if the text is blank or longer than LARGEST characters, or if `joined` refuses the
-    files.
+    Files and folders whose names begin with a dot, and Python's caches, are left out. Raises UsageError if the file
+    cannot be read as UTF-8 text. Raises TaskError if one in the folder cannot, if `joined` refuses the files, or if the
+    text is blank or longer than LARGEST characters.
     """
     if not path.is_dir():
         text = read_text_file(path, "program")

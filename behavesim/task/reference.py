@@ -67,7 +67,7 @@ class TaskReference:
 EVALUATED = ".toml"
 """The suffix of task files that name an evaluator and a first program."""
 TASKS = Kind("task", TaskError)
-"""Finds tasks by installed name or .py file, not by .toml file; raises TaskError."""
+"""Finds tasks by installed name or .py file, not by .toml file; raises TaskError if there is no such task."""
 
 
 def task_from(place: str) -> Task:

@@ -102,6 +102,6 @@ def joined_feedback(feedback: Sequence[str]) -> str:
 
 
 def bounded_feedback(feedback: str) -> str:
-    """Return a text made storable (see `storable`) and cut to MOST_FEEDBACK characters; a cut one ends in "…"."""
+    """Return a text cut to MOST_FEEDBACK characters, where a cut one ends in "…"; U+FFFD replaces lone surrogates."""
     text = storable(feedback[: MOST_FEEDBACK + 1])
     return text if len(text) <= MOST_FEEDBACK else f"{text[: MOST_FEEDBACK - 1]}…"

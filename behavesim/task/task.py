@@ -87,7 +87,7 @@ class Task(ABC):
     timeout_s: float = 50.0
     """Default limit on the CPU seconds that a program may take over all search instances together."""
     first_call_s: float = 0.0
-    """CPU seconds that a program's first call may take besides `timeout_s`: that of programs that numba compiles."""
+    """CPU seconds that a program's first call may take in addition to `timeout_s`, for instance to compile by numba."""
     stateless: bool = False
     """Whether programs must not keep anything between calls.
 

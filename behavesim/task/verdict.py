@@ -33,9 +33,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a program failed: one word of a closed list, a line for people (at most 500 characters), and CPU seconds.
+    """Why a program failed: a word such as "timeout", a line for people (at most 500 characters), and CPU seconds.
 
-    `metrics` and `feedback` are as in `Verdict`: an evaluator may say more about a program that it stops.
+    `metrics` (numbers by name) and `feedback` (text) are what an evaluator says more of it; empty if nothing.
     """
 
     reason: str

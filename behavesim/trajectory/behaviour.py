@@ -54,5 +54,5 @@ class Behaviour(Sequence[AlgorithmRun]):
 
 
 def packed(runs: Sequence[AlgorithmRun]) -> bytes:
-    """Return the runs as the bytes of `pack`; a `Behaviour` is not decoded. Equal behaviours have equal bytes."""
+    """Return the bytes that `pack` makes of the runs, without decoding a `Behaviour`; equal runs give equal bytes."""
     return runs.packed if isinstance(runs, Behaviour) else pack(runs)

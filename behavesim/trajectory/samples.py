@@ -50,7 +50,7 @@ class Samples:
         return max(len(run) for run in self.runs)
 
     def values(self) -> list[list[object]]:
-        """Return plain lists for JSON: for each run, what its `values` returns."""
+        """Return, for JSON, a list for each run: a list of numbers for each state, for prefixes only the last state."""
         return [run.values() for run in self.runs]
 
     def to_bytes(self) -> bytes:
@@ -68,10 +68,10 @@ def trajectories_of(run: AlgorithmRun) -> tuple[Trajectory, ...]:
 
 
 def sample(record: Recorder, samples: int = 16, seed: int = 0) -> Samples:
-    """Return what an algorithm does in `samples` independent runs; 16 usually suffice to tell two distributions apart.
+    """Return what an algorithm does in `samples` calls of `record`; 16 usually suffice to tell two distributions apart.
 
-    Run r gets the generator `numpy.random.default_rng([seed, r])`. Raises TrajectoryError if `samples` is below 1 or
-    the runs are not all of one kind.
+    Call r, from 0, gets the generator `numpy.random.default_rng([seed, r])`. Raises TrajectoryError if `samples` is
+    below 1 or the runs are not all of one kind.
     """
     return Samples(record(np.random.default_rng([seed, run])) for run in range(samples))
 

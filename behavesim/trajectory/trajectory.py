@@ -229,9 +229,10 @@ def _tokens(values: ArrayLike, what: str) -> Tokens:
 
 
 def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) -> Trajectory:
-    """Return a trajectory of states of any length; `tokens` makes an array of one state.
+    """Return a trajectory of states of any length; `tokens` makes a flat array of integers of one state.
 
-    Raises TrajectoryError if `states` is not iterable or empty, or has more than MAX_STATES states or tokens in all.
+    Raises TrajectoryError if `states` is not iterable or empty, or has more than MAX_STATES states or tokens in all;
+    and what `tokens` raises.
     """
     if not isinstance(states, Iterable):
         raise TrajectoryError(f"{kind} are made of states, one after another; got {described(states)}")

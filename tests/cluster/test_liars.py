@@ -17,7 +17,7 @@ import pytest
 from distributed.protocol import ToPickle, dumps, to_serialize
 
 from behavesim.base.errors import SandboxError, UsageError
-from behavesim.cluster import link, runner
+from behavesim.cluster import link, news, runner
 from behavesim.cluster.facts import facts
 from behavesim.cluster.link import Terms
 from behavesim.cluster.messages import Order
@@ -227,7 +227,7 @@ async def test_a_worker_that_is_lost_as_the_run_ends_is_not_tried_again(monkeypa
 
 
 async def test_of_many_workers_that_are_lost_together_the_first_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "MOST_NAMED", 2)
+    monkeypatch.setattr(news, "MOST_NAMED", 2)
     goes = asyncio.Event()
 
     async def going(fake: Fake) -> None:
