@@ -36,7 +36,7 @@ from behavesim.state.tried import Tried
 from behavesim.task import Objective
 
 FAILURES = 3
-"""Number of rejected candidates that a run remembers for its prompts: more would make up most of a prompt."""
+"""Number of the last rejected candidates that prompts name: more would make up most of a prompt."""
 
 
 @dataclass(eq=False, repr=False)
@@ -75,6 +75,7 @@ class RunState(RunFacts):
     """The last FAILURES registered candidates that were rejected, in the order of their numbers."""
     tried: Tried = field(default_factory=Tried)
     """What prompts say of all registered candidates."""
+    _awaited: dict[int, Note] = field(default_factory=dict)  # the notes without a reply: few, of thousands in `notes`
     _noted: dict[tuple[CandidateId, ...], int] = field(default_factory=dict)  # the last note about some programs
     _digest: Any = field(default_factory=hashlib.sha256)  # updated on each registration: no list is needed
 
@@ -106,8 +107,8 @@ class RunState(RunFacts):
 
     @property
     def awaited_notes(self) -> list[Note]:
-        """The notes that have no reply yet."""
-        return [note for note in self.notes.values() if note.reply is None]
+        """The notes that have no reply yet, in the order in which they were asked for."""
+        return list(self._awaited.values())
 
     @property
     def waiting(self) -> int:
@@ -167,7 +168,7 @@ class RunState(RunFacts):
 
     def _apply_note_asked(self, event: NoteAsked) -> None:
         best = self.members.get(event.about[-1]) if event.about else None
-        self.notes[event.number] = Note(event, score=None if best is None else best.score)
+        self.notes[event.number] = self._awaited[event.number] = Note(event, score=None if best is None else best.score)
         if len(event.about) > 1:
             self._noted[event.about] = event.number
         self.without_candidate += 1
@@ -176,6 +177,7 @@ class RunState(RunFacts):
         if event.number not in self.notes:
             raise JournalError(f"note {event.number} is answered and was never asked for")
         self.notes[event.number].reply = event.reply
+        self._awaited.pop(event.number, None)
         self.batched.pop(note_number(event.number), None)
         self.tally.take_reply(event.reply)
 

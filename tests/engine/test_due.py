@@ -20,6 +20,7 @@ from behavesim.state.events import (
     Injected,
     NotAdded,
     NoteAsked,
+    NoteReceived,
     Prompt,
     Regrouped,
     Rejected,
@@ -27,7 +28,7 @@ from behavesim.state.events import (
     Responded,
     RunForked,
 )
-from behavesim.state.members import Note, OpenCandidate
+from behavesim.state.members import OpenCandidate
 from behavesim.state.state import RunState
 from tests.engine.toys import fitting
 from tests.methods.states import BRIEF, candidate, state_of
@@ -79,7 +80,9 @@ def rejected(number: int, repairs: int = 0) -> OpenCandidate:
 
 
 def noted(state: RunState, answered: bool) -> RunState:
-    state.notes[0] = Note(NOTE, Reply("Because.", "m") if answered else None)
+    state.apply(NOTE)
+    if answered:
+        state.apply(NoteReceived(0, Reply("Because.", "m")))
     return state
 
 
