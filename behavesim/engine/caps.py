@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from behavesim.store.activity import Activity
 
 ENOUGH = 50
-"""Least number of registered candidates with which the share of rejected ones is counted; it is 0 before."""
+"""Fewest registered candidates from which `rejected_share` is computed; a few rejections among fewer say little."""
 
 
 def rejected_share(state: RunState) -> float:
@@ -28,13 +28,9 @@ def rejected_share(state: RunState) -> float:
     return recent.count(False) / len(recent) if len(recent) >= ENOUGH else 0.0
 
 
-def _of(limit: str | None, unit: str) -> str:
-    """Return text such as " of 30 requests"; " on requests" if `limit` is None."""
-    return f" on {unit}" if limit is None else f" of {limit} {unit}"
-
-
-def _count(limit: int | None) -> str | None:
-    return None if limit is None else f"{limit:,}"
+def _of(limit: int | None, unit: str) -> str:
+    """Return text such as " of 3,000 requests"; " on requests" if `limit` is None."""
+    return f" on {unit}" if limit is None else f" of {limit:,} {unit}"
 
 
 def _too_many_rejected(state: RunState, settings: Settings, resume: str) -> str:
@@ -87,7 +83,7 @@ CAPS = (
         is_reached=lambda use, most: use.with_another(lambda spending: spending.calls, first=1.0) > most,
         words="request cap reached",
         sentence=lambda state, settings, resume: (
-            f"the cap{_of(_count(settings.max_calls), 'requests')} is reached; raise it with {resume} --set max_calls=N"
+            f"the cap{_of(settings.max_calls, 'requests')} is reached; raise it with {resume} --set max_calls=N"
         ),
     ),
     Cap(
@@ -96,7 +92,7 @@ CAPS = (
         is_reached=lambda use, most: use.with_another(lambda spent: spent.prompt + spent.completion) > most,
         words="token cap reached",
         sentence=lambda state, settings, resume: (
-            f"the cap{_of(_count(settings.max_tokens), 'tokens')} is reached; raise it with {resume} --max-tokens N"
+            f"the cap{_of(settings.max_tokens, 'tokens')} is reached; raise it with {resume} --max-tokens N"
         ),
     ),
     Cap(

@@ -39,7 +39,7 @@ class Rules:
     """The settings that decide the order of decisions, for every method."""
 
     window: int
-    """Candidate t is asked for as soon as candidate t - window is registered."""
+    """Candidate t is not asked for before candidate t - window is registered."""
     repairs: int
     """How often a rejected candidate may be asked for again."""
     choose: Chooser | None = None
@@ -52,12 +52,12 @@ class Rules:
         choose = chosen.chooser(settings.seed) if isinstance(chosen, ProposerSettings) else None
         return cls(settings.window, settings.repair, choose)
 
-    def completed(self, method: Method[Any], asked: Asked | NoteAsked, state: RunState) -> Decision | Measurement:
-        """Return a method's question with the model that is to answer it, and with what its prompt still lacks."""
-        if self.choose is not None:
-            number = asked.candidate if isinstance(asked, Asked) else note_number(asked.number)
-            asked = replace(asked, prompt=replace(asked.prompt, model=self.choose(state, number)))
-        return method.prompts.completed(asked, state)
+    def with_model(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked:
+        """Return a question with the model that is to answer it; unchanged if the proposer chooses the model."""
+        if self.choose is None:
+            return asked
+        number = asked.candidate if isinstance(asked, Asked) else note_number(asked.number)
+        return replace(asked, prompt=replace(asked.prompt, model=self.choose(state, number)))
 
 
 def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) -> Decision | Measurement | None:
@@ -76,7 +76,7 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
     asked = method.ask(state, state.asked) if may_ask else None
     if isinstance(asked, NoteAsked):
         _refuse_endless(state, method, "asks for notes")
-        return rules.completed(method, asked, state)
+        return method.prompts.completed(rules.with_model(asked, state), state)
     if state.awaited_notes:  # decisions must not depend on how long a note takes
         return None
     if asked is not None:
@@ -84,7 +84,7 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
             raise PartError(
                 f"the method {method.name} asks for candidate {asked.candidate}, not {state.asked}; mend it"
             )
-        return _injected(state) or rules.completed(method, asked, state)
+        return _injected(state) or method.prompts.completed(rules.with_model(asked, state), state)
     candidate = state.open.get(state.registered)
     if candidate is None or candidate.outcome is None:
         return None
