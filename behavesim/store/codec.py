@@ -21,15 +21,13 @@ from behavesim.state.events import STORED_AS, Asked, Evaluated, Event, NoteAsked
 from behavesim.store.passages import join_passages, split_passages
 from behavesim.trajectory import Behaviour, packed, unpack
 
-NAMES = {kind: name for name, kind in STORED_AS.items()}
-"""The stored name of each type of event: the inverse of `STORED_AS`."""
-
 HIGHEST = (1 << 63) - 1
 """The highest candidate number: the largest integer that a column of SQLite can hold."""
 Row = tuple[int, float, int | None, str, str, bytes | None]
 """A row without its seal: event number, time (seconds since 1970), candidate, type, JSON payload, blob."""
 NO_PASSAGES: Mapping[int, str] = MappingProxyType({})
-_EVALUATED, _PROMPTING = NAMES[Evaluated], (NAMES[Asked], NAMES[NoteAsked])
+"""What `decode` gets for events that have no prompt."""
+_EVALUATED, _PROMPTING = Evaluated.__name__, (Asked.__name__, NoteAsked.__name__)
 _OF_CANDIDATES = frozenset(name for name, kind in STORED_AS.items() if "candidate" in kind.__dataclass_fields__)
 
 
@@ -49,7 +47,7 @@ def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, s
     If `passages` is given, a prompt's passages are added to it by number. The payload then has these numbers in the
     place of the prompt's text.
     """
-    kind = NAMES[type(event)]
+    kind = type(event).__name__
     if isinstance(event, Asked | NoteAsked) and passages is not None:
         parts = split_passages(event.prompt.text)
         passages.update(parts)

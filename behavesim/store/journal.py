@@ -27,12 +27,12 @@ _INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VA
 _INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 
 LATEST_START = LATEST - 10 * 365 * 86400.0
-"""The latest start of a session, in seconds since 1970, ten years before LATEST: later clocks count as this one.
+"""The latest time, in seconds since 1970, at which a session begins by its own clock; a clock set later counts as this.
 
-All events of the session then have a time that can be read.
+It is ten years before LATEST, so that all events of the session have a time that can be read.
 """
 PATIENCE_S = 5.0
-"""Seconds to wait for another process that has locked the database; then the commit fails."""
+"""Seconds that a commit waits for another process that has locked the database, before it fails."""
 
 _LAST = "SELECT coalesce(max(seq), 0) FROM events"
 _OWNED = """
@@ -44,9 +44,6 @@ BEGIN SELECT RAISE(ABORT, 'the journal has another owner'); END
 
 There, another process may also have replaced the write-ahead log: `has_log` returns false then.
 """
-
-Clock = Callable[[], float]
-"""Returns the time in seconds, since 1970 or since an arbitrary moment."""
 
 
 class SqliteJournal:
@@ -62,8 +59,8 @@ class SqliteJournal:
         self,
         path: Path,
         patience_s: float = PATIENCE_S,
-        wall: Clock = time.time,
-        steady: Clock = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
         notes: Callable[[str], None] = lambda line: None,
         log_bytes: int = LIMIT_BYTES,
     ) -> None:

@@ -19,7 +19,7 @@ from behavesim.state.events import (
     Reply,
     Responded,
 )
-from behavesim.store.codec import NAMES, NO_PASSAGES, decode
+from behavesim.store.codec import NO_PASSAGES, decode
 from behavesim.store.database import check_time, opened, unreadable
 from behavesim.store.passages import Passages
 from behavesim.trajectory import Behaviour
@@ -46,7 +46,7 @@ def read_events(
     """
     query = _READ
     if only:
-        query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(NAMES[kind]) for kind in only)}) AND")
+        query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(kind.__name__) for kind in only)}) AND")
         if not any(field.name == "candidate" for kind in only for field in fields(kind)):  # which the index finds
             query = query.replace("WHERE", "WHERE candidate IS NULL AND")
     with opened(path) as connection:
@@ -113,7 +113,7 @@ def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
     """Return a candidate's last event of a type, None if it has none; raises JournalError if it cannot be read."""
     query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = ? ORDER BY seq DESC"
     with opened(path) as connection:
-        row = connection.execute(query, (candidate, NAMES[kind])).fetchone()
+        row = connection.execute(query, (candidate, kind.__name__)).fetchone()
         return None if row is None else event_of(path, row, Passages(connection))
 
 
