@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from behavesim.task import Bins, Disks, InvalidSolution, Objective, Route, Score, Split, Task
     from behavesim.trajectory import Samples, Trajectory
 
+# where `__getattr__` finds each public name; type checkers read the imports above instead
 _HOMES = {
     "Added": "state.events",
     "Archive": "similarity",
@@ -36,7 +37,6 @@ _HOMES = {
     "ComparedRuns": "application.compared",
     "Comparison": "methods.comparison",
     "Disks": "task",
-    "ProposerContext": "proposers.proposer",
     "InvalidSolution": "task",
     "LoadedRun": "application.loaded",
     "Member": "state.members",
@@ -49,6 +49,7 @@ _HOMES = {
     "OpenCandidate": "state.members",
     "Prompt": "state.events",
     "Proposer": "proposers.proposer",
+    "ProposerContext": "proposers.proposer",
     "ProposerSettings": "proposers.proposer",
     "Regrouped": "state.events",
     "Reply": "state.events",
@@ -66,11 +67,11 @@ _HOMES = {
     "Usage": "base.tokens",
     "compare": "application.compared",
     "load_run": "application.loaded",
-    "resume_sync": "application.python",
-    "resume": "application.python",
-    "search_sync": "application.python",
-    "search": "application.python",
     "question": "methods.method",
+    "resume": "application.python",
+    "resume_sync": "application.python",
+    "search": "application.python",
+    "search_sync": "application.python",
     "track": "application.trackers.tracking",
 }
 

@@ -41,7 +41,7 @@ class Bench:
     async def judge(self, settings: Settings) -> Judge:
         """Return a judge with the time and memory limits of these settings; equal limits share one judge.
 
-        Raises SandboxError if the sandbox cannot start.
+        Raises SandboxError if the sandbox cannot start, UsageError if its isolation is too weak.
         """
         limits = Limits.of(settings)
         if limits not in self._judges:

@@ -77,9 +77,10 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int | str = 1) 
 
     Events up to the last fork before which none is missing are copied. After it, replies and verdicts are reused and
     decisions are taken again, under the settings of their time. A candidate that was registered but whose reply is lost
-    is rejected; any other without a reply is asked for again on resume. Programs without a verdict are run again, in
-    `workers` sandboxes. Raises JournalError if no reply can be read, OSError if there is no journal, and UsageError if
-    the target exists. Raises TaskError if the task cannot be loaded, and SandboxError if the sandbox fails.
+    is rejected; any other without a reply is asked for again on resume. Programs without a verdict are run again:
+    `workers` at once, or on the cluster of that name. Raises JournalError if no reply can be read, OSError if there is
+    no journal, and UsageError if the target exists. Raises TaskError if the task cannot be loaded, and SandboxError if
+    the sandbox fails.
     """
     events = {seq: event for seq, (_, event) in salvaged(folder.journal).items()}
     replies = sum(isinstance(event, Responded | NoteReceived) for event in events.values())

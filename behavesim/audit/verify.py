@@ -89,11 +89,12 @@ async def verify(
     progress: OnProgress = lambda done, total: None,
     sample: int | None = None,
 ) -> Verification:
-    """Derive a run's decisions again, run its programs again in `workers` sandboxes, and return what differs.
+    """Derive a run's decisions again, run its programs again, and return what differs; the run may be going on.
 
-    The run may be going on meanwhile. sample: how many candidates to check, drawn by the run's seed; None checks all.
-    Events of no candidate and the template are always checked. Raises JournalError if there is no journal, TaskError
-    if the task cannot be loaded, SandboxError if the sandbox fails, UsageError if settings.toml cannot be read.
+    workers: programs to run at once, or a cluster's name. sample: how many candidates to check, drawn by the run's
+    seed; None checks all. Events of no candidate and the template are always checked. Raises JournalError if there is
+    no journal, TaskError if the task cannot be loaded, SandboxError if the sandbox fails, UsageError if settings.toml
+    cannot be read or the isolation is too weak.
     """
     result = Verification(folder.run, damage=damages(folder.journal))
     if result.damage:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 STEP_S = 1.0
-"""Most seconds by which a `Clock` advances between two readings. `Heartbeat` reads it more often, each `BEAT_S`."""
+"""Most seconds by which a `Clock` advances between two readings. `Heartbeat` reads it every 0.25 s (`BEAT_S`)."""
 
 
 def world_s() -> float:
-    """Return seconds since an arbitrary moment, on Linux with the machine's sleep; setting the date has no effect."""
+    """Return seconds since an arbitrary moment. On Linux time asleep counts too. Setting the date has no effect."""
     if hasattr(time, "CLOCK_BOOTTIME"):  # Linux; its monotonic clock leaves out sleep, so we would not notice any
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
@@ -23,7 +23,7 @@ class Clock:
     """
 
     def __init__(self, world: Callable[[], float] = world_s) -> None:
-        """`world` returns seconds that also pass during sleep and stops; it is kept as the attribute `world`."""
+        """`world` returns a time in seconds that also passes during sleep and stops; kept as the attribute `world`."""
         self.world = world
         self._read_at = world()
         self._lived_s = 0.0

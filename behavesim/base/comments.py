@@ -18,9 +18,9 @@ _MARKS = {
 def headed(source: str, headline: str, suffix: str = ".py") -> str:
     """Return a program's text below `headline` as a comment line and a blank line; unknown suffixes get neither.
 
-    `suffix` is the file's, with or without its dot, in any case. Line ends around the program are stripped, and the
-    text ends in one. A first line that begins with "#!" stays first, without a blank line. Python reads an encoding
-    from the first two lines only: the program's comments set none.
+    `suffix` is the file's, with or without its dot, in any case. Line feeds at both ends of the program are removed,
+    and one ends the text. A first line that begins with "#!" stays first, with the comment below it and no blank line.
+    A comment of the program never declares an encoding: Python reads one from the first two lines only.
     """
     mark = next((mark for mark, names in _MARKS.items() if suffix.lower().lstrip(".") in names.split()), None)
     body = source.strip("\n")

@@ -41,7 +41,7 @@ class Configurable:
 
 
 ADJUSTABLE = "adjustable"
-"""Stands in the metadata of a field of settings that is `Adjustable`."""
+"""The mark in the pydantic metadata of each setting that is `Adjustable`."""
 Adjustable = Annotated[Value, ADJUSTABLE]
 """The type of a setting that `resume` may change: it affects speed, caps or prices, not what a run finds."""
 
@@ -90,8 +90,8 @@ class Settings(Options):
     budget: int = Field(2000, ge=1)
     """Number of programs to generate, including rejected ones. If not set, the task's own budget."""
     window: int = Field(64, ge=1)
-    """Most candidates in progress at once: candidate t is asked for once candidate t - window is registered. It does
-    not depend on workers or connections."""
+    """Most candidates in progress at once: candidate t is asked for once candidate t - window is registered. With more,
+    prompts know fewer of the latest results. It does not depend on workers or connections."""
     start_with: str = ""
     """Programs to try first: all of a folder in the order of their names, or the ten best of a run; empty for none.
     Each counts towards the budget in place of one request."""
@@ -121,11 +121,12 @@ class Settings(Options):
     left. No effect where ask_once has none."""
 
     workers: Adjustable[Workers] = 1
-    """Most programs evaluated at once on this machine. A new run takes the number of its cores if this is not set. Or
-    a Dask cluster: dask or dask:N (N programs at once, on this machine), dask://HOST:PORT, or tls://HOST:PORT with the
+    """Most programs evaluated at once on this machine. A new run takes the number of cores if this is not set. Or a
+    Dask cluster: dask or dask:N (N programs at once, on this machine), dask://HOST:PORT, or tls://HOST:PORT with the
     certificates of Dask's configuration."""
     allow_other_workers: bool = False
-    """Run programs on workers of a cluster whose software or processor differs from this machine's."""
+    """Also run programs on workers of a cluster whose software or processor differs from this machine's; else they are
+    refused."""
     connections: Adjustable[int] = Field(8, ge=1)
     """Most requests to the model under way at once."""
     max_cost_usd: Adjustable[float | None] = Field(None, gt=0)
@@ -140,13 +141,13 @@ class Settings(Options):
     """End the run after this many active seconds over all sessions, without the pauses; no limit if not set. Requests
     under way are given up, and made again if the run is resumed with more time."""
     max_rejected_share: Adjustable[float] = Field(0.95, ge=0, le=1)
-    """End the run when more than this share (0 to 1) of the last 100 candidates, at least 50, was rejected; 1 for
-    never."""
+    """End the run when more than this share (0 to 1) of the last 100 registered candidates was rejected, once there are
+    50; 1 for never."""
 
     timeout_s: float = Field(50.0, gt=0)
-    """CPU seconds that a program may take over all search instances; if not set, the task's own limit. By the clock it
-    may take twice that and 2 s more, without most of the time in which it waits for a core. On other instances it gets
-    the same time for each instance, and at least as much in total as in the search."""
+    """CPU seconds that a program may take over all search instances; if not set, the task's own limit. It may also take
+    twice that plus 2 s by the clock, mostly without the time in which it waits for a core. If other instances, such as
+    the validation instances, are more than those of the search, its time grows in proportion."""
     memory_mb: int = Field(2048, ge=64)
     """Memory (MB of 2^20 bytes) that a program may allocate beyond Python and the libraries it starts with."""
     output_mb: int = Field(8, ge=1)

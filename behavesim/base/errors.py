@@ -65,14 +65,14 @@ class JournalError(BehavesimError):
 
 
 def what_failed(error: BaseException) -> str:
-    """Return in one line what went wrong: the message of an error of ours, of another only its type.
+    """Return in one line what went wrong: the message of a BehavesimError, of any other error only its class's name.
 
-    Another's message may hold anything, such as a key.
+    The message of another error may hold anything, such as a key.
     """
     return one_line(str(error)) if isinstance(error, BehavesimError) else type(error).__name__
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean 'NAME'?" with the most similar `known` name; "" if none is similar (difflib ratio 0.4)."""
+    """Return "did you mean 'NAME'?" with the most similar `known` name; "" if none has a difflib ratio of 0.4."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
     return f"did you mean {near[0]!r}?" if near else ""

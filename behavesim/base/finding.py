@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 PROVOKED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
-"""Exceptions that are acceptable when a part is given invalid values; others, such as AssertionError, are reported."""
+"""Exceptions that a task or method may raise if a check gives it invalid values; others are reported as faults."""
 
 Result = Literal["ok", "warning", "mend"]
 """The result of a check: "ok" needs nothing, "warning" is worth knowing, "mend" must be corrected."""

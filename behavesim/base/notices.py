@@ -59,16 +59,13 @@ class Notices:
 
 
 def on_stderr(text: str) -> None:
-    """Write a line for a person to standard error, made `printable`, after "behavesim: "; an OSError is ignored.
-
-    It is for lines that belong to no run.
-    """
+    """Write a line for a person to standard error, made `printable`, after "behavesim: "; an OSError is ignored."""
     with suppress(OSError):  # a log that cannot be written ends nothing
         sys.stderr.write(f"behavesim: {printable(text)}\n")
 
 
 class LoggedNotices:
-    """Notices that another process writes to its log: `all` of them, to which `follow` adds new ones.
+    """The notices in a log that another process writes: `all` of them, to which `follow` adds new ones.
 
     The constructor calls `follow`; both raise OSError if the log exists and cannot be read.
     """

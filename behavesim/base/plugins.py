@@ -54,13 +54,13 @@ class Kind:
     def load(self, text: str) -> Any:
         """Return the plug-in that `text` names: a file's path if it ends in .py, else an entry point.
 
-        Raises `error` if there is none, if importing its code fails, or if a file takes more than READING_S. The
-        plug-in's type is not checked.
+        Raises the kind's `error` if there is none, if importing its code fails, or if a file takes more than READING_S
+        of CPU time. The plug-in's type is not checked.
         """
         return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
 
     def load_type(self, text: str, base: type) -> type[Any]:
-        """Return the class that `text` names; raises `error` if it cannot be loaded or is not a subclass of `base`."""
+        """Return the class that `text` names, as `load` does; raises `error`, too, if it is no subclass of `base`."""
         found = self.load(text)
         if not (isinstance(found, type) and issubclass(found, base)):
             wanted = f"a subclass of behavesim.{self.noun.capitalize()}"
@@ -70,14 +70,16 @@ class Kind:
     def place(self, text: str) -> str:
         """Return where the plug-in that `text` names is, for `load_from`: a .py file's path, or MODULE:NAME.
 
-        The path is absolute if the file exists, else unchanged. Raises `error` if no entry point has the name.
+        The path is absolute if the file exists, else unchanged. Raises the kind's `error` if no entry point has the
+        name.
         """
         return absolute(text) if text.endswith(".py") else self._entry_point(text).value
 
     def load_from(self, place: str) -> Any:
         """Return the plug-in at a place that `place` returned, without a search of the installed packages.
 
-        It takes less time and memory than `load`. A file raises as with `load`; a module may raise anything.
+        It takes less time and memory than `load`. Of a file, it raises what `load` does; of a module, what importing it
+        raises.
         """
         if place.endswith(".py"):
             return self._from_file(Path(place))
@@ -220,7 +222,7 @@ def definition(part: type) -> ast.ClassDef | None:
 
 
 def is_own(part: type) -> bool:
-    """Whether a plug-in's class is defined outside the package `behavesim`, as those of the built-in tasks also are."""
+    """Whether a plug-in's class is defined outside the package `behavesim`, which holds for built-in tasks too."""
     return not part.__module__.startswith("behavesim.")
 
 

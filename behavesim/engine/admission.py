@@ -80,9 +80,9 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
 
 
 def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> None:
-    """Raise UsageError if a fork of `source` has another task or method, or other instances.
+    """Raise UsageError if a fork of `source` would change its task, its method or its instances.
 
-    Also if it changes a setting that its method fixes in forks. A task's file may have moved or changed.
+    The same holds for a setting that the method fixes in forks. The task's file may have moved or changed.
     """
     begun = _opening(source)
     kept = {"task", "method"} | method_type(settings.method).fixed_in_forks
@@ -136,7 +136,8 @@ def method_of_run(settings: Settings, task: Task) -> Method[Any]:
 def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     """Return the provenance of a run with these settings: hashes by part and versions by software.
 
-    Raises TaskError if the instances cannot be hashed.
+    Raises UsageError if the method, the proposer or the wording cannot be loaded, TaskError if the instances cannot be
+    hashed.
     """
     parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
     return {**parts, **({"prompts": own} if (own := wording_hash(settings.prompts)) else {})}

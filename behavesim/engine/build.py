@@ -267,8 +267,9 @@ def wired(
 ) -> Search:
     """Return a search that has no events yet and is not running; every search is put together here.
 
-    `method` decides in place of the one that the settings name; None for that one. Raises UsageError if the method or
-    the proposer is not installed, or if the prompts' wording cannot be loaded.
+    `show` is called with each event after its commit, and the state. `requests` counts requests under way; None makes a
+    count that nobody else reads. `method` decides in place of the one that the settings name; None for that one. Raises
+    UsageError if the method or the proposer is not installed, or if the prompts' wording cannot be loaded.
     """
     writer = proposer_type(settings.proposer)
     chosen = method or method_of_run(settings, task)

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 def sandbox(
     settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None, starts: int = 1
 ) -> Pool:
-    """Return the sandbox of programs that are functions, for the instances of a split, not entered yet.
+    """Return a sandbox on this machine for programs that are functions: a context manager, not entered yet.
 
-    It is on this machine; with the name of a cluster for `workers` it runs one program at once. Each instance is begun
-    at most `starts` times (`instances_begun`), and a program has `starts` times the time.
+    A program runs on all instances of a split. Each is begun at most `starts` times (`instances_begun`), in `starts`
+    times the time. If `workers` names a cluster, one program runs at once. `clock` measures time limits; None makes
+    one. Raises TaskError if the instances cannot be made.
     """
     limits, weak = Limits.of(settings).on(task, split, starts), settings.allow_weak_isolation
     task_here, workers = TaskReference(settings.task), settings.workers_here
@@ -50,11 +51,12 @@ def pool_of(
     tell: Callable[[str], None] = on_stderr,
     sights: list[Callable[[], str]] | None = None,
 ) -> SolutionPool | ResultPool:
-    """Return the sandbox of a run, not entered yet. If the task has an evaluator, it runs that, whatever the split is.
+    """Return the sandbox of a run: a context manager, not entered yet.
 
-    The sandbox is on this machine if `settings.workers` is a number, or on the cluster that it names. `clock` measures
-    time limits; None creates one. `tell` gets a line when workers of a cluster join or leave. On a cluster, a function
-    that returns what its workers do is appended to `sights`; None appends nothing.
+    It is on this machine if `settings.workers` is a number, else on the cluster that it names. If the task has an
+    evaluator, the sandbox runs that, whatever the split is. `clock` measures time limits; None makes one. `tell` gets a
+    line when workers of a cluster join or leave. On a cluster, a function that returns what its workers do is appended
+    to `sights`, unless that is None. Raises UsageError if what a cluster needs is not installed.
     """
     limits, weak = Limits.of(settings), settings.allow_weak_isolation
     if isinstance(settings.workers, str):

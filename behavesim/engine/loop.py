@@ -57,7 +57,7 @@ class Search:
     (`_arrive`) is committed first (`_commit`), then applied. Candidate t is asked for when candidate t − window is
     registered, and they are registered by number: decisions do not depend on which reply came first.
     `behaviours` is None if the method needs none. `show` sees each event after its commit. `clock_every_s` is active
-    seconds between readings of the clock; 0 for none.
+    seconds between readings of the clock; 0 for none. `requests` is None if nobody else reads how many are under way.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Search:
         self.behaviours = behaviours
         self.show = show
         self.clock_every_s = clock_every_s
-        self.requests = requests or Requests()  # None if nobody counts
+        self.requests = requests or Requests()
         self.requests.batches.recorded_by(self._arrive)
         self._proposer = proposer
         self._journal = journal
@@ -132,8 +132,8 @@ class Search:
     async def run(self) -> str:
         """Search until the budget is used up, a cap is reached or `stop` is called; return which, such as "budget".
 
-        Raises what a task raised (ProposerError, SandboxError), JournalError, BehavesimError for a method's mistake,
-        or a defect. Unless the journal itself fails, it then holds all that had arrived, and the run can be resumed.
+        Raises ProposerError or SandboxError, JournalError, BehavesimError for a method's mistake, or whatever a defect
+        raises. Unless the journal itself fails, it then holds all that had arrived, and the run can be resumed.
         """
         self._queue_unfinished()
         try:

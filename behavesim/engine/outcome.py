@@ -29,7 +29,7 @@ def injected_reply(asked: Asked) -> Responded:
 
 
 def is_paid(asked: Asked | NoteAsked, batched: Collection[int]) -> bool:
-    """Whether a prompt without a reply costs nothing more: it is a person's program, or among the numbers `batched`."""
+    """Whether a prompt without a reply costs nothing more: it is a person's program, or `batched` has its number."""
     number = note_number(asked.number) if isinstance(asked, NoteAsked) else asked.candidate
     return asked.prompt.operator == INJECTED or number in batched
 
@@ -38,7 +38,7 @@ def extracted(task: Task, asked: Asked, reply: Reply, shown: str, idea: str = ""
     """Return the program of a reply, or a rejection if it has none.
 
     `shown` is the program to which edits apply. `idea` is kept as the program's thought in place of the reply's; "" for
-    none. A reply that was given up is rejected for the reason "given-up".
+    none. If `reply.fault` says that the request was given up, the reason of the rejection is "given-up".
     """
     if reply.fault:
         return Rejected(asked.candidate, "extraction", "given-up", reply.fault)

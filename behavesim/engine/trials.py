@@ -23,7 +23,7 @@ class Trials:
 
     Programs that differ only in names or layout are evaluated separately: a program can see its names and line
     numbers, and the message of a failure shows them. Earlier results are read from `journal`. `check` is applied to
-    each verdict of the judge; None for no check. `arrive` takes an event for the journal: a program was put off.
+    each verdict of the judge; None for no check. `arrive` is called with a PutOff event when a program was put off.
     """
 
     def __init__(

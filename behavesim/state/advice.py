@@ -14,12 +14,12 @@ if TYPE_CHECKING:  # a list of runs needs Advice, and not the events
 IN_PROMPTS = 5
 """Most sentences that prompts carry, the latest ones: each is repeated in every prompt."""
 LONGEST = 500
-"""Most characters of a sentence, which are about 100 tokens."""
+"""Most characters of a sentence of advice: about 100 tokens."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A sentence, and the first candidate whose prompt carried it."""
+    """A sentence of advice; `since` is the first candidate whose prompt carries it."""
 
     text: str
     since: int

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from behavesim.similarity.niches import Niches, Preference
 
 Algorithm = Sequence[AlgorithmRun]
+"""What a program did: its trajectory, or samples of trajectories, on each instance."""
 
 
 class Behaviours:
     """The trajectories of open candidates and of the archive's members, and the similarities between them.
 
     `measure` compares them, but its `clip` and `strict` are ignored: each method says whether similarities are clipped,
-    and only `refusal` objects to distances above the normaliser.
+    and only `refusal` objects to distances above the normaliser. `ways` divides the registered programs by behaviour,
+    for prompts; None if no prompt describes behaviour.
     """
 
     def __init__(self, measure: BehaveSim, ways: Ways | None = None) -> None:
@@ -43,7 +45,7 @@ class Behaviours:
         self._template: Archive | None = None
         self._niches: Niches | None = None
         self._in_niches = 0
-        self._ways = ways  # None if no prompt tells them
+        self._ways = ways
         self._evaluated: dict[CandidateId, Evaluated] = {}  # not registered yet, where ways are told
         self._waiting: list[Evaluated] = []  # registered, and not divided into ways yet
 
@@ -59,7 +61,7 @@ class Behaviours:
         return cls(measure, Ways(replace(measure, clip=True, strict=False), task.niche_radius, sign))
 
     def warm(self) -> None:
-        """Load or compile the kernels for comparisons, in 1 to 60 s; raises KeyError before the template's event."""
+        """Load or compile the kernels for comparisons, in 1 to 60 s; raises KeyError before the template is known."""
         from behavesim.similarity import Archive
 
         Archive([self._algorithms[TEMPLATE]]).warm()
@@ -86,7 +88,7 @@ class Behaviours:
                 self._keep(alive)
 
     def ways(self) -> list[Way]:
-        """Return the different behaviours of all registered candidates, best scores first; [] if they are not told."""
+        """Return the different behaviours of all registered candidates, best scores first; [] without `Ways`."""
         if self._ways is None:
             return []
         while self._waiting:
@@ -126,7 +128,8 @@ class Behaviours:
     ) -> dict[GroupName, float]:
         """Return the mean unclipped similarity of a candidate to the members of each group, by the group's name.
 
-        This is the paper's "Register Algorithms". Every group has at least one member.
+        This is the paper's "Register Algorithms". No group may be empty. Raises KeyError for a candidate without
+        trajectories.
         """
         # unclipped, because clipping would hide which of several far groups is nearest
         similarity, row = self._to_all(self._raw, candidate).__getitem__, self._rows.__getitem__
@@ -160,8 +163,8 @@ class Behaviours:
         """Return the numbers of at most `count` members, best first, each far from all chosen before it.
 
         Two are far apart if their distance is at least `radius` times the median distance of behaviours, as `Niches`
-        defines it. `members` holds a sort key for each, which ends in its number. It must begin with those of the
-        previous call.
+        defines it. `members` holds the sort key of each: the smallest is the best, and its last item is the member's
+        number. The list must begin with that of the previous call.
         """
         from behavesim.similarity.niches import Niches
 

@@ -232,6 +232,7 @@ RunEvent = (
 """Events of the run as a whole: they belong to no candidate and no note, and no method decides them."""
 
 Event = Decision | Responded | NoteReceived | PutOff | Evaluated | Rejected | RunEvent
+"""Any event of a run."""
 
 AFTER_A_PAUSE = (
     RunStarted,

@@ -189,7 +189,7 @@ class Group:
 
     @classmethod
     def arranged(cls, members: Sequence[Member], registered: int, active_s: float, is_selection: bool) -> Group:
-        """Return a new group of these members, made when so many candidates were registered, at `active_s` seconds."""
+        """Return a new group of these members, arranged when `registered` candidates were registered, at `active_s`."""
         group = cls([member.candidate for member in members], 0, registered, active_s, is_selection=is_selection)
         if members:
             best = max(members, key=lambda member: member.merit)

@@ -59,8 +59,8 @@ class Sandbox(Protocol):
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
         """Run one program on every instance that the sandbox was made for. Return its solutions, or a Failure.
 
-        While the machine may be at fault for how it ended, the program is put off and run again, alone. Raises
-        SandboxError only if the sandbox itself fails, or the machine stays in doubt.
+        While the machine may be at fault for how it ended, `postponed` is called, and the program is run again, alone.
+        Raises SandboxError only if the sandbox itself fails, or the machine stays in doubt.
         """
         ...
 
@@ -81,10 +81,9 @@ class Judge(Protocol):
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
         """Return the verdict on a program, or a Failure if the program cannot be run or scored.
 
-        `postponed` is called each time that the program is put off, since the machine may be at fault.
-
-        Raises SandboxError if the sandbox itself fails, TaskError if the fault is the task's, such as a
-        stateless task's call that cannot be pickled.
+        `postponed` is called each time that the program is put off, since the machine may be at fault. Raises
+        SandboxError if the sandbox itself fails, TaskError if the fault is the task's, such as a stateless task's call
+        that cannot be pickled.
         """
         ...
 

@@ -18,7 +18,7 @@ PROPOSERS = Kind("proposer", UsageError)
 T = TypeVar("T", bound=Options)
 
 BEFORE: Mapping[str, Any] = {"ask_once": False, "ask_each_once": False}
-"""What settings that older journals lack meant then, where that is not the default: else a resumed run would differ."""
+"""Values of settings that older journals lack: their runs worked so, and the defaults would change them on resume."""
 
 
 def settings_from_journal(values: Mapping[str, Any]) -> Settings:
@@ -49,15 +49,15 @@ def owners(method: str | None = None, proposer: str | None = None) -> list[Owner
 
 
 def is_foreign(key: str, values: Mapping[str, Any]) -> bool:
-    """Whether the setting `key` is of installed methods or proposers only, and not of those that `values` name.
+    """Whether a setting belongs to installed methods or proposers, but not to a run with the plain settings `values`.
 
-    Raises UsageError if one of them cannot be loaded.
+    It is False for a name that no setting has. Raises UsageError if a method or proposer cannot be loaded.
     """
     return all(key not in owner.settings for owner in owners_in(values)) and any(key in o.settings for o in owners())
 
 
 def proposer_parts(text: str) -> tuple[str, str]:
-    """Return name and argument of the setting `proposer`, which may be `NAME:ARGUMENT`; "" if there is no colon.
+    """Return name and argument of the setting `proposer`, `NAME` or `NAME:ARGUMENT`; the argument of `NAME` is "".
 
     A text that ends in `.py` is a path without an argument, unless it begins with an installed name and a colon.
     """

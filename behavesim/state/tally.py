@@ -38,11 +38,11 @@ class Tally:
     tokens: dict[str, Tokens] = field(default_factory=dict)
     """Tokens and cost of all requests that have a reply, by the name of the model."""
     largest: dict[str, Tokens] = field(default_factory=dict)
-    """By model: field by field, the maximum over replies of the sums over a reply's requests, estimates included."""
+    """By model, for each field the most that one reply took, with all its requests; estimates are included."""
     unanswered: int = 0
     """Requests that were sent and never answered, those of earlier sessions included. They may have been billed."""
     most_unanswered: int = 0
-    """The most unanswered requests that one reply took."""
+    """The most requests that were sent in vain for one reply."""
     _behaviours: set[int] = field(default_factory=set)  # hashes: trajectories would be most of the memory of a run
 
     @property

@@ -23,7 +23,10 @@ SAMPLE = 200
 
 @dataclass(frozen=True)
 class Way:
-    """Programs that behave alike: how many, and of the best one the score and the idea ("" for none)."""
+    """Programs that behave alike: how many, and the score and idea of the best one.
+
+    If that one has no idea, `idea` is that of the best one before it; "" if there is none either.
+    """
 
     count: int
     score: float
@@ -34,9 +37,10 @@ class Ways:
     """Divides programs, one after another, into ways; the first program of a way represents it."""
 
     def __init__(self, measure: BehaveSim, radius: float, sign: int) -> None:
-        """Begin without programs. A distance of more than `radius` times the median distance begins a new way.
+        """Begin without programs, which `measure` will compare.
 
-        `sign` is 1 if greater scores are better, and -1 if lower ones are.
+        A distance of more than `radius` times the median distance begins a new way. `sign` is 1 if greater scores are
+        better, and -1 if lower ones are.
         """
         self._measure = measure
         self._radius = radius
@@ -46,7 +50,7 @@ class Ways:
         self._distances: list[float] = []
 
     def add(self, algorithm: Sequence[AlgorithmRun], score: float, idea: str) -> None:
-        """Add a program to the way nearest to it, or to a new one; raises TrajectoryError as `Archive.append`."""
+        """Add a program to the way nearest to it, or to a new one; raises TrajectoryError if it does not fit them."""
         from behavesim.similarity import Archive
 
         if self._leaders is None:

@@ -91,8 +91,7 @@ def connected(path: Path) -> sqlite3.Connection:
     """Return a read-only connection to a journal as it is, without a check of its version; the caller closes it.
 
     SQLite makes files beside the journal to read it. If the folder forbids that, SQLite is told that nobody writes
-    (`immutable`).
-    Raises sqlite3.Error if the file cannot be opened.
+    (`immutable`). Raises sqlite3.Error if the file cannot be opened.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     # with a log there may be a writer, and `immutable` would ignore what it commits

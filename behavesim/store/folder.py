@@ -250,7 +250,7 @@ class RunFolder:
         return settings if task == settings.task else settings.model_copy(update={"task": task})
 
     def write_best(self, source: str, headline: str, suffix: str = ".py") -> None:
-        """Replace the file `best` with this `suffix` by the program below the headline as a comment, in one step.
+        """Replace the file best`suffix` in one step by the program, below `headline` as a comment.
 
         If the suffix is "" and the program has several files, they replace the folder `best`; for an instant there is
         none. Raises JournalError if it cannot be written.
@@ -272,10 +272,7 @@ class RunFolder:
             draft.rename(best)
 
     def write_recommended(self, source: str, headline: str) -> None:
-        """Replace recommended.py by the program below the headline as a comment, in one step.
-
-        Raises JournalError if it cannot be written.
-        """
+        """Write the program to recommended.py as `write_best` does; raises JournalError if it cannot be written."""
         replace_file(self.recommended, headed(source, headline))
 
     def kept(self, name: str) -> str | None:

@@ -17,7 +17,7 @@ LONGEST = 1_000_000
 
 @dataclass(frozen=True)
 class Inbox:
-    """A folder of files, which need not exist; each stays until its content is committed."""
+    """A folder, which need not exist, of files that stay until their content is committed."""
 
     path: Path
 

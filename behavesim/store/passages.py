@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 GAP = "\n\n"
+"""What stands between two passages: a blank line."""
 _SELECT_ALL = "SELECT number, text FROM passages"
 _SELECT = "SELECT text FROM passages WHERE number = ?"
 
