@@ -16,7 +16,7 @@ from behavesim.sandbox.limits import Limits
 from behavesim.task import Split, Task
 from behavesim.task.verdict import Failure
 
-from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, Programs, Shifted, TaskName, Workers, split_of
+from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, OneWorker, Programs, Shifted, TaskName, split_of
 from .output import print_json, tell
 from .trial import REJECTED, tried
 
@@ -26,7 +26,7 @@ def evaluate(
     files: Programs,
     held_out: HeldOut = False,
     shifted: Shifted = False,
-    workers: Workers = None,
+    workers: OneWorker = None,
     allow_weak_isolation: AllowWeakIsolation = None,
     assignments: Assignments = None,
     trajectories: Annotated[

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,14 +28,15 @@ from behavesim.reports.json_document import json_document
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AsJson, RunsDir, Workers
+from .options import RUNS, AsJson, RunsDir, workers_option
 from .output import print_result, tell
 
 Plan = Annotated[Path, typer.Argument(metavar="FILE.toml", help="The experiment; some are in experiments/.")]
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Runs made at once (default: 1 if a model is asked, else the cores).")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask you before asking a model, which costs money.")]
+SharedWorkers = Annotated[Any, workers_option("in each run its share of the cores")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for consent before a model is asked, which costs money.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be run and its cost, and run nothing.")]
 
 
@@ -44,7 +45,7 @@ def experiment(
     jobs: Jobs = None,
     yes: Yes = False,
     dry: DryRun = False,
-    workers: Workers = None,
+    workers: SharedWorkers = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:

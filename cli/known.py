@@ -28,24 +28,24 @@ from .options import (
     AsJson,
     Assignments,
     HeldOut,
+    OneWorker,
     RunsDir,
     Shifted,
     TaskName,
-    Workers,
     complete_runs,
     figures_option,
     metric_of_text,
     read_run,
     split_of,
 )
-from .output import print_json, tell, tell_written
+from .output import print_result, tell, tell_written
 from .trial import REJECTED, tried
 
 
 def study_known(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="A program a file; the first folder on its path says who found it."),
+        typer.Argument(metavar="DIR", help="Folder of programs, one a file; its subfolders say who found them."),
     ],
     task: TaskName,
     runs: Annotated[
@@ -58,7 +58,7 @@ def study_known(
     ] = "rouge",
     held_out: HeldOut = False,
     shifted: Shifted = False,
-    workers: Workers = None,
+    workers: OneWorker = None,
     allow_weak_isolation: AllowWeakIsolation = None,
     assignments: Assignments = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables as CSV files.")] = None,
@@ -66,7 +66,7 @@ def study_known(
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Which programs of others and of runs behave the same, whose copy each is, and where the others part."""
+    """Which programs of other people and of runs behave the same, whose copy each is, and where the rest part."""
     given = {"allow_weak_isolation": allow_weak_isolation, "workers": workers}
     settings, loaded = task_settings(task, given, assignments)
     split = split_of(held_out, shifted)
@@ -99,9 +99,6 @@ def _parted(programs: Sequence[NamedProgram], results: Sequence[Evaluation]) -> 
 
 def _report(found: KnownStudy, csv: Path | None, figures: Path | None, as_json: bool) -> None:
     """Print the study, as JSON or as tables, and write its files."""
-    if as_json:
-        print_json(found.document())
-    else:
-        show(tables(found))
+    print_result(found, as_json, KnownStudy.document, lambda found: show(tables(found)))
     tell_written([csv / name for name in write_tables(tables(found), csv)] if csv else [])
     tell_written(draw(found, figures) if figures else [])

@@ -111,7 +111,9 @@ Runs = Annotated[
         autocompletion=complete_runs,
     ),
 ]
-Budget = Annotated[int | None, typer.Option(help="Number of programs to generate, including rejected ones.")]
+Budget = Annotated[
+    int | None, typer.Option(help="Number of programs to generate, including rejected ones (default: the task's).")
+]
 RunName = Annotated[str | None, typer.Option(help="The run's id (default: task and time).")]
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
 
@@ -142,15 +144,19 @@ def workers_from(text: str) -> int | str:
         raise UsageError(f"--workers {wanted}, not {text!r}") from None
 
 
-Workers = Annotated[
-    Any,
-    typer.Option(
+def workers_option(default: str) -> Any:
+    """Return the option --workers; `default` says in its help how many programs are evaluated at once without it."""
+    return typer.Option(
         metavar="N|CLUSTER",
         parser=workers_from,
-        help="Programs evaluated at once (default: the cores of this machine); or a Dask cluster, which starts here "
-        "with dask or dask:N, and serves at dask://HOST:PORT.",
-    ),
-]
+        help=f"Programs evaluated at once (default: {default}); or a Dask cluster, which starts here with dask or "
+        "dask:N, and serves at dask://HOST:PORT.",
+    )
+
+
+Workers = Annotated[Any, workers_option("the cores of this machine")]
+OneWorker = Annotated[Any, workers_option("1")]
+RunsWorkers = Annotated[Any, workers_option("as many as in the run")]
 Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.", autocompletion=complete_settings),
@@ -227,9 +233,10 @@ CandidateName = Annotated[
 
 
 def number_called(run: Run, name: str) -> int:
-    """Return the number of the candidate of a run that is called by its number, best, recommended or template.
+    """Return a candidate's number, given that number as text, or "best", "recommended" or "template".
 
-    The best is the program in best.py. Raises UsageError for other names, or if the run has no such program yet.
+    The best is the program in best.py. A number is not looked up in the run. Raises UsageError for other names, or if
+    the run has no such program yet.
     """
     if re.fullmatch(r"[-−]?\d+", name):
         return int(name.replace("−", "-"))

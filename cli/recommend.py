@@ -24,18 +24,18 @@ from behavesim.reports.words import named
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task, instances_of
 
-from .options import RUNS, AsJson, Runs, RunsDir, Workers, run_folders
+from .options import RUNS, AsJson, Runs, RunsDir, RunsWorkers, run_folders
 from .output import busy, print_json, say, tell
 
 Size = Annotated[
-    int | None, typer.Option("--portfolio", metavar="K", help="Also up to K programs that behave differently.")
+    int | None, typer.Option("--portfolio", metavar="K", help="Also choose up to K programs that behave differently.")
 ]
 
 
 def recommend(
     runs: Runs = None,
     portfolio: Size = None,
-    workers: Workers = None,
+    workers: RunsWorkers = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:

@@ -39,6 +39,7 @@ from .options import (
     OneRun,
     RunName,
     RunsDir,
+    RunsWorkers,
     Workers,
     complete_methods,
     complete_proposers,
@@ -65,12 +66,16 @@ MaxTime = Annotated[
     ),
 ]
 MethodName = Annotated[
-    str | None, typer.Option(help="The search method (default: funsearch+behavesim).", autocompletion=complete_methods)
+    str | None,
+    typer.Option(
+        help="The search method, by name or PATH.py (default: funsearch+behavesim).", autocompletion=complete_methods
+    ),
 ]
 ProposerName = Annotated[
     str,
     typer.Option(
-        help="What writes programs: auto, openai, genetic, command:CMD, folder:DIR, http:PORT, replay:RUN.",
+        help="What writes programs: openai, genetic (no model), command:CMD, folder:DIR, http:PORT, replay:RUN, or "
+        "PATH.py; auto is openai if a model or an endpoint is named, else genetic.",
         autocompletion=complete_proposers,
     ),
 ]
@@ -81,7 +86,12 @@ Window = Annotated[
 StartWith = Annotated[
     str | None, typer.Option(metavar="DIR|RUN", help="Try a folder's programs first, or the ten best of a run.")
 ]
-Repair = Annotated[int | None, typer.Option(help="Times a rejected candidate is asked for again, with the reason.")]
+NewBudget = Annotated[
+    int | None, typer.Option(help="Number of programs to generate in the whole run, including rejected ones.")
+]
+Repair = Annotated[
+    int | None, typer.Option(help="Most times that a rejected candidate is asked for again, with the reason.")
+]
 ConfigFile = Annotated[
     Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file; options and --set override them.")
 ]
@@ -119,7 +129,7 @@ def run(
     dry: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search for a program; `behavesim resume` continues a run after any interruption.
+    """Search for a program for a task; `behavesim resume` continues the run after any interruption.
 
     Exit code 1 if the run fails or finds no feasible program, 130 if it is interrupted.
     """
@@ -146,8 +156,8 @@ def begin(launch: Launch, proposer: str, dry: bool, as_json: bool) -> None:
 def resume(
     ctx: typer.Context,
     run: OneRun = None,
-    budget: Budget = None,
-    workers: Workers = None,
+    budget: NewBudget = None,
+    workers: RunsWorkers = None,
     connections: Connections = None,
     max_cost_usd: MaxCost = None,
     max_tokens: MaxTokens = None,
