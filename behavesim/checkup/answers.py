@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 from behavesim.base.finding import Finding
 from behavesim.base.text import one_line
-from behavesim.checkup.forged_answers import ForgedAnswer, forged_answers
+from behavesim.checkup.forged_answers import forged_answers
+from behavesim.checkup.forged_programs import ForgedProgram
 from behavesim.checkup.trials import tried, within
 from behavesim.sandbox.pool import Pool
 from behavesim.task import Task
@@ -18,9 +19,9 @@ LONGEST = 160
 
 
 async def on_answers(task: Task, pool: Pool, template: Verdict) -> AsyncIterator[Finding]:
-    """Yield a finding on each forged answer: how it is refused, or what it scores. `template` is the honest verdict.
+    """Yield a finding on each kind of forged answer: how it is refused, or what it scores.
 
-    The last ones are left out if the template takes long; one more finding then names them.
+    `template` is the template's verdict. If it took long, the last kinds are not tried; one more finding names them.
     """
     known, count = list(forged_answers(task)), within(template.cpu_s)
     for forged in known[:count]:
@@ -30,8 +31,11 @@ async def on_answers(task: Task, pool: Pool, template: Verdict) -> AsyncIterator
         yield Finding("not tried", "ok", said, SECTION)
 
 
-def _finding(task: Task, forged: ForgedAnswer, verdict: Verdict | Failure, honest: float) -> Finding:
-    """Return what became of a forged answer; `honest` is the template's score."""
+def _finding(task: Task, forged: ForgedProgram, verdict: Verdict | Failure, honest: float) -> Finding:
+    """Return a finding on a program of forged answers, whose verdict is given; `honest` is the template's score.
+
+    It is a warning if the program scores better.
+    """
     if isinstance(verdict, Failure):
         said = one_line(f"refused ({verdict.reason}): {verdict.message}", LONGEST)
         return Finding(forged.what, "ok", said, SECTION)

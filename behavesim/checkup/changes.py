@@ -27,10 +27,11 @@ LINES = 12
 
 
 def parting(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
-    """Return a finding that says, as prompts do, where the template and a changed program first do something else.
+    """Return a finding that says, as prompts do, where the template and a changed program first behave differently.
 
-    It is a warning if changes score otherwise, and none of them differs in behaviour. `template` is the template's
-    verdict. Raises TaskError if the task fails to put an instance or a decision in words.
+    It is about the first of `changes` with another behaviour. If none has, it is a warning if one of them has other
+    scores. `template` is the template's verdict. Raises TaskError if the task fails to put an instance or a decision in
+    words.
     """
     name = "where they part"
     for each in changes:
@@ -71,7 +72,10 @@ def noise(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
 
 
 def _where(words: InWords, template: Verdict, changed: Verdict) -> str:
-    """Return a sentence on the instance where their scores differ most, of those on which they behave differently."""
+    """Return a sentence on where the template and a changed program part on one instance.
+
+    Of the instances on which they behave differently it is the one on which their scores differ most.
+    """
     pairs = list(zip(template.trajectories, changed.trajectories, strict=True))
     steps = {at: step for at, pair in enumerate(pairs) if (step := first_difference(*pair)) is not None}
     at = max(steps, key=lambda at: abs(template.scores[at] - changed.scores[at]))

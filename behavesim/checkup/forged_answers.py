@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from behavesim.checkup.forged_programs import ForgedProgram
 from behavesim.task import Task
 
 # Honest answers are forged where there is one, so that shape and type are those that the task expects.
@@ -66,15 +66,7 @@ _FORGED = {
 """Expressions of forged answers by their name, given the honest one as `answer`."""
 
 
-@dataclass(frozen=True)
-class ForgedAnswer:
-    """A program of which every answer is forged, and what is forged, in a few words."""
-
-    what: str
-    source: str
-
-
-def forged_answers(task: Task) -> Iterator[ForgedAnswer]:
+def forged_answers(task: Task) -> Iterator[ForgedProgram]:
     """Yield programs made of a task's template: its function returns something else than the honest answer."""
     for what, forged in _FORGED.items():
-        yield ForgedAnswer(what, _PROGRAM.format(template=task.template, name=task.entry_point, forged=forged))
+        yield ForgedProgram(what, _PROGRAM.format(template=task.template, name=task.entry_point, forged=forged))

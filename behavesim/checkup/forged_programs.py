@@ -215,7 +215,7 @@ for _place in _places:
 
 @dataclass(frozen=True)
 class ForgedProgram:
-    """An honest program with a forgery in it; `what` names what is forged."""
+    """An honest program with a forgery in it; `what` says in a few words what is forged."""
 
     what: str
     source: str

@@ -118,7 +118,7 @@ def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float])
     """Return a finding on whether `score` refuses forged solutions, or scores them no better than the template's.
 
     If not, it is "mend" for a forgery that breaks the rules of every problem, else a warning. `scores` are those of the
-    template's `solutions`. Raises TaskError if `score` fails on a forgery by an error that is not in PROVOKED.
+    template's `solutions`. Raises TaskError if `score` raises what invalid values do not excuse, as AssertionError.
     """
     suspect = None
     for _, forgery, score, honest in _accepted(task, solutions, scores, forgeries):
@@ -137,8 +137,8 @@ def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float])
 def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Return a finding on whether `score` refuses half a solution, or scores it worse than the whole.
 
-    If not, it is "mend" if that holds for the same half on every instance, else a warning. Raises TaskError if `score`
-    fails on a half by an error that is not in PROVOKED.
+    If not, it is "mend" if that holds for the same half on every instance, else a warning. `scores` are those of the
+    template's `solutions`. Raises TaskError if `score` raises what invalid values do not excuse, as AssertionError.
     """
     accepted: dict[str, list[str]] = {}
     for number, half, score, honest in _accepted(task, solutions, scores, halves):
@@ -161,7 +161,7 @@ def _accepted(
     """Yield each solution of `forge` that scores no worse than the honest one it was made from.
 
     It is a tuple: the instance's number from 1, the forgery, its score and the honest one. Raises TaskError if `score`
-    fails on a forgery by another error than those in PROVOKED.
+    raises what invalid values do not excuse, as AssertionError.
     """
     honest = zip(instances_of(task, "search"), solutions, scores, strict=True)
     for number, (instance, solution, whole) in enumerate(honest, 1):
@@ -172,9 +172,9 @@ def _accepted(
 
 
 def _tried(task: Task, instance: Any, solution: Solution) -> float | None:
-    """Return the score of a forged solution; None if it is refused, not finite, or raises an error in PROVOKED.
+    """Return the score of a forged solution; None if it is not finite, or `score` refuses the solution.
 
-    Raises TaskError if `score` raises anything else.
+    Any error in PROVOKED, such as ValueError, refuses it. Raises TaskError if `score` raises another one.
     """
     try:
         with np.errstate(all="ignore"):

@@ -27,7 +27,7 @@ SECTION = "what prompts and comparisons have of the evaluator"
 async def told(
     settings: Settings, task: Task, judge: EvaluatorJudge, honest: Sequence[Verdict]
 ) -> AsyncIterator[Finding]:
-    """Yield findings on what the evaluator of a task tells, on small changes of its first program, and a first prompt.
+    """Yield findings on what an evaluator tells of a program, on small changes of the first one, and a first prompt.
 
     `honest` are verdicts on the first program, one or more; `judge` has evaluated it last. Raises TaskError if the task
     fails to put an instance or a decision in words.

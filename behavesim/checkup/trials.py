@@ -54,7 +54,7 @@ async def tried(task: Task, pool: Pool, source: str) -> Verdict | Failure:
 async def small_changes(
     task: Task, evaluate: Callable[[str], Awaitable[Verdict | Failure]], template: Verdict
 ) -> Sequence[Changed]:
-    """Return feasible programs made by changing a number or so of the template, nearest in score to it first.
+    """Return feasible programs made by a small change of the template, such as a number, nearest in score to it first.
 
     Up to MOST_CHANGES are tried, until ENOUGH behave otherwise than the template, of which `template` is the verdict.
     If none does, up to ENOUGH programs of the offline proposer follow, which are larger changes. `evaluate` takes a

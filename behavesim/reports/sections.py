@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from behavesim.analysis.table import Table
 from behavesim.reports.terminal import show, show_heading, show_lines
@@ -24,11 +25,15 @@ class Section:
 
 def of_tables(tables: Iterable[Table]) -> list[Section]:
     """Return a section for each table, with the table's name and title; tables without rows are left out."""
-    return [Section(table.name, table.title, _showing(table), table) for table in tables if table.rows]
+    return [
+        Section(table.name, table.title, partial(show, [replace(table, title="")]), table)
+        for table in tables
+        if table.rows
+    ]
 
 
 def named_sections(sections: Iterable[Section], names: Collection[str]) -> list[Section]:
-    """Return the sections that have one of these names, in their order."""
+    """Return the sections that have one of these names, in the order of `sections`."""
     return [each for each in sections if each.name in names]
 
 
@@ -46,8 +51,3 @@ def show_sections(sections: Iterable[Section], headed_by: str | None = None) -> 
             more = f": {each.title}" if each.title not in ("", each.name) else ""
             show_heading(f"{headed_by}{each.name}{more}")
         each.show()
-
-
-def _showing(table: Table) -> Callable[[], None]:
-    """Return a function that prints a table without its title."""
-    return lambda: show([replace(table, title="")])

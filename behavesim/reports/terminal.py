@@ -54,7 +54,7 @@ def show(tables: Iterable[Table]) -> None:
 
 
 def put(drawing: Drawing, console: Console) -> None:
-    """Print a table with its title above and its caption below, in lines as wide as the console, not as the table."""
+    """Print a table, its title above and its caption below, both wrapped at the console's width, not the table's."""
     title, caption = drawing.title, drawing.caption
     drawing.title = drawing.caption = None
     if title:
@@ -159,7 +159,7 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
     table = table.known
 
     def is_too_wide(part: Table) -> bool:
-        return _least_width(drawn(part), console) > console.width
+        return _measured(drawn(part), console).minimum > console.width
 
     if len(table.columns) - 1 > len(table.rows) and table.keys == 1 and is_too_wide(table):
         table = table.turned
@@ -177,22 +177,21 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
     return drawings
 
 
-def _least_width(drawing: Drawing, console: Console) -> int:
-    return _measured(drawing, console).minimum
-
-
 def _measured(drawing: Drawing, console: Console) -> Measurement:
-    """Return the drawing's width if every word had a line, and if no cell were wrapped, however wide the console is."""
+    """Return a drawing's smallest width without breaking a word, and its width if no cell is wrapped, in characters.
+
+    The console's width does not bound them.
+    """
     return Measurement.get(console, console.options.update(width=UNBOUNDED), drawing)
 
 
 def _give_room(drawing: Drawing, console: Console) -> None:
-    """Set each column's width: its longest word, then more room, evenly shared by the columns that need it.
+    """Set each column's width: its longest word, and its share of the console's free width if it needs more.
 
     With rich's own widths, a column of long text would leave too little room for the numbers in others.
     """
     anyhow = console.options.update(width=UNBOUNDED)
-    left = max(0, console.width - _least_width(drawing, console))
+    left = max(0, console.width - _measured(drawing, console).minimum)
     needs = [
         measure_renderables(console, anyhow, (column.header, *column.cells)).clamp(min_width=column.min_width)
         for column in drawing.columns
