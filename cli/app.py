@@ -40,7 +40,7 @@ class Commands(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments; `--held-out shifted` becomes one option, since `--held-out` alone stands before anything."""
+        """Parse arguments for Click, `--held-out shifted` read as `--shifted`: an option without a value takes none."""
         # joined by what no argument can hold, so that only whole arguments are replaced
         text = "\0".join(("", *args, "")).replace("\0--held-out=shifted\0", "\0--held-out\0shifted\0")
         read = text.replace("\0--held-out\0shifted\0", "\0--shifted\0")
@@ -65,7 +65,10 @@ class Commands(TyperGroup):
 
 
 def _usage_error(error: Any) -> UsageError:
-    """Return the error in one line, with where to read how the command is used; of a group alone this is its help."""
+    """Return a UsageError for an error of Click: its message and the command whose help to read, on one line.
+
+    For a group of commands without a command, the message is the group's help, unchanged.
+    """
     said = error.format_message()
     if said.startswith("Usage:"):
         return UsageError(said)

@@ -30,10 +30,13 @@ ALIGNMENTS = "dtw, erp, mean or cosine"
 
 
 Metric = Annotated[
-    str, typer.Option("--metric", help=f"BehaveSim by {ALIGNMENTS}; or of their text, {', '.join(NAMES)}.")
+    str, typer.Option("--metric", help=f"BehaveSim by {ALIGNMENTS}; or a metric of the text: {', '.join(NAMES)}.")
 ]
 Normaliser = Annotated[
-    str | None, typer.Option("--normaliser", help="The greatest distance of two solutions, or 'pair'.")
+    str | None,
+    typer.Option(
+        help="Number that distances are divided by, or 'pair' for the longer state's length (default: the task's)."
+    ),
 ]
 
 

@@ -20,9 +20,9 @@ ABOUT = (
     "This is a recording: nothing is asked and nothing is evaluated now. A language model wrote these 30 programs for "
     "the task asp on 2026-11-22, for prompts of an earlier version; they were evaluated later, in this order."
 )
-"""What is said before the search is played back."""
+"""Text on stderr before the search is played back."""
 
-Seconds = Annotated[float, typer.Option(min=0, max=3600, help="How long the recorded search is played back.")]
+Seconds = Annotated[float, typer.Option(min=0, max=3600, help="Seconds in which the recorded search is played back.")]
 
 
 def demo(seconds: Seconds = 20, runs_dir: RunsDir = RUNS) -> None:

@@ -21,7 +21,7 @@ def diff(
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Show how two programs of a run differ in text and, if both are feasible, at which step on each instance first."""
+    """Show how two programs of a run differ in text and, if both are feasible, from which step on in behaviour."""
     read = read_run(runs_dir, run)
     found = program_difference(read, number_called(read, a), number_called(read, b))
     print_result(found, as_json, asdict, show_difference)

@@ -20,7 +20,7 @@ from .streams import take_loss
 
 
 def report_end(launch: Launch, as_json: bool, ended: Ended) -> None:
-    """Print the result of a session that ended, and what to do next; `as_json` prints one JSON document on stdout.
+    """Print the result of a session that ended, and what to do next; with `as_json` the result is one JSON document.
 
     If stdout takes no output, stderr says how to see the result later.
     """

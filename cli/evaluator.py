@@ -36,13 +36,22 @@ ProgramOption = Annotated[
 ]
 ConfigurationOption = Annotated[
     Path | None,
-    typer.Option("--evaluator-config", metavar="FILE.yaml", help="Its configuration (default: config.yaml beside it)."),
+    typer.Option(
+        "--evaluator-config",
+        metavar="FILE.yaml",
+        help="The evaluator's configuration (default: config.yaml beside it, if it is OpenEvolve's).",
+    ),
 ]
 EditsOption = Annotated[
     Literal["full", "diff"] | None,
-    typer.Option(help="Have programs of an evaluator written in full, or as SEARCH/REPLACE edits."),
+    typer.Option(
+        help="Have an evaluator's programs written in full, or as SEARCH/REPLACE edits (default: as its "
+        "configuration says, else in full)."
+    ),
 ]
-MinimiseOption = Annotated[bool, typer.Option("--minimise", help="A lower score of the evaluator is better.")]
+MinimiseOption = Annotated[
+    bool, typer.Option("--minimise", help="A lower score of the evaluator is better (default: a higher one).")
+]
 
 
 @contextmanager

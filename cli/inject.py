@@ -23,7 +23,10 @@ from .options import RUNS, NamedRun, RunsDir, run_folder
 
 def inject(
     run: NamedRun,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Programs, each a Python file.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="Programs; `template` is the task's own."),
+    ],
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Put programs of your own into a run, while it goes on or before it is resumed."""
@@ -59,7 +62,10 @@ def _settings(folder: RunFolder) -> Settings:
 
 
 def _then(folder: RunFolder, settings: Settings, does: str, more: int) -> str:
-    """Return what follows for a run: what it does if it goes on, else the command, with `more` candidates if needed."""
+    """Return the end of a line: what a running run `does`, else the command that resumes it.
+
+    If its budget is used up, the command raises it by `more` candidates.
+    """
     resume = f"next: behavesim resume {folder.argument}"
     if count_registered(folder.journal) >= settings.budget:
         return f", which is at the end of its budget; {resume} --budget {settings.budget + more}"

@@ -47,10 +47,15 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", metavar="NAME|PATH.py", help="A metric to show, by name or file; repeatable."),
 ]
-Full = Annotated[bool, typer.Option("--full", help="Show all sections, each under its name, not one screen.")]
+Full = Annotated[bool, typer.Option("--full", help="Show all sections, each under its name, instead of one screen.")]
 Only = Annotated[
     str | None,
-    typer.Option("--only", metavar="NAME,...", help=f"Show only these sections: {', '.join(RUN_SECTIONS)}."),
+    typer.Option(
+        "--only",
+        metavar="NAME,...",
+        help=f"Show only these sections: {', '.join(RUN_SECTIONS)}; of a comparison also "
+        f"{', '.join(name for name in COMPARISON_SECTIONS if name not in RUN_SECTIONS)}.",
+    ),
 ]
 
 TryHeldOut = Annotated[
@@ -62,7 +67,7 @@ TryHeldOut = Annotated[
     ),
 ]
 Unfinished = Annotated[
-    bool, typer.Option("--unfinished", help="Also test differences on runs that ended before their budget.")
+    bool, typer.Option("--unfinished", help="Include runs in the tests that ended before their budget was spent.")
 ]
 AsLatex = Annotated[bool, typer.Option("--latex", help="Print the tables as LaTeX, for booktabs.")]
 AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
@@ -85,9 +90,9 @@ def report(
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a run found, or compare several: their folders, or that of an experiment.
+    """Show what a run found, or compare several runs; the folder of an experiment stands for all its runs.
 
-    One run fills a screen: results, the best program, the ten best behaviours, the clusters; --full shows the rest.
+    One run fills a screen: results, the best program, the five best behaviours, the next commands; --full shows all.
     """
     form = _format(as_json, as_latex, as_markdown)
     names = [name.strip() for name in (only or "").split(",") if name.strip()]
@@ -152,7 +157,7 @@ def _write(
 
 
 def _show(compared: RunComparison, chosen: Sequence[Metric], full: bool, names: Sequence[str]) -> None:
-    """Print a report: the first screen; all sections if `full`; only those with one of `names` unless that is empty."""
+    """Print a report: the sections with one of `names`; if that is empty, all if `full`, else the first screen."""
     one = compared.runs[0] if len(compared.runs) == 1 else None
     if names:
         for about, sections in _all_sections(compared, chosen, names):

@@ -130,7 +130,7 @@ def _print_notices(console: Console, moment: LiveRun, after: int) -> int:
 
 
 class Rate:
-    """Measures how many candidates per second a run registers, over about the last RATED_S seconds."""
+    """Measures how many candidates per second a run registers; `registered` is their number at the start."""
 
     def __init__(self, registered: int) -> None:
         self._seen = deque([(time.monotonic(), registered)])
@@ -213,7 +213,7 @@ def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
 
 
 def _method_of(run: Run) -> Method[Any] | None:
-    """Return the run's method, by which the view shows more; None if the method or the task is not on this machine."""
+    """Return the run's method, whose `facts` the view shows; None if the method or the task is not on this machine."""
     try:
         return method_of(run.settings, run.task())
     except BehavesimError:

@@ -35,6 +35,7 @@ KINDS: Mapping[Convention, str] = {
 _SETTINGS = ("seed",)
 """Values in a configuration that are settings of the run and no part of its task."""
 _MOST_NAMED = 6
+"""Largest number of ignored keys of a configuration that a message names."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def task_file(
 def _completed(wanted: Wanted, convention: Convention, place: str, known: Mapping[str, Any]) -> EvaluatorFile:
     """Return the task's file as far as it is known without running the evaluator.
 
-    Raises UsageError if there is no program to start from, or as `_refuse_wide`.
+    Raises UsageError if there is no program to start from, or if programs could read too much (`_refuse_wide`).
     """
     if wanted.program is None and convention not in ("llm4ad", "eoh"):
         raise UsageError("--evaluator needs the program to start from; add --program FILE, or --program DIR")
@@ -176,7 +177,10 @@ def _configuration(
 
 
 def _with_stages(values: Mapping[str, Any], place: str) -> Mapping[str, Any]:
-    """Return what a configuration says, with no more thresholds than there are stages of the evaluator to pass."""
+    """Return a configuration's values, `thresholds` cut to one for each stage of the evaluator but the last.
+
+    One threshold stays for a single stage, none without stages. `place` is the path of the evaluator's file.
+    """
     stages = stages_in(place)
     kept = tuple(values.get("thresholds", ()))[: max(stages - 1, 1) if stages else 0]
     others = {name: value for name, value in values.items() if name != "thresholds"}

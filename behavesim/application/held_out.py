@@ -96,9 +96,10 @@ async def held_out_scores(
 ) -> dict[str, tuple[float, ...]]:
     """Evaluate the template and some programs of each run on the held-out instances; return their scores by source.
 
-    `programs` has the programs of each run, in the order of the runs, of which there must be one. A value has one score
-    per instance. Programs that fail are left out; without such instances the result is empty. Raises UsageError if the
-    runs' tasks differ or the task cannot be loaded, SandboxError if the sandbox cannot be started.
+    `programs` has the programs of each run, in the order of `runs`, which must not be empty. A value has one score per
+    instance. `split` may name shifted instances instead. Programs that fail are left out; without such instances the
+    result is empty. Raises UsageError if the runs' tasks differ or the task cannot be loaded, SandboxError if the
+    sandbox cannot be started.
     """
     if len({run.settings.task for run in runs}) > 1:
         raise UsageError("these runs are on different tasks; runs on one were expected")

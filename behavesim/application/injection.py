@@ -28,7 +28,8 @@ def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:
 def advise(folder: RunFolder, sentence: str) -> None:
     """Put a sentence for later prompts into a run's inbox; "" withdraws all advice of the run.
 
-    Raises UsageError if the sentence is blank, longer than LONGEST, or not one line of printable characters.
+    Raises UsageError if the sentence has only spaces, more than LONGEST characters, several lines, or control
+    characters.
     """
     if sentence and not (sentence.strip() and printable(sentence) == sentence and "\n" not in sentence):
         raise UsageError("advice is one line of printable text")

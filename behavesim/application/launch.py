@@ -104,7 +104,7 @@ def _asked_as_in(original: RunFolder) -> dict[str, Any]:
 
 
 def _took_notes(original: Settings) -> bool:
-    """Whether the proposer of a run was asked for notes; assumed if the proposer is not on this machine."""
+    """Whether the proposer of a run with these settings answered requests for notes; True if it is not found here."""
     try:
         return takes_notes(original)
     except UsageError:  # a person's proposer that is not on this machine: those read prompts unless they say otherwise
@@ -142,7 +142,7 @@ def _first_events(
 
 
 def _best_of_run(text: str, runs_dir: Path) -> list[tuple[str, str]]:
-    """Return names and sources of the ten best programs of a run, best first; [] if there is no such run.
+    """Return names and sources of the ten best programs of a run, best first; [] without a run or feasible program.
 
     `text` is the run's id in `runs_dir`, or the path of its folder. A name is the run's id and the candidate's number.
     Raises JournalError if the journal cannot be read, UsageError if recorded settings are invalid.
@@ -157,7 +157,8 @@ def _best_of_run(text: str, runs_dir: Path) -> list[tuple[str, str]]:
 def _in_folder(folder: Path, task: Task) -> list[tuple[str, str]]:
     """Return names and sources of a folder's programs, sorted by name; [] if there is no such folder.
 
-    A program is a file with the suffix of the task's programs, or a folder if those have several files.
+    A program is a file with the suffix of the task's programs, or a folder if those have several files. Raises
+    UsageError if one cannot be read as text.
     """
     if not folder.is_dir():
         return []
@@ -171,11 +172,11 @@ def next_launch(
     assignments: list[str] | None = None,
     fork: RunFolder | None = None,
 ) -> Launch:
-    """Return the launch that continues a run with some settings changed, in its folder or in that of a `fork`.
+    """Return the launch that continues the run in `folder` with some settings changed, there or as the new run `fork`.
 
     `changes` are settings by name, None where one was not given; they beat `assignments` ("key=value"). If the task's
-    file is gone, the run's own copy is used. Raises TaskError if the task cannot be loaded, UsageError if the settings
-    cannot be read or a change does not fit.
+    file is gone, the run's own copy of it is used. Raises TaskError if the task cannot be loaded, UsageError if the
+    settings cannot be read or a change does not fit.
     """
     before = settings_from_journal(folder.read_settings())
     if not before.task.endswith(".py") or not Path(before.task).is_file():  # a changed .py file is refused by name

@@ -58,8 +58,9 @@ async def search(
     The run's folder is `name` in `runs_dir`; None means the task's name and the time. `settings` are those that
     `behavesim settings` lists. Cancelling keeps all that has arrived; `resume` goes on.
 
-    Raises UsageError if a part or a setting does not fit or the folder exists, and TaskError if the template fails.
-    Raises ProposerError if the endpoint fails in a way that retries do not solve; the run can then be resumed.
+    Raises UsageError if a task, method, proposer or setting does not fit or the folder exists, and TaskError if the
+    task cannot be loaded or its template fails. Raises ProposerError if the endpoint fails in a way that retries do not
+    solve; the run can then be resumed.
     """
     given = {
         "budget": budget,
@@ -76,7 +77,7 @@ async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **ch
 
     `run` is a loaded run, a run's folder, or its id (or the beginning of it) in the folder `runs`. `changes` are
     settings by name, such as a larger `budget`. Raises UsageError if there is no such run, or if a change would alter
-    what the run finds, and ProposerError as `search` does.
+    what the run finds, TaskError if its task cannot be loaded, and ProposerError as `search` does.
     """
     folder = run.folder if isinstance(run, Run) else RunFolder.find(Path("runs"), str(run))
     return (await session.resume(next_launch(folder, changes), _view(on_event), _quiet)).run
@@ -118,9 +119,10 @@ def resume_sync(run: str | Path | Run, *, on_event: OnEvent | None = None, **cha
 
 
 def _reference(kind: Kind, part: object) -> str:
-    """Return the text by which other processes load a part again: a text as it is, else a name or a file's path.
+    """Return the text by which other processes load a task, method or proposer (`part`) again.
 
-    Raises UsageError if no installed name and no file refers to the part.
+    A text is returned as it is; for an object it is its installed name, else the path of the file that assigns it.
+    Raises UsageError if it has neither.
     """
     if isinstance(part, str):
         return part

@@ -25,7 +25,10 @@ from behavesim.task.verdict import Failure
 
 @dataclass(frozen=True)
 class _Tried:
-    """A program on the instances, each begun `starts` times at most; `improved` has scores after `Task.improve`."""
+    """What one program reached: its CPU seconds, and a score for each start of each instance, in their order.
+
+    `improved` has the scores after `Task.improve`, which took `improving_s` CPU seconds; () and 0 if the task has none.
+    """
 
     cpu_s: float
     scores: tuple[float, ...]
@@ -34,18 +37,18 @@ class _Tried:
 
 
 def has_rivals(task: Task) -> bool:
-    """Whether programs of a task can be begun elsewhere or improved, and there are instances to try that on."""
-    kinds = type(task)
-    can = kinds.starts is not Task.starts or kinds.improve is not Task.improve
+    """Whether the task has `starts` or `improve` of its own, validation instances to try them on, and is not online."""
+    own = type(task)
+    can = own.starts is not Task.starts or own.improve is not Task.improve
     return can and not task.online and len(instances_of(task, "validation")) > 0
 
 
 async def rivals_of_portfolio(
     folders: Sequence[RunFolder], task: Task, found: Portfolio, workers: int | str | None = None
 ) -> tuple[Rival, ...]:
-    """Return a portfolio's programs and their rivals, as `rivals`, under the settings of the first of the runs.
+    """Return what `rivals` returns for the programs of a portfolio, under the settings of the first of the runs.
 
-    `folders` are the runs of which the portfolio was chosen. `workers` is the number of programs run at once, or a
+    `folders` are the runs from which the portfolio was chosen. `workers` is the number of programs run at once, or a
     cluster's name; None for the first run's own setting. Raises as `rivals`, and JournalError if a journal cannot be
     read.
     """
@@ -55,10 +58,12 @@ async def rivals_of_portfolio(
 
 
 async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tuple[Rival, ...]:
-    """Return a set's programs and their rivals at no more runs of programs, on validation instances, best first.
+    """Try a set of programs and its rivals on validation instances, and return them, best first.
 
-    `sources` are the set's programs, best first. Empty if the task has no rivals, for fewer than two programs, or if
-    one of them fails here. Raises SandboxError if the sandbox cannot be started.
+    A rival runs no more programs than the set: the best one from several starts, half of the set from two starts each,
+    or programs whose solutions the task improves. `sources` are the set's programs, best first. The result is () if the
+    task has no rivals (`has_rivals`), for fewer than two programs, or if one of them fails here. Raises SandboxError if
+    the sandbox cannot be started, TaskError if the task's `starts` or `improve` fails.
     """
     count = len(sources)
     if count < 2 or not has_rivals(task):
@@ -87,7 +92,10 @@ async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tupl
 
 
 async def _tried(settings: Settings, task: Task, sources: Sequence[str], starts: int) -> list[_Tried]:
-    """Return what each program does on validation instances, each begun `starts` times; failed ones are left out."""
+    """Return what each program reaches on the validation instances, each begun at most `starts` times.
+
+    Programs that fail are left out.
+    """
     instances = instances_begun(task, "validation", starts)
     async with sandbox(settings, task, "validation", starts=starts) as pool:
         solved = await asyncio.gather(*map(pool.evaluate, sources))
@@ -96,7 +104,7 @@ async def _tried(settings: Settings, task: Task, sources: Sequence[str], starts:
 
 
 def _scored(task: Task, instances: Sequence[Any], solved: Solved) -> _Tried | None:
-    """Return the scores of a program's solutions, improved ones too if the task can; None if one is not valid.
+    """Return what a program reached with its solutions, one per instance; None if one of them is not valid.
 
     Raises TaskError if `improve` raises or makes a solution invalid.
     """
@@ -120,9 +128,9 @@ def _scored(task: Task, instances: Sequence[Any], solved: Solved) -> _Tried | No
 
 
 def _spent(name: str, task: Task, tried: Sequence[_Tried], starts: int, improved: bool = False) -> Spent:
-    """Return what programs found, each begun `starts` times: the best score of all of them on each instance.
+    """Return the rival `name`: the best score of these programs, begun at most `starts` times, on each instance.
 
-    Those are the scores after `Task.improve` if `improved`.
+    The scores are those after `Task.improve` if `improved`.
     """
     best = max if task.objective.direction == "maximise" else min
     begun = [len(task.starts(each, starts)) if starts > 1 else 1 for each in instances_of(task, "validation")]

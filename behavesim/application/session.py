@@ -126,7 +126,7 @@ async def _session(
     tell: Tell,
     doing: str = "reading the journal",
 ) -> Ended:
-    """Open a search, run it to its end while `view` shows it, and recommend a program; `doing` is what opening does."""
+    """Run the search that `beginning` opens, shown by `view`, and recommend a program; `doing` names the opening."""
     async with shared_cluster(launch.settings.workers):
         async with AsyncExitStack() as stack:
             async with _said(tell, doing):
@@ -141,7 +141,7 @@ async def _session(
 
 @asynccontextmanager
 async def _said(tell: Tell, doing: str) -> AsyncIterator[None]:
-    """Tell every SAID_S seconds, until the block ends, what it has been doing for how long."""
+    """While the block runs, tell every SAID_S seconds that it is still `doing` something, and for how long."""
 
     async def say() -> None:
         began = time.monotonic()
@@ -186,7 +186,7 @@ async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
 
 
 async def _run_in_order(launch: Launch, search: Search) -> str:
-    """Run the search and return why it ended; when cancelled, stop it in order, and raise CancelledError."""
+    """Run the search and return why it ended; if cancelled, wait for replies, stop it, and raise CancelledError."""
     # a task of its own, shielded, so that a cancellation reaches this function and not the search
     running = asyncio.create_task(_run_with_inbox(launch.folder.inbox, search))
     try:
@@ -209,7 +209,7 @@ async def _run_with_inbox(inbox: Inbox, search: Search) -> str:
 
 
 async def _wait_for_replies(launch: Launch) -> None:
-    """Wait for the replies under way, for REPLIES_S at most; the search goes on meanwhile, but sends no request."""
+    """Wait REPLIES_S at most for the replies under way; meanwhile the search takes them, and sends no request."""
     if under_way := launch.requests.under_way:
         replies = "the reply" if under_way == 1 else f"{under_way} replies"
         launch.notices(f"waiting for {replies} under way (at most {REPLIES_S:g} s); Ctrl-C again to leave now")

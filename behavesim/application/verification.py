@@ -42,7 +42,7 @@ async def verified(
 
 
 async def _differences(folder: RunFolder, workers: int | str, found: Verification) -> AsyncIterator[Discrepancy]:
-    """Repeat each choice of programs, and yield those that do not follow from the events before them.
+    """Repeat each choice of programs, and yield a discrepancy for each that does not follow from the events before it.
 
     If the run changed its task, the choices are not repeated, but counted in `found.unchecked`. Otherwise repeated
     choices are counted in `found.decisions`.

@@ -28,7 +28,7 @@ def write_export(run: Run, folder: Path, every: bool = False) -> int:
     empty or cannot be written, JournalError if the run's journal cannot be read.
     """
     programs = [each for each in run.candidates if each.source] if every else run.ranked()
-    suffix = suffix_of(run)
+    suffix = _suffix_of(run)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -43,7 +43,7 @@ def write_export(run: Run, folder: Path, every: bool = False) -> int:
     return len(programs)
 
 
-def suffix_of(run: Run) -> str:
+def _suffix_of(run: Run) -> str:
     """Return the suffix of the run's program files, "" if a program has several files; ".py" if no task is found."""
     try:
         return run.task().suffix

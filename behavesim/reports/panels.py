@@ -127,7 +127,7 @@ def figures(live: LiveRun) -> Table:
 
 
 def _put_off(state: RunState) -> str | None:
-    """Return how often evaluations were put off, with the reasons; None if none was."""
+    """Return how often evaluations were put off, to be tried again alone, with the reasons; None if none was."""
     why = state.tally.put_off
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in why.most_common())
     return f"{counted(why.total(), 'time')}, then tried alone: {reasons}" if why else None
@@ -229,7 +229,7 @@ def _rate(live: LiveRun) -> list[str]:
 
 
 def _awaited(live: LiveRun) -> list[str]:
-    """Return a text on the replies that a folder or a command is to give; none for other proposers, or without any."""
+    """Return a text on how many replies of a folder or a command are missing; [] if none is, or for other proposers."""
     name, argument = proposer_parts(live.settings.proposer)
     prompts = counted(live.waiting, "prompt")
     said = {"folder": f"{prompts} in {argument} without NAME.reply.md", "command": f"{prompts} at the command"}

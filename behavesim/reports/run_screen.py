@@ -73,7 +73,7 @@ def full_report(run: RunReport, metrics: Chosen) -> list[Section]:
 def _code(run: RunReport, most: int | None = None) -> list[Section]:
     """Return the section of the best program, cut after `most` lines of the terminal; none without a feasible program.
 
-    The program is shown whole if `most` is None, or if little of it would be cut.
+    The program is shown whole if `most` is None, or if only one line would be cut.
     """
     if not run.top:
         return []

@@ -65,9 +65,8 @@ def from_template(template: float | None, bests: Steps, gain: float | None) -> S
 def convergence(bests: Steps, end: int, width: int, height: int) -> list[str]:
     """Return `height` lines (at least 3), `width` characters wide, that draw the best score over candidates 0 to `end`.
 
-    `bests` are (candidate, score) of each new best program, in order, at least one (`from_template`). Higher columns
-    are better in either direction of the objective. The first and last score are at the left, the number of candidates
-    is below.
+    `bests` are (candidate, score) of each new best program, in order, at least one. Higher columns are better in either
+    direction of the objective. The first and last score are at the left, the number of candidates is below.
     """
     first, last = bests[0][1], bests[-1][1]
     margin = max(len(SCORE.text(first)), len(SCORE.text(last)))
@@ -82,9 +81,9 @@ def convergence(bests: Steps, end: int, width: int, height: int) -> list[str]:
 def dendrogram(labels: Sequence[str], joins: Sequence[Join], width: int) -> list[str]:
     """Return the lines of a dendrogram, at most `width` characters wide if the labels leave room: one for each label.
 
-    Labels are in an order in which lines do not cross. The further right two groups join, the larger their distance. A
-    last line has the smallest and the largest distance of a join. There must be at least two labels; `joins`, nearest
-    first, must join all of them.
+    The lines are in an order in which branches do not cross. The further right two groups join, the larger their
+    distance. A last line has the smallest and the largest distance of a join. There must be at least two labels;
+    `joins`, nearest first, must join all of them, which it names by their indices.
     """
     margin = max(map(len, labels)) + 1
     nearest, furthest = joins[0].distance, joins[-1].distance

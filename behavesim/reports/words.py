@@ -47,7 +47,7 @@ SCORES: Mapping[ScoreSource, str] = {
 
 
 def unless_trusted(source: ScoreSource) -> dict[str, str]:
-    """Return a line, by its name, on who computed the scores; none for trusted ones."""
+    """Return {"scores": a line on who computed them}; {} for trusted scores."""
     return {} if source == "trusted" else {"scores": SCORES[source]}
 
 
@@ -116,9 +116,9 @@ def worth(candidate: int, score: float, gap: float | None) -> str:
 def progress(template: float, best: float, gain: float, unit: str, is_finished: bool = False) -> str:
     """Return a line that compares the best candidate's score with the template's.
 
-    `gain` is the improvement relative to the template's score, a fraction, or the plain difference if that is 0;
-    negative if the best is worse. It is shown without sign. Unless it is positive, the line says that nothing has
-    beaten the template, "yet" unless the run is finished. `unit` stands behind the scores unless it is empty.
+    `gain` is the improvement as a fraction of the template's score, or the plain difference if that score is 0; it is
+    negative if the best is worse, and shown without sign. Unless it is positive, the line says that nothing has beaten
+    the template, "yet" unless the run is finished. `unit` follows the best score in brackets unless it is "".
     """
     much = f"{100 * abs(gain):.1f} %" if template else SCORE.text(abs(gain))
     of = f" ({unit})" if unit else ""

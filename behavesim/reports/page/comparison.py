@@ -54,8 +54,8 @@ class Measured:
 class TaskShown:
     """One task and its instances. `by_gap` is whether curves are gaps, else they are scores in `unit`.
 
-    `template` is the template's gap or score, None if it is unknown. `dots` is None if no run has a value of the metric
-    of which the verdicts speak.
+    `template` is the template's gap or score, None if it is unknown. `dots` says which metric the groups' dots show:
+    the first of SPOKEN that a run has a value of; None if there is none. `map` has the programs of all groups.
     """
 
     name: str
@@ -158,7 +158,7 @@ def _worth(program: Scored | None, by_gap: bool) -> float | None:
 
 
 def _spoken(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:
-    """Return the first metric of SPOKEN that at least one run has a value for; None if there is none."""
+    """Return the first metric of SPOKEN that a run of these groups has a value of; None if there is none."""
     metrics = {metric.name: metric for metric in found.metrics}
     known = (
         name

@@ -42,6 +42,7 @@ PAIRS = 8
 Corners = tuple[float, float, float, float]
 """One coordinate of the four corners of a join's line in a dendrogram: up one branch, across, and down the other."""
 Matrix = tuple[tuple[float, ...], ...]
+"""A matrix of numbers, row by row."""
 COLUMNS = (
     *("candidate", "status", "score", "gap", "group", "operator", "parents", "model"),
     *("stage", "reason", "copy_of", "cpu_s", "counted_s"),
