@@ -26,7 +26,7 @@ def rotations(symbol: int) -> tuple[Values, ...]:
 
 
 def group_weights(row: Row) -> tuple[int, ...]:
-    """Return the number of non-zero values in each group of a row."""
+    """Return the number of non-zero values, 0 to 3, in each group of a row."""
     return tuple(3 - SYMBOLS[symbol].count(0) for symbol in row)
 
 

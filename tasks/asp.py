@@ -142,7 +142,7 @@ class AdmissibleSet(DecisionTask):
         return list(accumulate(float(instance.sizes[index]) for index in decisions))
 
     def solve(self, function: Function, instance: AdmissibleSets) -> Solution:
-        """Return the indices of the rows picked greedily by priority, (picks,) int64; raises as `as_number` does."""
+        """Return the indices of the rows picked, (picks,) int64; raises InvalidSolution for a non-finite priority."""
         priorities = [
             as_number(function(vector, instance.n, instance.w), "a number as priority") for vector in instance.vectors
         ]

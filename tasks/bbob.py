@@ -41,7 +41,7 @@ DIMENSIONS = 5
 BUDGET = 200
 """Number of evaluations of a function."""
 FLOOR = 1e-8
-"""Smallest distance to the optimum that counts, as is the custom with these functions."""
+"""Smallest difference from the least value that counts, as is the custom with these functions."""
 FUNCTIONS: dict[Split, tuple[tuple[int, int], ...]] = {
     "search": ((1, 1), (2, 1), (6, 1), (8, 1), (10, 1), (14, 1), (15, 1), (17, 1), (21, 1), (22, 1)),
     "validation": ((1, 2), (6, 2), (8, 2), (10, 2), (15, 2), (21, 2)),
@@ -99,7 +99,7 @@ class BlackBox(Task):
         return functions
 
     def solve(self, function: Callable[..., Any], instance: Function) -> Solution:
-        """Return the points in the order of evaluation, (BUDGET, DIMENSIONS) float64; raises as `as_numbers` does."""
+        """Return the points in order, (BUDGET, DIMENSIONS); raises InvalidSolution for an answer that is no point."""
         points, values = np.empty((BUDGET, DIMENSIONS)), np.empty(BUDGET)
         for count in range(BUDGET):
             answer = function(points[:count].copy(), values[:count].copy(), BUDGET)
@@ -108,13 +108,13 @@ class BlackBox(Task):
         return points
 
     def score(self, instance: Function, solution: Solution) -> float:
-        """Return log10 of the best point's distance to the optimum, evaluated anew; raises as `as_numbers` does."""
+        """Return log10(best value - least value), -8 or more; raises InvalidSolution unless there are BUDGET points."""
         points = as_numbers(solution, (BUDGET, DIMENSIONS), "points")
         best = min(float(problem(instance)(point)) for point in np.clip(points, -5, 5))
         return math.log10(max(best - float(problem(instance).optimum.y), FLOOR))
 
     def trajectory(self, instance: Function, solution: Solution) -> Trajectory:
-        """Return the points in the order of evaluation; raises as `as_numbers` does."""
+        """Return the points in the order of evaluation; raises InvalidSolution unless they are BUDGET finite points."""
         return Trajectory.vectors(as_numbers(solution, (BUDGET, DIMENSIONS), "points"))
 
 

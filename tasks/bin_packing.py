@@ -119,7 +119,7 @@ class OnlineBinPacking(DecisionTask):
     def solve(self, function: Function, instance: Items) -> Solution:
         """Return the bin of each item in order, (items,) int64; bins are numbered from 0 as they are opened.
 
-        Raises as `first_greatest` does.
+        Raises InvalidSolution unless each call returns a number for each bin that fits, the greatest of them finite.
         """
         # one bin more than items, so that there is always an empty one
         room = np.full(len(instance.sizes) + 1, float(CAPACITY))
@@ -146,7 +146,7 @@ class OnlineBinPacking(DecisionTask):
         return bins
 
     def score(self, instance: Items, solution: Solution) -> float:
-        """Return the number of bins used; raises as `checked` does."""
+        """Return the number of bins used; raises InvalidSolution for an invalid solution."""
         return float(self.checked(instance, solution).max() + 1)
 
     def compared(self, instance: Items, decisions: Integers) -> Integers:

@@ -43,7 +43,7 @@ class Space:
         return tuple(product(range(3), repeat=self.n))
 
     def thirds(self, vector: int, others: Integers) -> Integers:
-        """Return the index of the vector that lies on one line with a vector and each of the others, all as indices."""
+        """Return, for each of `others`, the vector on one line with it and `vector`; all are indices into `vectors`."""
         powers = 3 ** np.arange(self.n)
         digits = others[:, None] // powers % 3
         return np.asarray(((-(vector // powers % 3) - digits) % 3) @ powers)
@@ -82,7 +82,7 @@ class CapSet(DecisionTask):
         return f"the vector {''.join(map(str, instance.vectors[decision]))}"
 
     def solve(self, function: Function, instance: Space) -> Solution:
-        """Return the indices of the vectors in the order of their choice, (chosen,) int64; raises as `as_number`."""
+        """Return the vectors' indices as chosen, (chosen,) int64; raises InvalidSolution for a non-finite priority."""
         priorities = [as_number(function(vector, instance.n), "a number as priority") for vector in instance.vectors]
         free, chosen = np.ones(len(priorities), bool), np.empty(len(priorities), np.int64)
         count = 0
@@ -102,7 +102,7 @@ class CapSet(DecisionTask):
         return chosen
 
     def score(self, instance: Space, solution: Solution) -> float:
-        """Return the size of the set; raises as `checked` does."""
+        """Return the size of the set; raises InvalidSolution for an invalid solution."""
         return float(len(self.checked(instance, solution)))
 
 

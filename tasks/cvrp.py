@@ -114,7 +114,7 @@ class CapacitatedRouting(RoutingTask):
         return [0.0, *np.cumsum(legs).tolist()]
 
     def solve(self, function: Function, instance: Customers) -> Solution:
-        """Return the nodes in the order of the visits, from the depot, 0, back to it; raises as `chosen` does."""
+        """Return the visited nodes in order, 0 first and last; raises InvalidSolution if an answer is not a choice."""
         offered, demands, room, visits = instance.distances.copy(), instance.demands.copy(), instance.capacity, [0]
         while demands.any():
             current = visits[-1]
@@ -135,7 +135,7 @@ class CapacitatedRouting(RoutingTask):
         return routes_checked(solution, instance.demands, instance.capacity)
 
     def score(self, instance: Customers, solution: Solution) -> float:
-        """Return the length of all routes; raises as `checked` does."""
+        """Return the length of all routes; raises InvalidSolution for an invalid solution."""
         visits = self.checked(instance, solution)
         legs = instance.distances[visits[:-1], visits[1:]]
         return math.fsum(legs[self.returns | (visits[1:] > 0)].tolist())

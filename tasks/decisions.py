@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 Random = np.random.RandomState
 """numpy's legacy generator: what it draws from a seed is the same in every version of numpy."""
 Sizes = Mapping[Split, Sequence[tuple[Any, ...]]]
-"""For each split the arguments from which each of its instances is made, such as its number of items."""
+"""For each split a tuple for each of its instances: the arguments that draw it, such as its number of items."""
 T = TypeVar("T")
 
 
@@ -35,7 +35,7 @@ class DecisionTask(Task):
         """Return a solution's decisions as one row of int64; raises InvalidSolution if they break a rule."""
 
     def trajectory(self, instance: Any, solution: Solution) -> Trajectory:
-        """Return the growing solution: state i is the first i + 1 of what is compared; raises as `checked` does."""
+        """Return the growing solution, prefixes of what `compared` returns; raises InvalidSolution if it is invalid."""
         return Trajectory.prefixes(self.compared(instance, self.checked(instance, solution)))
 
     def compared(self, instance: Any, decisions: Integers) -> Integers:

@@ -77,7 +77,7 @@ class FacilityLocation(DecisionTask):
         return f"site {decision}, opened for {instance.opening[decision]}"
 
     def solve(self, function: Function, instance: Sites) -> Solution:
-        """Return the sites in the order of opening, (opened,) int64; raises as `first_greatest` does."""
+        """Return the sites in the order of opening, (opened,) int64; raises InvalidSolution for unusable priorities."""
         closed, paid = np.arange(len(instance.opening)), instance.costs.max(axis=0)
         opened: list[int] = []
         while len(closed):
@@ -95,7 +95,7 @@ class FacilityLocation(DecisionTask):
         return as_subset(solution, len(instance.opening), "opened sites")
 
     def score(self, instance: Sites, solution: Solution) -> float:
-        """Return the cost of opening the sites and serving all customers; raises as `checked` does."""
+        """Return the cost of opening sites and serving customers; raises InvalidSolution for an invalid solution."""
         opened = self.checked(instance, solution)
         return float(instance.opening[opened].sum() + instance.costs[opened].min(axis=0).sum())
 

@@ -68,7 +68,7 @@ class FlowShop(DecisionTask):
         return f"job {decision}"
 
     def solve(self, function: Function, instance: Integers) -> Solution:
-        """Return the order of the jobs, (jobs,) int64; raises as `first_greatest` does."""
+        """Return the order of the jobs, (jobs,) int64; raises InvalidSolution for unusable priorities."""
         left, order, front = np.arange(len(instance)), [], np.zeros(instance.shape[1], np.int64)
         while len(left) > 1:
             job = left[first_greatest(function(instance[left], front.copy()), len(left))]
@@ -82,7 +82,7 @@ class FlowShop(DecisionTask):
         return as_permutation(solution, len(instance), f"an order of {len(instance)} jobs")
 
     def score(self, instance: Integers, solution: Solution) -> float:
-        """Return when the last job is done; raises as `checked` does."""
+        """Return when the last job is done; raises InvalidSolution for an invalid solution."""
         front = np.zeros(instance.shape[1], np.int64)
         for job in self.checked(instance, solution):
             front = _done(front, instance[job])

@@ -75,7 +75,7 @@ class GraphColouring(DecisionTask):
         return f"vertex {decision}, of {instance[decision].sum()} neighbours"
 
     def solve(self, function: Function, instance: Graph) -> Solution:
-        """Return the vertices in the order in which they are coloured, (vertices,); raises as `first_greatest` does."""
+        """Return the vertices in colouring order, (vertices,) int64; raises InvalidSolution for unusable priorities."""
         colours, order, offered = np.full(len(instance), -1), [], instance.copy()
         while len(left := np.flatnonzero(colours < 0)):
             answer = function(offered, colours.copy(), left.copy())
@@ -89,7 +89,7 @@ class GraphColouring(DecisionTask):
         return as_permutation(solution, len(instance), f"an order of {len(instance)} vertices")
 
     def score(self, instance: Graph, solution: Solution) -> float:
-        """Return the number of colours; raises as `checked` does."""
+        """Return the number of colours; raises InvalidSolution for an invalid solution."""
         colours = np.full(len(instance), -1)
         for vertex in self.checked(instance, solution).tolist():
             colours[vertex] = _lowest(instance, colours, vertex)

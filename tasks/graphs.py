@@ -32,7 +32,7 @@ def uniform(random: Random, vertices: int, density: float) -> Graph:
 
 
 def geometric(random: Random, vertices: int, reach: float) -> Graph:
-    """Return a graph of points in the unit square, joined if they are nearer than `reach`."""
+    """Return a graph of points drawn uniformly from the unit square, joined if they are nearer than `reach`."""
     places = random.rand(vertices, 2)
     near: Graph = ((places[:, None] - places[None]) ** 2).sum(axis=-1) < reach**2
     return near & ~np.eye(vertices, dtype=bool)

@@ -66,7 +66,7 @@ class IndependentSet(DecisionTask):
         return f"vertex {decision}, of {instance[decision].sum()} neighbours"
 
     def solve(self, function: Function, instance: Graph) -> Solution:
-        """Return the vertices in the order in which they join, (joined,) int64; raises as `first_greatest` does."""
+        """Return the vertices as they join the set, (joined,) int64; raises InvalidSolution for unusable priorities."""
         left, joined = np.arange(len(instance)), []
         while len(left):
             vertex = left[first_greatest(function(instance[np.ix_(left, left)]), len(left))]
@@ -82,7 +82,7 @@ class IndependentSet(DecisionTask):
         return joined
 
     def score(self, instance: Graph, solution: Solution) -> float:
-        """Return the size of the set; raises as `checked` does."""
+        """Return the size of the set; raises InvalidSolution for an invalid solution."""
         return float(len(self.checked(instance, solution)))
 
 

@@ -106,7 +106,7 @@ class JobShop(DecisionTask):
         return f"job {decision}"
 
     def solve(self, function: Function, instance: Shop) -> Solution:
-        """Return the job of each step in the order of decisions, (jobs * steps,); raises as `first_greatest` does."""
+        """Return the job of each step in order, (jobs * steps,); raises InvalidSolution for unusable priorities."""
         schedule, order = Schedule(instance.times, instance.machines), []
         left = instance.times[:, ::-1].cumsum(axis=1)[:, ::-1]  # time of a step and of all after it
         while len(jobs := schedule.conflict()):
@@ -129,7 +129,7 @@ class JobShop(DecisionTask):
         return order
 
     def score(self, instance: Shop, solution: Solution) -> float:
-        """Return when the last job is done; raises as `checked` does."""
+        """Return when the last job is done; raises InvalidSolution for an invalid solution."""
         schedule = Schedule(instance.times, instance.machines)
         for job in self.checked(instance, solution).tolist():
             schedule.do(job)

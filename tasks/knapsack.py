@@ -78,7 +78,7 @@ class Knapsack(DecisionTask):
         return f"item {decision}, worth {instance.values[decision]}"
 
     def solve(self, function: Function, instance: Items) -> Solution:
-        """Return the items in the order of packing, (packed,) int64; raises as `first_greatest` does."""
+        """Return the items in the order of packing, (packed,) int64; raises InvalidSolution for unusable priorities."""
         left, room, packed = np.arange(len(instance.values)), instance.room.copy(), []
         while len(left := left[(instance.weights[left] <= room).all(axis=1)]):
             answer = function(instance.values[left], instance.weights[left], room.copy())
@@ -99,7 +99,7 @@ class Knapsack(DecisionTask):
         return items
 
     def score(self, instance: Items, solution: Solution) -> float:
-        """Return the value packed; raises as `checked` does."""
+        """Return the value packed; raises InvalidSolution for an invalid solution."""
         return float(instance.values[self.checked(instance, solution)].sum())
 
 

@@ -77,7 +77,7 @@ class OfflineBinPacking(DecisionTask):
         return f"an item of {decision}"
 
     def solve(self, function: Function, instance: Items) -> Solution:
-        """Return the items in the order of packing, (items,) int64; raises as `first_greatest` does."""
+        """Return the items in the order of packing, (items,) int64; raises InvalidSolution for unusable priorities."""
         sizes, order = instance.sizes, []
         waiting, room = np.arange(len(sizes)), instance.capacity
         while len(waiting):
@@ -95,7 +95,8 @@ class OfflineBinPacking(DecisionTask):
         return as_permutation(solution, len(instance.sizes), f"an order of {len(instance.sizes)} items")
 
     def score(self, instance: Items, solution: Solution) -> float:
-        """Return the number of bins, where an item that does not fit opens the next one; raises as `checked` does."""
+        """Return the number of bins; raises InvalidSolution for an invalid order."""
+        # an item that does not fit opens the next bin, so an order is enough to know the bins
         bins, room = 1, instance.capacity
         for size in instance.sizes[self.checked(instance, solution)].tolist():
             if size > room:

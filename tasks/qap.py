@@ -78,7 +78,7 @@ class QuadraticAssignment(DecisionTask):
         return "facility {} at location {}".format(*divmod(decision, len(instance.flows)))
 
     def solve(self, function: Function, instance: Sites) -> Solution:
-        """Return the placements in order, (n,) int64: facility * n + location; raises as `first_greatest` does."""
+        """Return the placements, facility * n + location, (n,); raises InvalidSolution for unusable priorities."""
         n = len(instance.flows)
         facilities, locations, placements = np.arange(n), np.arange(n), []
         added = np.zeros((n, n), np.int64)
@@ -105,7 +105,7 @@ class QuadraticAssignment(DecisionTask):
         return placements
 
     def score(self, instance: Sites, solution: Solution) -> float:
-        """Return the cost of all pairs; raises as `checked` does."""
+        """Return the cost of all pairs; raises InvalidSolution for an invalid solution."""
         facilities, locations = np.divmod(self.checked(instance, solution), len(instance.flows))
         flows = instance.flows[np.ix_(facilities, facilities)]
         return float((flows * instance.distances[np.ix_(locations, locations)]).sum() // 2)

@@ -26,7 +26,7 @@ class RoutingTask(DecisionTask):
         return f"customer {decision}" if decision else "back to the depot"
 
     def picture(self, instance: Any) -> Route:
-        """Return the picture of the routes."""
+        """Return a picture that draws the visits as one line through the nodes' places."""
         return Route(instance.places)
 
 

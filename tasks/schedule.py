@@ -10,7 +10,7 @@ class Schedule:
     """What each job has done so far, and when each machine is free."""
 
     def __init__(self, times: Integers, machines: Integers) -> None:
-        """Begin a schedule of jobs by the times and machines of their steps, both (jobs, steps)."""
+        """Begin an empty schedule; `times` and `machines` are of each job's steps in order, both (jobs, steps)."""
         self._times, self._machines = times, machines
         jobs, self._steps = times.shape
         self.done = np.zeros(jobs, np.int64)

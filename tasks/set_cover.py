@@ -77,7 +77,7 @@ class SetCover(DecisionTask):
         return f"set {decision}, of cost {instance.costs[decision]}"
 
     def solve(self, function: Function, instance: Sets) -> Solution:
-        """Return the sets in the order in which they are taken, (taken,) int64; raises as `first_greatest` does."""
+        """Return the sets in the order of taking, (taken,) int64; raises InvalidSolution for unusable priorities."""
         taken, open_ = [], np.ones(instance.covers.shape[1], bool)
         while open_.any():
             offered = np.flatnonzero(instance.covers[:, open_].any(axis=1))
@@ -95,7 +95,7 @@ class SetCover(DecisionTask):
         return taken
 
     def score(self, instance: Sets, solution: Solution) -> float:
-        """Return the cost of the sets; raises as `checked` does."""
+        """Return the cost of the sets; raises InvalidSolution for an invalid solution."""
         return float(instance.costs[self.checked(instance, solution)].sum())
 
 

@@ -17,7 +17,7 @@ def fractions(seed: int) -> Iterator[float]:
 
 
 def times(seed: int, rows: int, columns: int) -> NDArray[np.int64]:
-    """Return processing times in 1…99, (rows, columns) int64, drawn row by row."""
+    """Return the processing times that a seed of Taillard's gives, in 1…99, (rows, columns) int64, row by row."""
     draws = fractions(seed)
     return np.array([[1 + int(next(draws) * 99) for _ in range(columns)] for _ in range(rows)], dtype=np.int64)
 

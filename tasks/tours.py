@@ -54,11 +54,11 @@ class TourTask(DecisionTask):
         return None if instance.places is None else Route(instance.places)
 
     def starts(self, instance: Any, count: int) -> Sequence[Any]:
-        """Return the cities with number 0 exchanged for numbers 0, 1, 2 and so on: tours that begin at other cities."""
+        """Return up to `count` maps with the numbers of city 0 and of city 0, 1, 2, … exchanged: tours begin there."""
         return [_begun(instance, city) for city in range(min(count, len(instance.distances)))]
 
     def improve(self, instance: Any, solution: Solution) -> Solution:
-        """Return the tour after 2-opt: the best exchange of two edges is made until none helps."""
+        """Return the tour after 2-opt: the best exchange of two edges is made until none gains SMALLEST_GAIN."""
         tour, distances = np.asarray(solution).copy(), instance.distances
         while True:
             following = np.roll(tour, -1)

@@ -149,7 +149,7 @@ class TravellingSalesman(TourTask):
         return tour
 
     def score(self, instance: Cities, solution: Solution) -> float:
-        """Return the length of the closed tour; raises as `checked` does."""
+        """Return the length of the closed tour; raises InvalidSolution for an invalid solution."""
         tour = self.checked(instance, solution)
         # fsum rounds once, so that the score is the same on every machine
         return math.fsum(instance.distances[tour, np.roll(tour, -1)].tolist())

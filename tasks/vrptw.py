@@ -111,7 +111,7 @@ class RoutingWithTimeWindows(RoutingTask):
         return drawn(_drawn, 12024, SIZES, split)
 
     def solve(self, function: Function, instance: Customers) -> Solution:
-        """Return the nodes in the order of the visits, from the depot, 0, back to it; raises as `chosen` does."""
+        """Return the visited nodes in order, 0 first and last; raises InvalidSolution if an answer is not a choice."""
         offered, windows = instance.distances.copy(), instance.windows.copy()
         demands, room, time, visits = instance.demands.copy(), CAPACITY, 0.0, [0]
         while demands.any():
@@ -144,7 +144,7 @@ class RoutingWithTimeWindows(RoutingTask):
         return visits
 
     def score(self, instance: Customers, solution: Solution) -> float:
-        """Return the length of all routes; raises as `checked` does."""
+        """Return the length of all routes; raises InvalidSolution for an invalid solution."""
         visits = self.checked(instance, solution)
         return math.fsum(instance.distances[visits[:-1], visits[1:]].tolist())
 

@@ -172,6 +172,7 @@ async def opened(
     if it cannot be reached, is lost meanwhile or takes too long to start its sandbox, Garbage if it sends what it must
     not.
     """
+    # a worker adds results up to ENOUGH bytes, and then one more frame; the rest is for how the processes ended
     line = await Line.open(address, context, terms.most + 2 * ENOUGH)
     try:
         await _install(line, name, clock)
@@ -207,7 +208,7 @@ async def _ready(line: Line, name: str, clock: Heartbeat) -> tuple[str, list[str
     Raises Refused if the worker says why it cannot serve. Raises LineLost if the start takes too long or the worker is
     silent, Garbage for any other message.
     """
-    longest_s = 2 * START_S + GRACE_S
+    longest_s = 2 * START_S + GRACE_S  # a worker loads the task twice: to prove that it is ours, and in its sandbox
     try:
         async with clock.timeout(longest_s):
             while (found := _start(await _heard(line, clock, SILENT_S), name)) is None:

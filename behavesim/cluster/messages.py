@@ -82,6 +82,7 @@ def _ending(job: int, values: list[Any]) -> Ending:
     match values:
         case [int(status), str(killed), float(cpu_s), int(peak), int(instance), int(calls), float(first_s), bool(busy)]:
             known = 0 <= status < 1 << 16 and killed in KILLED and min(peak, instance, calls) >= 0
+            # 0x7F marks a process that was stopped and has not ended
             if known and (status & 0x7F) != 0x7F and 0 <= first_s <= cpu_s < _LONGEST_S:  # no NaN passes
                 return Ending(job, status, killed, cpu_s, peak, instance, calls, first_s, busy)
     raise Garbage(f"a process is said to have ended as none can: {values!r:.100}")

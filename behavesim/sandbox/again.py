@@ -38,10 +38,10 @@ async def settled(
     """Return what comes of a program, or of calls of it, once the machine had no part in how it ended.
 
     A program is put off if it ended by the clock, for lack of the machine's memory, or near its limit on CPU time. It
-    is run again while no other one runs. `postponed` is called before each such try. `question` holds the encoded calls
-    that it is to answer; empty if it runs on every instance. `may_signal` is whether programs may kill their own
-    processes. Waits until there is a place. Cancelling kills the program. Raises SandboxError if the machine is still
-    in doubt after the last try, or if the sandbox itself fails.
+    is run again while no other one runs. `postponed` is called before each such try. `limits` are those that `runner`
+    enforces. `question` holds the encoded calls that the program is to answer; empty if it runs on every instance.
+    `may_signal` is whether programs may kill their own processes. Waits until there is a place. Cancelling kills the
+    program. Raises SandboxError if the machine is still in doubt after the last try, or if the sandbox itself fails.
     """
     ran = await runner.run(source, question)
     reason, words = doubt(ran, limits, False, may_signal)
@@ -82,6 +82,6 @@ def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[s
 
 
 def is_killed(ending: Ending, limits: Limits) -> bool:
-    """Whether a process was killed, neither by the zygote nor for its CPU time: the kernel does so for memory."""
+    """Whether SIGKILL ended a process within its CPU time, not sent by the zygote: so the kernel kills for memory."""
     by_kernel = not ending.killed and os.waitstatus_to_exitcode(ending.status) == -signal.SIGKILL
     return by_kernel and ending.cpu_s <= limits.allowed_s(ending.first_s)

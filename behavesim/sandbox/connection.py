@@ -61,9 +61,9 @@ class Ran:
 
 
 class ZygoteConnection:
-    """A zygote from its start to its end; `clock` measures how long it is silent.
+    """A zygote (a process that forks one child for each program) from its start to its end.
 
-    Make one by `open`. `alive` is False once it has ended, went silent or was closed.
+    Make one by `open`; `clock` measures its silence. `alive` is False once it has ended, went silent or was closed.
     """
 
     def __init__(
@@ -198,10 +198,10 @@ class ZygoteConnection:
             raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
     async def _exchange(self, ours: socket.socket, sent: bytes, is_all: bool, job: int) -> bytes | None:
-        """Send a program, and return the bytes that come back until the child closes its end.
+        """Send the bytes `sent` through the socket `ours`; return those that come back until the child closes its end.
 
         If they are too many, the child is killed and None returned. With `is_all`, the child is told that nothing more
-        will be sent.
+        will be sent. `job` is its number.
         """
         loop = asyncio.get_running_loop()
         frame = bytearray()

@@ -54,7 +54,7 @@ class FrameError(ValueError):
 
 
 class TooLarge(FrameError):
-    """Raised when arrays are to be encoded if they, or their descriptions, have more bytes than their limit."""
+    """Raised when arrays are encoded that have, or whose header has, more bytes than the limit."""
 
 
 _Layout = tuple[str, np.dtype[Any], tuple[int, ...]]
@@ -254,7 +254,7 @@ def _layout(name: object, dtype: object, shape: object) -> _Layout:
 
 
 def _checked_shape(shape: Sequence[Any]) -> tuple[int, ...]:
-    """Return a shape; raises FrameError if it has too many dimensions, or one that is no length."""
+    """Return a shape; raises FrameError if it has too many dimensions, one that is no length, or is empty and vast."""
     if len(shape) > DIMENSIONS_LIMIT:
         _refuse("an array's shape is none")
     if any(type(length) is not int or not 0 <= length < 1 << 31 for length in shape):  # True is an int, too

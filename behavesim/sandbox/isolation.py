@@ -51,7 +51,7 @@ def attempts_to_reach_outside() -> Iterator[tuple[Attempt, ...]]:
 
 
 def find(confinement: Confinement, reaching_outside: Sequence[Attempt]) -> tuple[str, Confinement]:
-    """Try each layer; return the level, one of LEVELS, and the confinement without a layer that does not hold.
+    """Try each layer; return the level, one of LEVELS, and the confinement without the layers that do not hold.
 
     Namespaces stay in the confinement: the zygote has entered them already. The confinement's notes say what keeps the
     level from "strong+". `reaching_outside` is what `attempts_to_reach_outside` yields. Raises OSError if no child can

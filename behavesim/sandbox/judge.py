@@ -26,7 +26,7 @@ MOST_NUMBERS = 1 << 20
 MACHINES_REASONS = ("timeout", "memory")
 """Failures of a repeated call that do not show that a program keeps state: the machine may be the cause."""
 _REPEATED = "calls were made again in a fresh process, with as much time as all calls had together"
-"""Begins the message of repeated calls that exceed a limit."""
+"""The beginning of the message for a program whose repeated calls exceed a limit."""
 LARGEST_COORDINATE = 1e100
 """Largest absolute value of a coordinate in a trajectory of vectors; a program with a larger one is rejected.
 
@@ -141,7 +141,7 @@ def _extras(task: Task, found: Sequence[object]) -> tuple[Metrics, str]:
 
 
 def _failed_again(again: Failure) -> Failure:
-    """Return the failure of a program of which a repeated call failed with `again`.
+    """Return the failure of a program one of whose repeated calls failed with `again`.
 
     It has the same reason if that is one of MACHINES_REASONS, else `keeps-state`.
     """

@@ -57,7 +57,7 @@ def restriction(rules: int) -> kernel.Call:
 
 
 def readable(paths: Iterable[Path], hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
-    """Yield (path, rights) to allow, so that everything at and below `paths` can be read except the hidden paths.
+    """Yield each (path, rights) to allow, so that all at and below `paths` can be read except the `hidden` paths.
 
     A symbolic link cannot be read if the folder that holds it also holds a hidden path, at any depth.
     """

@@ -159,7 +159,7 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
 
     `wanted` are names from LAYERS; a layer that fails is left out and noted. With namespaces, only a child of the
     calling process returns. `hidden` files and folders cannot be read even if they lie among the libraries; Landlock
-    sees to that. Raises SandboxError as `require_memory`.
+    sees to that. Raises SandboxError if this process's limit on address space leaves too little for `limits`.
     """
     all_pids, memory = processes.open_processes(), processes.memory_of_machine()
     address_space, tasks = begin(limits, SPARE_TASKS)
@@ -183,7 +183,8 @@ def begin(limits: Limits, spare_tasks: int) -> tuple[int, int]:
     """Prepare this process to apply layers; return the size of its address space (bytes) and a limit on threads.
 
     That limit is the number of threads of this process's user now, plus `spare_tasks`. From now on this process adopts
-    orphans, and dies first if memory runs out. Raises SandboxError as `require_memory`.
+    orphans, and dies first if memory runs out. Raises SandboxError if its limit on address space is too low for
+    `limits.memory_mb`.
     """
     processes.adopt_orphans()
     be_first_to_go()
@@ -200,7 +201,7 @@ class Attempts:
         self.notes: list[str] = []
 
     def put_on(self, layer: str, apply: Callable[[], T]) -> T | None:
-        """Return what `apply` returns; None if the layer is not wanted, or if `apply` raises OSError."""
+        """Return what `apply` returns; None if `layer` is not wanted, or if `apply` raises OSError, which is noted."""
         try:
             return apply() if layer in self._wanted else None
         except OSError as error:

@@ -26,11 +26,11 @@ READ_ONLY, NO_SETUID, NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8
 
 
 def enter() -> int:
-    """Enter new namespaces of the six kinds above; return a descriptor of the new namespace of processes.
+    """Enter new namespaces of mounts, host name, shared memory, users, processes and network.
 
-    Only a child process returns: it is process 1 of that namespace. The calling process waits for it and exits with it.
-    Raises OSError in the calling process if the machine forbids any step. Another child tries all steps first, since a
-    partial move cannot be undone.
+    Returns a descriptor of the new namespace of processes. Only a child process returns: it is process 1 of that
+    namespace. The calling process waits for it and exits with it. Raises OSError in the calling process if the machine
+    forbids any step. Another child tries all steps first, since a partial move cannot be undone.
     """
     _try_in_child()
     return _enter()
@@ -47,7 +47,7 @@ def next_child_as_usual(own: int) -> kernel.Call:
 
 
 def _enter() -> int:
-    """Enter new namespaces of the six kinds and cover COVERED; return a descriptor of the one of processes.
+    """Enter the namespaces of `enter`, without a trial, and cover COVERED; return a descriptor of that of processes.
 
     Only a child process returns. Raises OSError if the machine forbids a step; earlier steps are then done.
     """
@@ -82,7 +82,7 @@ def _move(kinds: int, about: Path) -> int:
     """Enter new namespaces: `kinds` are NEW_… flags, NEW_USER and NEW_PIDS among them.
 
     `about` is /proc/self, in a /proc that can be written to. Only a child process returns, with a descriptor of its
-    namespace of processes.
+    namespace of processes. Raises OSError if the machine forbids a step.
     """
     uid, gid = os.geteuid(), os.getegid()
     kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 1)()  # otherwise, after a change of user, root owns the files below

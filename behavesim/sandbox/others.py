@@ -41,7 +41,7 @@ class _Work(NamedTuple):
 
 
 def _work(statistics: Path) -> _Work | None:
-    """Return what the kernel says there; None if it does not say.
+    """Return cores and their work from a file such as /proc/stat; None if it cannot be read or says neither.
 
     A core that another virtual machine has counts as working.
     """

@@ -73,9 +73,9 @@ class Progress:
         return min(max(0.0, (ended / 1e9 if ended else cpu_s) - began / 1e9), cpu_s) if began else 0.0
 
     def reached(self, cpu_s: float) -> tuple[int, int, float]:
-        """Return the numbers of the instance and the call that were begun last, and `first_s`.
+        """Return the numbers of the instance and the call that were begun last, and the first call's CPU time (s).
 
-        Both count from 1; 0 if none is known. `cpu_s` is the CPU time of the process (s).
+        Both numbers count from 1; 0 if none is known. `cpu_s` is the CPU time of the process (s).
         """
         return self._number(_INSTANCE), self._number(_CALLS), self.first_s(cpu_s)
 

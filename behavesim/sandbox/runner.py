@@ -212,7 +212,7 @@ class TaskRunner(ZygoteRunner):
         self._without_task: dict[bool, ZygoteSupervisor] = {}  # known on entering
 
     def _with_scipy(self, assignment: TaskAssignment, accept: Callable[[Ready], None]) -> ZygoteSupervisor:
-        """Return the supervisor of a zygote that has the modules of scipy imported, too."""
+        """Return the supervisor of a zygote that has the modules `scientific` imported, too."""
         return self._supervised(replace(assignment, preloaded=(*assignment.preloaded, *self._scientific)), accept)
 
     async def __aenter__(self) -> Self:
@@ -223,14 +223,14 @@ class TaskRunner(ZygoteRunner):
         return self
 
     async def _run(self, source: str, question: bytes) -> Ran:
-        """Run a program on every instance, apart from them if the task says so, or let it answer encoded calls."""
+        """Run a program on every instance, apart from them if the task says so; a `question` not b"" has its calls."""
         if self.ready.apart and not question:
             return await self._run_apart(source)
         zygotes = self._without_task if question else self._with_task
         return await (await zygotes["scipy" in source].connection()).run(source, question)
 
     async def _run_apart(self, source: str) -> Ran:
-        """Solve the instances in one process that calls another, which has the program and no instance."""
+        """Run a program that sees no instance: one process solves the instances and calls another with the program."""
         solving = await self._zygote.connection()
         answering = await self._without_task["scipy" in source].connection()
         with connected() as (link, end):

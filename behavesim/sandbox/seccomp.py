@@ -118,7 +118,7 @@ def _instructions(answers: Mapping[int, Answer], otherwise: Answer) -> Iterator[
 def _spans(answers: Mapping[int, Answer], otherwise: Answer) -> list[tuple[int, Answer]]:
     """Return (first call number, answer), ascending, for each range of numbers with one answer.
 
-    `answers` are by call number. Calls of the x32 kind are refused.
+    `answers` are by call number; `otherwise` is the answer to all other calls. Calls of the x32 kind are refused.
     """
     spans: list[tuple[int, Answer]] = [(-1, ())]
     for call in range(max(answers) + 2):

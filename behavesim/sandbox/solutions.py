@@ -124,7 +124,7 @@ def _encoded(arguments: tuple[Any, ...]) -> bytes:
 def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
     """Return the failure of a process that was stopped, exited with another status than 0, or exceeded its CPU time.
 
-    None if the process ended well. The CPU time is not filled in.
+    None if the process ended well. The failure's `cpu_s` is left at 0.
     """
     allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
     reached = ending.reached(limits.uncounted_s(ending.first_s))

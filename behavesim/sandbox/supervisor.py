@@ -15,7 +15,7 @@ STARTS = 5
 
 
 class ZygoteSupervisor:
-    """Starts a zygote for the assignment when `connection` is called and none lives; `clock` measures its silence.
+    """Starts a zygote (see `connection.py`) when `connection` is called and none lives; `clock` measures its silence.
 
     `accept` is called with the first message of each new zygote. If it raises, that zygote is ended and never used.
     """

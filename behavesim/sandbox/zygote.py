@@ -43,7 +43,7 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
 
 
 def _without_task(assignment: TaskAssignment) -> tuple[Perform, Ready]:
-    """Return the function for children, which answers calls, and the message for the daemon, without the level yet."""
+    """Return the function for children, which answers calls, and the message for the daemon, not yet with the level."""
     answer = partial(apart.answer_questions, assignment.entry_point, assignment.limits.output)
     return answer, Ready("", (), 0, entry_point=assignment.entry_point, hidden=assignment.hidden)
 

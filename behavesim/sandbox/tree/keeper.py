@@ -194,7 +194,10 @@ class Keeper:
             self._control.sendall(line(self._ready))
 
     def _end(self, ending: Ending) -> None:
-        """Report the end of an evaluation to the daemon; raises as `_hear` if none runs or a value is impossible."""
+        """Report the end of an evaluation to the daemon; raises KeyError if it does not run.
+
+        Raises ValueError or TypeError if the status or the CPU time is none.
+        """
         is_status = isinstance(ending.status, int) and 0 <= ending.status < _NO_STATUS
         if not (is_status and math.isfinite(ending.cpu_s) and ending.cpu_s >= 0):
             raise ValueError("no ending")

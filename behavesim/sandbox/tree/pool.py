@@ -28,9 +28,10 @@ class ResultPool(RunnerPool):
         """Return the bytes that the evaluation of a program sent, or its failure; and the CPU seconds of its processes.
 
         Waits until a worker is free. Cancelling kills all processes of the evaluation. If the sandbox dies, it is
-        started again and the program is evaluated once more; also if its ending may be the machine's fault, see
-        `settled`. Raises SandboxError if it dies again or does not start, or as `settled`, and TaskError if the
-        evaluator can no longer be loaded.
+        started again and the program is evaluated once more. If the program's ending may be the machine's fault,
+        `postponed` is called, and the program runs again alone, up to three times. Raises SandboxError if the sandbox
+        dies again or does not start, or if the ending stays in doubt; TaskError if the evaluator can no longer be
+        loaded.
         """
         ran = await settled(self.runner, self._limits, program, postponed, may_signal=True)
         return self._sent(ran), ran.ending.cpu_s
@@ -51,8 +52,9 @@ class TreePool(ResultPool):
     """Runs evaluations on this machine, at most `workers` at once; an async context manager.
 
     Entering starts a process that is confined and then calls the function `loader` ("module:name") with the text
-    `given`, for `load_s` seconds of CPU time at most. `limits` are those of each evaluation. `readable` and `hidden`
-    are explained at TreeAssignment. Leaving ends all processes.
+    `given`, for `load_s` seconds of CPU time at most. `limits` are those of each evaluation. Evaluator and programs may
+    read `readable` paths without the `hidden` ones below them. Time limits on processes go by `clock`, a new one if
+    None. Tests give fewer `layers`. Leaving ends all processes.
 
     Entering raises UsageError if the isolation is below `strong+`, unless `allow_weak_isolation`; TaskError if the
     evaluator cannot be loaded; SandboxError if the sandbox does not start.
