@@ -36,9 +36,9 @@ class CommandProposer(Proposer[CommandSettings]):
     """Runs a command for each reply, in a shell and a process group of its own.
 
     The command reads the prompt from its standard input and writes the reply to its standard output. It gets this
-    process's environment, keys included. BEHAVESIM_NUMBER is the candidate's number (-2 and
-    below for a note), BEHAVESIM_SEED the run's seed. The environment's secrets are removed from its output. An exit
-    code other than 0 is a fault: the command runs again after a pause.
+    process's environment, keys included. BEHAVESIM_NUMBER is the candidate's number (-2 and below for a note),
+    BEHAVESIM_SEED the run's seed. The environment's secrets are removed from its output. An exit code other than 0 is a
+    fault: the command runs again after a pause.
     """
 
     settings_type = CommandSettings
@@ -46,7 +46,8 @@ class CommandProposer(Proposer[CommandSettings]):
     def __init__(self, command: str, patience: Patience, context: ProposerContext) -> None:
         """Create the proposer of a run without running anything.
 
-        `command` is a shell's command line; it runs at most `context.connections` times at once.
+        `command` is a shell's command line. It runs at most `context.connections` times at once, each time for at most
+        `patience.request_s` seconds.
         """
         self._command, self._seed, self._clock, self._limit_s = command, context.seed, context.clock, patience.request_s
         self._secrets = Secrets.of(os.environ.items())
@@ -56,7 +57,7 @@ class CommandProposer(Proposer[CommandSettings]):
     def of(cls, settings: CommandSettings, context: ProposerContext) -> Self:
         """Return the proposer of a run; its command is `context.argument`.
 
-        Raises UsageError if there is no command, or if it holds a key.
+        Raises UsageError if that is blank, or if it holds a key: the command is stored with the run.
         """
         command = context.argument.strip()
         if not command:
@@ -68,15 +69,15 @@ class CommandProposer(Proposer[CommandSettings]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return the reply to a prompt; if the prompt was given up, the text is empty and `fault` says why.
 
-        A command that fails is run again after a pause. One that writes nothing is run again at most `Patience.empty`
-        times; then the reply is empty. Raises ProposerError if the command cannot be run, or if no prompt has had a
-        reply for too long.
+        The command gets `number` as BEHAVESIM_NUMBER. If it fails, it is run again after a pause. If it writes nothing,
+        it is run again at most `Patience.empty` times; then the reply is empty. Raises ProposerError if no prompt has
+        had a reply for too long, or, before the first reply, if the shell cannot run the command.
         """
         tries = self._persevering.begin(number, MODEL, prompt.text)
         return await self._persevering.reply(tries, lambda: self._ask(prompt.text, number))
 
     async def _ask(self, text: str, number: int) -> Completion | Fault:
-        """Run the command once with `text` on its standard input; return what it wrote, or its fault."""
+        """Run the command once with `text` on its input; return what it wrote, or the fault if it failed."""
         try:
             async with self._clock.timeout(self._limit_s):
                 ended = await carried_out(self._command, text, self._environment(number))
@@ -94,7 +95,7 @@ class CommandProposer(Proposer[CommandSettings]):
 
 
 def _fault(what: str, *, is_run: bool = True) -> Fault:
-    """Return a fault with these words: "passing" if the command was run, else "setup", as it is probably wrong."""
+    """Return the fault "the command …": "passing" if the command was run, else "setup", as it is probably wrong."""
     return Fault("passing" if is_run else "setup", f"the command {what}", usage=None, may_be_billed=is_run)
 
 

@@ -16,7 +16,7 @@ def choose(items: Sequence[T], random: np.random.Generator) -> T:
 
 
 def choose_any(items: Sequence[T], random: np.random.Generator) -> T | None:
-    """Return one of the items as `choose` does; None if there is none."""
+    """Return one of the items, each with the same probability; None if there is none."""
     return choose(items, random) if items else None
 
 

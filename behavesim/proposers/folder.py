@@ -18,8 +18,8 @@ from behavesim.state.events import Prompt, Reply
 
 MODEL = "folder"
 """The model's name in the journal and in `prices`: who really answers is unknown."""
-LONGEST_REPLY = 4 * 2**20
-"""Maximum number of bytes of a reply file that are read; the rest is ignored."""
+REPLY_BYTES = 4 * 2**20
+"""Most bytes of a reply file that are read; the rest is ignored."""
 LOOK_S = 0.25
 """Seconds between two looks for a reply file."""
 
@@ -39,7 +39,7 @@ class FolderProposer(Proposer[FolderSettings]):
 
     NAME contains the candidate's number and a hash of the seed, the number and the prompt. A resumed run therefore
     waits for the same files and uses replies that came in the meantime. A reply is read when it is not empty and has
-    not changed for `rest_s` seconds. To write slowly, write to another name and rename the file.
+    not changed for some seconds (`rest_s`). To write slowly, write to another name and rename the file.
     """
 
     settings_type = FolderSettings
@@ -70,7 +70,8 @@ class FolderProposer(Proposer[FolderSettings]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Write the prompt, and wait as long as it takes for a reply file that is not empty; return its text.
 
-        Raises ProposerError if the prompt cannot be written.
+        `number` is the candidate's, or, for a note, -2 and below; the files' names contain it. Raises ProposerError if
+        the prompt cannot be written.
         """
         name = self.name(prompt, number)
         await asyncio.to_thread(self._put, name, prompt.text)
@@ -88,9 +89,10 @@ class FolderProposer(Proposer[FolderSettings]):
         return f"{which}-{digest[:8]}"
 
     def _put(self, name: str, text: str) -> None:
-        """Write the prompt's file unless it exists, under another name first, so that nobody reads half of it.
+        """Write the prompt `text` to NAME.prompt.md unless that exists; `name` is NAME.
 
-        Raises ProposerError if it cannot be written. The first call gives a notice that names the folder.
+        It is written under another name first, so that nobody reads half of it. Raises ProposerError if it cannot be
+        written. The first success gives a notice that names the folder.
         """
         path = self._folder / f"{name}.prompt.md"
         draft = path.with_name(f".{name}.draft")
@@ -108,7 +110,8 @@ class FolderProposer(Proposer[FolderSettings]):
     async def _awaited(self, path: Path) -> str:
         """Wait until a file exists, is not empty and has not changed for `rest_s` seconds, and return its text.
 
-        The text is that of the first LONGEST_REPLY bytes. A file that cannot be read is tried again, with a notice.
+        The text is that of the first REPLY_BYTES bytes. A file that cannot be read is tried again, with a notice at
+        most once a minute.
         """
         seen, since = None, 0.0
         while True:
@@ -124,7 +127,7 @@ class FolderProposer(Proposer[FolderSettings]):
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    """Return inode, size and modification time (ns) of a file; None if it is missing, empty or out of reach."""
+    """Return inode, size in bytes and modification time (ns) of a file; None if missing, empty or out of reach."""
     try:
         found = path.stat()
     except OSError:
@@ -133,6 +136,6 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 
 
 def _read(path: Path) -> str:
-    """Return at most LONGEST_REPLY bytes as text; invalid UTF-8 becomes U+FFFD."""
+    """Return the first REPLY_BYTES bytes of a file as text, invalid UTF-8 as U+FFFD; raises OSError if it cannot."""
     with path.open("rb") as file:
-        return file.read(LONGEST_REPLY).decode(errors="replace")
+        return file.read(REPLY_BYTES).decode(errors="replace")

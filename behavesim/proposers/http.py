@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from behavesim.base.errors import ProposerError, UsageError
 from behavesim.programs.fences import fenced
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
-from behavesim.state.events import Evaluated, Event, Prompt, Rejected, Reply, Responded
+from behavesim.state.events import Evaluated, Prompt, Rejected, Reply, Responded
 from behavesim.store.reading import read_events
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ MODEL = "http"
 ADDRESS = "http.json"
 """The file in the run's folder with `url` and `token`, while the run goes on; only its owner can read it."""
 LARGEST = 2**20
-"""Most bytes of a posted program with its JSON."""
-MOST = 64
-"""Most posted programs that wait for a candidate; a client whose program comes on top is told to try again later."""
+"""Most bytes of a request's body: a program with its JSON. A larger one is answered with status 413."""
+MOST_WAITING = 64
+"""Most posted programs that wait for a candidate; one more is refused with status 429, to be posted again later."""
 LOOK_S = 0.1
 """Seconds between two looks into the journal for outcomes."""
 NO_TOKEN = f"send the header Authorization: Bearer TOKEN, with the token in {ADDRESS} of the run's folder"
-"""What a request without the token is answered."""
+"""The error that a request without the token gets, with status 401."""
 SHUTDOWN_S = 2.0
 """Seconds at the end of a run in which answers about evaluated programs are still sent."""
 
@@ -47,9 +47,10 @@ class HttpSettings(ProposerSettings):
 
 
 class HttpProposer(Proposer[HttpSettings]):
-    """Serves POST /evaluate, GET /task and GET /status; each posted program becomes the oldest waiting candidate.
+    """Serves POST /evaluate, GET /task and GET /status; each posted program goes to the first waiting candidate.
 
-    A program that was posted before, also before a kill, is not evaluated again: its outcome is told once more.
+    That is the one with the smallest number. A program that was posted before, also before a kill, is not evaluated
+    again: its outcome is told once more.
     """
 
     settings_type = HttpSettings
@@ -72,7 +73,7 @@ class HttpProposer(Proposer[HttpSettings]):
 
     @classmethod
     def of(cls, settings: HttpSettings, context: ProposerContext) -> Self:
-        """Return the proposer of a run; `context.argument` is the port, any free one if it is "".
+        """Return the proposer of a run; `context.argument` is the port, "" or "0" for any free one.
 
         Raises UsageError if that is no port, or if there is no run's folder to leave the address in.
         """
@@ -86,7 +87,7 @@ class HttpProposer(Proposer[HttpSettings]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Answer the clients whose programs have an outcome, and stop listening."""
+        """Answer waiting clients (503 if they have no outcome), stop listening, and delete the file ADDRESS."""
         if self._runner is None or self._looking is None:
             return
         self._looking.cancel()
@@ -98,9 +99,10 @@ class HttpProposer(Proposer[HttpSettings]):
         await self._runner.cleanup()
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Wait as long as it takes for a program, and return it as the candidate's reply.
+        """Wait as long as it takes for a program, and return it in a fenced block, after its thought, as the reply.
 
-        The first call begins to listen. Raises ProposerError if the port is taken or the address cannot be written.
+        The prompt is not used; `number` is the candidate's. The first call begins to listen. Raises ProposerError if
+        the port is taken or the address cannot be written.
         """
         async with self._opening:
             if self._runner is None:
@@ -123,7 +125,7 @@ class HttpProposer(Proposer[HttpSettings]):
 
         @web.middleware
         async def guarded(request: web.Request, handler: Any) -> Any:
-            return await handler(request) if self._is_meant(request) else _json({"error": NO_TOKEN}, 401)
+            return await handler(request) if self._has_token(request) else _json({"error": NO_TOKEN}, 401)
 
         await self._follow()
         app = web.Application(middlewares=[guarded], client_max_size=LARGEST)
@@ -155,14 +157,15 @@ class HttpProposer(Proposer[HttpSettings]):
                 waiting.set_result(text)
 
     async def _look(self) -> None:
-        """Every LOOK_S seconds read what became of candidates; never returns."""
+        """Read what became of candidates every LOOK_S seconds; never returns."""
         while True:
             await self._follow()
             await asyncio.sleep(LOOK_S)
 
     async def _follow(self) -> None:
-        """Read the journal's new events; those of earlier sessions come first."""
-        events = await asyncio.to_thread(self._new_events)
+        """Read the journal's new events, and wake the requests that wait for an outcome if there are any."""
+        path, after = self._folder / "run.db", self._read
+        events = [event for _, _, event in await asyncio.to_thread(lambda: list(read_events(path, after=after)))]
         for event in events:
             match event:
                 case Responded(candidate, reply):
@@ -176,17 +179,13 @@ class HttpProposer(Proposer[HttpSettings]):
             self._news.set()
             self._news = asyncio.Event()
 
-    def _new_events(self) -> list[Event]:
-        """Return the events of the journal that were not read yet."""
-        return [event for _, _, event in read_events(self._folder / "run.db", after=self._read)]
-
-    def _is_meant(self, request: web.Request) -> bool:
-        """Whether a request has the token."""
+    def _has_token(self, request: web.Request) -> bool:
+        """Whether the header Authorization of a request holds this run's token."""
         given = request.headers.get("Authorization", "")
         return compare_digest(given.encode(errors="replace"), f"Bearer {self._token}".encode())
 
     async def _task(self, request: web.Request) -> web.Response:
-        """Answer GET /task: a JSON object with the task's name, description, template, entry point and objective."""
+        """Answer GET /task: the task's name, description, template, entry point, and its objective's three fields."""
         task, objective = self._context.task, self._context.task.objective
         return _json(
             {
@@ -201,7 +200,7 @@ class HttpProposer(Proposer[HttpSettings]):
         )
 
     async def _status(self, request: web.Request) -> web.Response:
-        """Answer GET /status: a JSON object with the run's id, counts of programs, budget and best outcome, or null."""
+        """Answer GET /status: the run's id, counts of evaluated and feasible programs, budget, best outcome or null."""
         tried = [outcome for number, outcome in self._outcomes.items() if number >= 0]
         feasible = [outcome for outcome in tried if isinstance(outcome, Evaluated)]
         best = max(feasible, key=lambda each: self._context.task.objective.utility(each.score), default=None)
@@ -216,10 +215,10 @@ class HttpProposer(Proposer[HttpSettings]):
         )
 
     async def _evaluate(self, request: web.Request) -> web.Response:
-        """Answer POST /evaluate: take a program, wait for its outcome and return it as a JSON object.
+        """Answer POST /evaluate: take a program, wait for its outcome and return it as a JSON object (see `_told`).
 
-        Otherwise the object has an "error", with status 400 for a malformed request, 429 if MOST programs wait, and 503
-        if the run stops before there is an outcome.
+        Otherwise the object has an "error", with status 400 for a malformed request, 429 if MOST_WAITING programs wait,
+        and 503 if the run stops before there is an outcome.
         """
         try:
             body = await request.json()
@@ -231,8 +230,8 @@ class HttpProposer(Proposer[HttpSettings]):
             return _json({"error": '"program" must be the text of a program, and "thought", if given, a text'}, 400)
         text = "\n\n".join(filter(None, (thought.strip(), fenced(program))))
         if text not in self._numbers and text not in self._posted:
-            if len(self._posted) >= MOST:
-                return _json({"error": f"{MOST} programs wait already; post this one later"}, 429)
+            if len(self._posted) >= MOST_WAITING:
+                return _json({"error": f"{MOST_WAITING} programs wait already; post this one later"}, 429)
             self._posted.append(text)
             self._assign()
         while True:
@@ -244,7 +243,11 @@ class HttpProposer(Proposer[HttpSettings]):
             await self._news.wait()
 
     def _told(self, outcome: Evaluated | Rejected) -> dict[str, Any]:
-        """Return an outcome as `behavesim evaluate --json` tells it, with the candidate's number."""
+        """Return an outcome as a JSON object with the candidate's number and keys of `behavesim evaluate --json`.
+
+        These are the status ("ok" or "rejected"), stage, reason and message of a rejection (else null), score and gap
+        (a fraction), metrics and feedback.
+        """
         score = outcome.score if isinstance(outcome, Evaluated) else None
         why = {key: getattr(outcome, key, None) for key in ("stage", "reason", "message")}  # None if it is feasible
         return {
@@ -259,7 +262,7 @@ class HttpProposer(Proposer[HttpSettings]):
 
 
 def _json(document: dict[str, Any], status: int = HTTPStatus.OK) -> web.Response:
-    """Return an answer that holds a JSON object."""
+    """Return an answer that holds a JSON object, with an HTTP status of 200 unless another is given."""
     from aiohttp import web  # a slow import, only for this proposer
 
     return web.json_response(document, status=status)

@@ -13,10 +13,10 @@ from behavesim.state.settings import PROPOSERS, proposer_parts
 
 
 def proposer_type(text: str) -> type[Proposer[Any]]:
-    """Return the class of a proposer by the setting `proposer`, such as `command:CMD`, `openai` or `mine.py`.
+    """Return the class of a proposer; `text` is the setting `proposer`, such as `command:CMD`, `openai` or `mine.py`.
 
-    Raises UsageError if there is none of this name, if its file cannot be loaded, or if `proposer` there is no subclass
-    of Proposer.
+    Raises UsageError if there is none of this name, if its file cannot be loaded, or if the object called `proposer` in
+    the file is no subclass of Proposer.
     """
     return PROPOSERS.load_type(proposer_parts(text)[0], Proposer)
 
@@ -27,17 +27,17 @@ def models_asked(settings: Settings) -> tuple[str, ...]:
 
 
 def keeps_requests(settings: Settings) -> bool:
-    """Whether open requests outlive the process, so that a resumed run does not ask them again."""
+    """Whether open requests outlive the process: a resumed run finds their replies and does not ask again."""
     return _options(settings).leaves_requests()
 
 
 def takes_notes(settings: Settings) -> bool:
-    """Whether a run's proposer answers requests for notes; raises UsageError as `proposer_type` does."""
+    """Whether a run's proposer answers requests for notes; raises UsageError if the proposer cannot be loaded."""
     return _options(settings).takes_notes() and proposer_type(settings.proposer).writes_text
 
 
 def _options(settings: Settings) -> ProposerSettings:
-    """Return the proposer's own settings, or those of any proposer if it is not known here what they are."""
+    """Return the proposer's own settings; the defaults of ProposerSettings if they are of any other class."""
     # a user's proposer may have settings of another class, and the settings of an old run may have none
     options = settings.of_proposer
     return options if isinstance(options, ProposerSettings) else ProposerSettings()

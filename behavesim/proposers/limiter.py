@@ -21,6 +21,7 @@ LONGEST_BACKOFF_S = 60.0
 A longer pause is kept if the endpoint asks for it when it refuses a request.
 """
 _SECONDS_IN = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+"""Seconds of each unit in a duration such as 1m30s."""
 
 
 class Limiter:
@@ -79,8 +80,8 @@ class Limiter:
     def succeeded(self, wait_s: float = 0.0) -> None:
         """Record an answered request, and start no request for the next `wait_s` seconds; 0 means no pause.
 
-        The limit of requests at once rises by RECOVERY, to `connections` at most. The pause is a minute at most: an
-        endpoint that wants more time refuses the next request and says so.
+        The limit of requests at once rises by RECOVERY, to `connections` at most. The pause is LONGEST_BACKOFF_S at
+        most: an endpoint that wants more time refuses the next request and says so.
         """
         self._refusals_in_a_row = 0
         self._allowance = min(self._connections, self._allowance + RECOVERY)

@@ -84,9 +84,10 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         return await self._persevering.reply(tries, lambda: self._ask(model, prompt.text, number))
 
     async def _ask(self, model: str, prompt: str, number: int) -> Completion | Fault:
-        """Send one request; return the reply or the fault, and learn from it for later requests.
+        """Send one request for the candidate or note of this `number`; return its reply or fault.
 
-        Gives a notice if the endpoint answered in another service tier than asked for.
+        A parameter that the model refuses is left out from then on. If nothing answers chat completions, /v1 is put
+        before the path from then on. Gives a notice if the endpoint answered in another service tier than asked for.
         """
         url, body = self._endpoint.url, self._dialect.body(model, prompt, number)
         result = await self._endpoint.completion(body, self._dialect.optional(body))

@@ -36,9 +36,9 @@ def answer(
 ) -> Completion | Fault:
     """Return the completion in a response, or the fault that it means; `body` is decompressed already.
 
-    A refusal by the model or a content filter is a completion with the finish reason "content_filter". An answer
-    without choices is one without content. `optional` names the parameters that the request could leave out. `clean`
-    removes secrets from every text of the endpoint that the result holds, before the text is shortened.
+    A refusal by the model or a content filter is a completion with the finish reason "content_filter". A JSON object
+    without choices is a completion without content. `optional` names the parameters that the request could leave out.
+    `clean` removes secrets from every text of the endpoint that the result holds, before the text is shortened.
     """
     try:
         document = _document(body)
@@ -58,7 +58,7 @@ def answer(
 
 
 def _document(body: bytes) -> object:
-    """Return the JSON value in a body; None if it is not valid JSON."""
+    """Return the JSON value in a body; None if it is not valid JSON. Integers of 20 digits or more become floats."""
 
     def whole(digits: str) -> int | float:  # Python refuses very long integers, and the whole reply would be lost
         return int(digits) if len(digits) < 20 else float(digits)
@@ -70,7 +70,7 @@ def _document(body: bytes) -> object:
 
 
 def _no_document(headers: Mapping[str, str], words: str) -> Fault:
-    """Return the fault for an answer below status 400 that is no JSON object, by its content type."""
+    """Return the fault for an answer below status 400 that is no JSON object, by its content type; `words` begin it."""
     kind, seen = headers.get("content-type", "").lower(), one_line(words, 100)
     if "event-stream" in kind:
         advice = "have it answer at once, with stream = false under [extra_body]"
@@ -89,7 +89,7 @@ def _words(body: bytes) -> str:
 
 
 def _error(document: object, clean: Callable[[str], str]) -> EndpointError | None:
-    """Return the error in a document, in any form that endpoints use; None if there is none."""
+    """Return the error in a document, in any form that endpoints use, cleaned of secrets by `clean`; None if none."""
     # a document with choices is a completion, whatever stands beside them
     if not isinstance(document, Mapping) or document.get("choices"):
         return None
@@ -105,7 +105,10 @@ def _error(document: object, clean: Callable[[str], str]) -> EndpointError | Non
 
 
 def _completion(document: Mapping[str, Any], wait_s: float, clean: Callable[[str], str]) -> Completion | Fault:
-    """Return the completion in the first choice, without content if there is none; a fault if the model broke off."""
+    """Return the completion in the first choice, without content if there is none; a fault if the model broke off.
+
+    `wait_s` is in how many seconds the endpoint takes further requests. `clean` removes secrets.
+    """
     usage = replace(_usage(document.get("usage")), tier=_word(document.get("service_tier"), clean))
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None

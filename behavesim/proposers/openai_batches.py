@@ -23,7 +23,7 @@ from behavesim.state.events import BatchSent, Reply
 FULL_S = 60.0
 """Seconds until prompts are sent again that the endpoint refused because it holds too many."""
 MOST_BATCHES = 3
-"""A prompt is given up after so many batches that ended without a reply to it."""
+"""A prompt is given up once this many batches of this session have ended without a reply to it."""
 ENDED = ("completed", "failed", "expired", "cancelled")
 """The endpoint's words for a batch that does nothing more."""
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """A prompt whose reply the search waits for."""
+    """A prompt whose reply the search waits for: `reply` gets it once a batch has brought it."""
 
     tries: Tries
     number: int
@@ -95,7 +95,7 @@ class BatchSender:
                 self._start(list(questions))
 
     def _place(self, question: _Question) -> tuple[str, str]:
-        """Return the name of the earlier batch that holds a prompt, "" if none does, and the model."""
+        """Return the name of the earlier session's batch that holds a prompt ("" if none does), and the model."""
         earlier = self._batches.earlier.get(question.number)
         return earlier.name if earlier else "", question.tries.model  # a batch takes one model
 
@@ -139,7 +139,7 @@ class BatchSender:
             self._gather(*again)
 
     async def _sent(self, questions: Sequence[_Question]) -> BatchSent:
-        """Send a batch, whose name is committed before and whose id is committed after; return it."""
+        """Send a batch and return it; its name is in the journal before it is sent, its id before this returns."""
         batch = BatchSent(secrets.token_hex(8), tuple(question.number for question in questions))
         await self._batches.commit(batch)
         lines = [
@@ -166,7 +166,7 @@ class BatchSender:
     async def _answered(
         self, send: Callable[[], Awaitable[T | Fault]], look: Callable[[], Awaitable[T]] | None = None
     ) -> T:
-        """Return the answer to a request of the files or batches, which is sent again until it has one.
+        """Return the answer to a request about files or batches, which is sent again until it has one.
 
         After each fault `look` may find out that the request did its work: what it returns is the answer, unless it is
         empty. None looks for nothing. Raises ProposerError if asking again would not help, or if nothing was answered
@@ -191,7 +191,10 @@ class BatchSender:
         return await self._answered(lambda: self._endpoint.batch_found(name))
 
     async def _results(self, batch: str, questions: Mapping[int, _Question]) -> dict[int, Completion | Fault]:
-        """Wait for the end of the batch with the id `batch`; return the reply or fault of each question, by number."""
+        """Wait for the end of the batch with the id `batch`; return the reply or fault of each question, by number.
+
+        `questions` are those of the batch by number. Raises ProposerError as `_answered` does.
+        """
         clean, looks = self._endpoint.secrets.clean, 0
         while (ended := await self._answered(lambda: self._endpoint.batch(batch))).get("status") not in ENDED:
             looks += 1
@@ -207,7 +210,7 @@ class BatchSender:
         for kind in ("error_file_id", "output_file_id"):
             if isinstance(file := ended.get(kind), str) and file:
                 content = await self._answered(lambda file=file: self._endpoint.content(file))  # type: ignore[misc]
-                found |= _results(content, optional, clean)
+                found |= _results_in(content, optional, clean)
         return found
 
     def _settle(self, question: _Question, result: Completion | Fault, is_earlier: bool) -> float:
@@ -243,12 +246,13 @@ class BatchSender:
             question.reply.set_result(question.tries.reply(result))
 
 
-def _results(
+def _results_in(
     content: bytes, optional: Callable[[int], Collection[str]], clean: Callable[[str], str]
 ) -> Iterator[tuple[int, Completion | Fault]]:
     """Yield each result in a file of an ended batch, with the prompt's number; lines without a number are left out.
 
-    `optional` returns the parameters that a prompt's request could leave out, and `clean` removes secrets.
+    `content` is the file, one JSON object a line. `optional` takes a prompt's number and returns the parameters that
+    its request could leave out. `clean` removes secrets.
     """
     for text in content.splitlines():
         try:
@@ -280,7 +284,7 @@ def _failure(batch: Mapping[str, Any], clean: Callable[[str], str]) -> Fault:
 
 
 def _priced(found: Completion | Fault) -> Completion | Fault:
-    """Return a result whose tokens have the price of batches.
+    """Return a result of a batch, with BATCH as its service tier, so that it has the price of batches.
 
     A fault that means "limited", "path" or "setup" then means "passing": its prompt goes into the next batch.
     """

@@ -37,9 +37,10 @@ class _Client(openai.DefaultAioHttpClient):
     """Whether requests are sent with the package's header `Authorization`: without a key it holds a placeholder."""
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
-        """Send a request and read its answer.
+        """Send a request and read its answer; `how` are the package's options.
 
         At most MOST_REDIRECTS redirects are followed, on the same host only: no other may get the prompt and the key.
+        Any other redirect is returned as the answer.
         """
         if not self.sends_key:
             request.headers.pop("Authorization", None)

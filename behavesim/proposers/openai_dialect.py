@@ -33,7 +33,7 @@ class Dialect:
     def __init__(self, settings: OpenAISettings, task: Task, host: str) -> None:
         """`host` is the endpoint's host name.
 
-        Raises UsageError if the settings hold replies to a form that the task does not allow.
+        Raises UsageError if `response_format` is not "text" and the task asks for anything else than a function.
         """
         self._settings, self._form = settings, _form(settings.response_format, task)
         # OpenAI's reasoning models know no `max_tokens`; most other endpoints know nothing else.
@@ -43,7 +43,7 @@ class Dialect:
     def body(self, model: str, prompt: str, number: int) -> dict[str, Any]:
         """Return the JSON body of a request for one completion of `prompt`, without parameters that are unset.
 
-        The reply to the prompt of a candidate is held to the form; `number` is below 0 for a note, which is prose.
+        The reply to a candidate's prompt is held to `response_format`; `number` is below 0 for a note, which is prose.
         If the model refused the system role, the system prompt is put before the prompt in the user's message.
         """
         settings, refused = self._settings, self._refused[model]
@@ -87,7 +87,7 @@ class Dialect:
 
 
 def _form(wanted: ResponseFormat, task: Task) -> Mapping[str, Any]:
-    """Return the fields of a request for a program that hold its reply to the form wanted; empty for `text`.
+    """Return the fields of a request for a program that hold its reply to the form wanted; empty for "text".
 
     Raises UsageError if the task asks for anything else than a function: then no form is known.
     """

@@ -91,12 +91,12 @@ class Endpoint:
         return found if isinstance(found, Fault) else self._read(found, optional)
 
     async def uploaded(self, name: str, content: bytes) -> str | Fault:
-        """Upload the prompts of a batch as a file that is called after the batch; return the file's id."""
+        """Upload the prompts of a batch, the lines in `content`, as the file `name`.jsonl; return the file's id."""
         file = (f"{name}.jsonl", content)
         return await self._called(lambda client: self._id(client.files.create(file=file, purpose="batch")))
 
     async def batch_made(self, name: str, file: str) -> str | Fault:
-        """Make a batch of an uploaded file, with its name in the metadata; return the batch's id."""
+        """Make a batch of the uploaded file with the id `file`, with `name` in the metadata; return the batch's id."""
         return await self._called(
             lambda client: self._id(
                 client.batches.create(

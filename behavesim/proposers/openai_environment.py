@@ -28,9 +28,10 @@ class Route:
 
     @classmethod
     def of_environment(cls) -> Self:
-        """Return the route that the environment names; raises UsageError if an OPENAI_ variable or a proxy is unusable.
+        """Return the route that the environment names.
 
-        It is unusable, too, if it has neither key nor URL.
+        Raises UsageError if the environment has neither key nor URL, or if an OPENAI_ variable or the proxy is
+        unusable.
         """
         _refuse_unusable()
         url = httpx2.URL(base_url())

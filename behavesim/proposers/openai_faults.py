@@ -49,7 +49,11 @@ class EndpointError:
 
 
 def fault_of(status: int, headers: Mapping[str, str], error: EndpointError, optional: Collection[str]) -> Fault:
-    """Return the fault that an error means, by its HTTP status: OpenAI's list, and what other endpoints add."""
+    """Return the fault that an error means, by its HTTP status (400 or more): OpenAI's list, and what others add.
+
+    `headers` may name a pause; their names are in lower case, or their case does not matter. `optional` names the
+    parameters that the request could do without.
+    """
     words = one_line(error.text, 300)
     said = f"({status}): {words}" if words else f"({status})"
     if status == 401:  # the endpoint's own words may hold a part of the key

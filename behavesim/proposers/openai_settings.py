@@ -43,8 +43,7 @@ def has_endpoint() -> bool:
 class OpenAISettings(ProposerSettings):
     """The settings of a proposer that asks language models through an OpenAI-compatible endpoint.
 
-    Each field that may be None says what holds then. Raises ValueError if `batch` and `service_tier` are both set, or
-    if the weights in `models` are not valid.
+    Raises ValueError if `batch` and `service_tier` are both set, or if the weights in `models` are not valid.
     """
 
     models: Mapping[str, float] = {MODEL: 1.0}
@@ -56,7 +55,7 @@ class OpenAISettings(ProposerSettings):
     strong_every: int = Field(10, ge=1)
     """Which candidates `strong_model` writes: with 10, the tenth, the twentieth, and so on."""
     temperature: float | None = Field(None, ge=0)
-    """The model's sampling temperature; if unset, the endpoint's default."""
+    """The model's sampling temperature: the higher, the more its replies vary. If unset, the endpoint's default."""
     max_completion_tokens: int | None = Field(None, ge=1)
     """Maximum number of tokens of a reply, reasoning included; if unset, the endpoint's limit."""
     reasoning_effort: str | None = None
@@ -68,7 +67,7 @@ class OpenAISettings(ProposerSettings):
     batch: Adjustable[bool] = False
     """Whether prompts are asked in batches, at half the price with some vendors; replies may take up to 24 hours."""
     request_timeout_s: Adjustable[float | None] = Field(None, gt=0)
-    """Time limit of a request in seconds; if unset, 300, or 900 in the service tier flex."""
+    """Time limit of a request in seconds; a slower one is sent again. If unset, 300, or 900 in service tier flex."""
     response_format: ResponseFormat = "text"
     """What replies are held to: text (nothing), json_schema, json_object (with llama.cpp's schema) or grammar
     (llama.cpp's). An endpoint that refuses it is asked without it."""

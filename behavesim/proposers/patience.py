@@ -116,7 +116,7 @@ class Tries:
     faults: int = 0
     """Requests that failed in a way that may pass, "passing" or "setup"; other faults do not count."""
     refusals: int = 0
-    """How many requests of the prompt, or other thing, the endpoint answered with the demand to slow down."""
+    """Requests for the prompt, or other thing, that the endpoint answered with the demand to slow down."""
     empty: int = 0
     """Replies without content."""
     batches: int = 0
@@ -128,7 +128,7 @@ class Tries:
         return self.unanswered + sum(call.prompt != 0 or call.completion != 0 for call in self.calls)
 
     def bill(self, result: Completion | Fault) -> None:
-        """Count the tokens of a request, or that it may be billed without an answer."""
+        """Count the tokens of one request by its `result`, or that it may be billed without an answer."""
         text = result.text if isinstance(result, Completion) else ""
         if result.usage is not None:
             self.calls.append(result.usage.with_estimates(self.sent, text))
@@ -195,7 +195,7 @@ class Perseverance:
                 await asyncio.sleep(pause)
 
     async def once(self, send: Callable[[], Awaitable[T | Fault]]) -> T | Fault:
-        """Send a request as soon as the limiter allows it; return what it brought or its fault.
+        """Send a request as soon as the limiter allows it; return what it brought or its fault, without secrets.
 
         After a demand to slow down, which gives a notice, fewer requests are sent at once; after each answer, more
         again. Raises ProposerError if a fault has stopped the run.
@@ -215,15 +215,15 @@ class Perseverance:
             return replace(found, message=self.secrets.scrubbed(found.message))
 
     def _after_empty(self, tries: Tries) -> float | None:
-        """Count a reply without content; return the seconds to wait before asking again, None if the reply is kept."""
+        """Count a reply without content; return the seconds to wait before asking again, None to ask no more."""
         tries.empty += 1
         return None if tries.empty > self._patience.empty else self._backoff_s(tries.empty)
 
     def after_fault(self, tries: Tries, fault: Fault) -> float | None:
         """Count a failed request; return the seconds to wait before the prompt is sent again, None if it is given up.
 
-        For "parameter", "again" and "limited" that is 0: the limiter waits for the last. Raises
-        ProposerError if the run has to stop, by the fault's meaning ("path" stops it, too) or the limits of `Patience`.
+        For "parameter", "again" and "limited" that is 0: the limiter waits for the last. Raises ProposerError if the
+        run has to stop, by the fault's meaning ("path" stops it, too) or the limits of `Patience`.
         """
         wait_s, message = fault.wait_s, fault.message
         if wait_s is not None and wait_s > self._patience.pause_s:
@@ -239,7 +239,7 @@ class Perseverance:
             case "limited":
                 tries.refusals += 1
                 if not wait_s:  # an endpoint that names a time is not silent
-                    self._borne_s(tries, message)
+                    self._patience_left_s(tries, message)
                 return 0.0  # the limiter holds back the next request
             case "parameter" | "again":
                 return 0.0
@@ -254,7 +254,7 @@ class Perseverance:
         is_setup = fault.meaning == "setup"
         if is_setup and not self.has_replied and tries.faults >= self._patience.setup:
             self._stop(fault.message)
-        left_s = self._borne_s(tries, fault.message)
+        left_s = self._patience_left_s(tries, fault.message)
         # a run can go on without one prompt, but not without the files and batches of an endpoint
         is_prompt = tries.number is not None
         if is_prompt and self._replied_at > tries.since and tries.faults >= self._patience.attempts:
@@ -275,10 +275,11 @@ class Perseverance:
         """Give a notice, at most once a minute, that the prompt will not be sent again; `message` says why."""
         self.sparing("given up", f"the prompt of candidate {tries.number} is given up: {message}")
 
-    def _borne_s(self, tries: Tries, message: str) -> float:
-        """Return the seconds of silence that are left until the run stops; 0 if none are.
+    def _patience_left_s(self, tries: Tries, message: str) -> float:
+        """Return the seconds without a reply that are left until the run stops; 0 if none are.
 
-        Raises ProposerError if none are left and the prompt has failed FEWEST times.
+        The time counts from the last reply to any prompt, or from the first request of this prompt if that is later.
+        Raises ProposerError if none is left and the prompt has failed FEWEST times; `message` is the last fault's.
         """
         # A prompt that was asked after a long quiet time has its own patience from then.
         silence = self._clock() - max(tries.since, self._replied_at)

@@ -16,15 +16,13 @@ if TYPE_CHECKING:
 
 STANDARD = (None, "", "auto", "default", "standard", "on_demand")
 """Names that endpoints use for the standard service tier; None and "" mean that no tier was named."""
+BATCH = "batch"
+"""The service tier that is recorded for requests of a batch, which have a price of their own."""
 
 
 def name_of_list() -> str:
     """Return the name and version of the price list; a run records it, since prices differ between versions."""
     return f"genai-prices {version('genai-prices')}"
-
-
-BATCH = "batch"
-"""The service tier that is recorded for requests of a batch, which have a price of their own."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class PriceList:
         `counts` are numbers of tokens by the package's names. A `tier` of None or "" is the standard one. If the
         package has no price for the tier, the result is the standard price.
         """
-        if not self.url or _is_of_ones_own(self.url):
+        if not self.url or _is_local(self.url):
             return None
         import genai_prices  # some tenths of a second to load, and most verbs never need it
 
@@ -71,7 +69,7 @@ class PriceList:
             return None
 
 
-def _is_of_ones_own(url: str) -> bool:
+def _is_local(url: str) -> bool:
     """Whether a URL's host is `localhost` or a private address, where no vendor answers."""
     host = urlsplit(url).hostname or ""
     try:
@@ -81,7 +79,7 @@ def _is_of_ones_own(url: str) -> bool:
 
 
 def _counts(usage: Usage) -> dict[str, int] | None:
-    """Return the tokens by the package's names, estimates included; None if prompt or completion is unknown."""
+    """Return the tokens by the package's names, estimated if not counted; None if prompt or completion has neither."""
     prompt = usage.estimated_prompt if usage.prompt is None else usage.prompt
     completion = usage.estimated_completion if usage.completion is None else usage.completion
     if prompt is None or completion is None:
@@ -97,7 +95,7 @@ def _counts(usage: Usage) -> dict[str, int] | None:
 
 
 def _context(tier: str | None) -> dict[str, str]:
-    """Return the condition by which the package finds the price of a service tier, or of batches."""
+    """Return the condition by which genai_prices finds the price of a service tier, or of batches for BATCH."""
     return {"processing": BATCH} if tier == BATCH else {"service_tier": tier or ""}
 
 

@@ -18,7 +18,7 @@ class PricedProposer:
     """Passes prompts to another proposer and adds missing token estimates and costs to its replies."""
 
     def __init__(self, proposer: Responder, cost: Cost | None) -> None:
-        """`cost` gives the price of a request; it is None for a proposer that costs no money."""
+        """`cost` gives the price of a request of `proposer`; it is None for a proposer that costs no money."""
         self._proposer = proposer
         self._cost = cost
 

@@ -29,10 +29,11 @@ class ProposerSettings(Options):
     keeps_requests: ClassVar[bool] = False
     """Whether open requests outlive the process, so that a resumed run finds their replies instead of asking again."""
     counted_as: ClassVar[str] = ""
-    """The name under which replies are counted and priced, if it is not known who writes them; "" if it is."""
+    """The model's name under which replies are counted and priced if it is not known who writes them; "" if it is
+    known."""
 
     def models_asked(self) -> tuple[str, ...]:
-        """Return the names of the models that may be asked and need a price for a limit on cost; empty if none is."""
+        """Return the names of the models that may be asked and need a price for a limit on cost; empty if none does."""
         return (self.counted_as,) if self.counted_as else ()
 
     def chooser(self, seed: int) -> Chooser | None:
@@ -47,7 +48,7 @@ class ProposerSettings(Options):
         return self.keeps_requests
 
     def takes_notes(self) -> bool:
-        """Return False if the proposer, though it writes text, has no answers to requests for notes here."""
+        """Whether the proposer, if it writes text, answers requests for notes (texts such as reflections)."""
         return True
 
 
@@ -94,7 +95,7 @@ class Proposer(Configurable, ABC, Generic[S]):
     is_pure: ClassVar[bool] = False
     """Whether a reply depends on the task, settings, prompt, number and seed alone, so that it can be made again."""
     brings_time: ClassVar[bool] = False
-    """Whether the run takes its times from an earlier run, whose replies this proposer gives again."""
+    """Whether the run takes its readings of the clock from an earlier run, whose replies this proposer gives again."""
 
     @classmethod
     @abstractmethod
@@ -127,6 +128,5 @@ class Proposer(Configurable, ABC, Generic[S]):
         """Return the reply to a prompt; its text is empty if it has no content.
 
         `number` is the candidate's, or, for a note, -2 and below (see `note_number`). Faults that may pass are handled
-        here, by asking again.
-        Raises ProposerError if asking again would not help: the run stops, and can be resumed.
+        here, by asking again. Raises ProposerError if asking again would not help: the run stops, and can be resumed.
         """

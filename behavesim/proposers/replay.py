@@ -25,14 +25,14 @@ from behavesim.store.reading import read_events
 
 
 class ReplaySettings(ProposerSettings):
-    """The settings of a replay: what is known of the run whose replies it gives."""
+    """The settings of a replay."""
 
     notes: bool = True
-    """Whether the replayed run read its prompts, and so answered requests for notes, such as reflections. If not given,
-    it is as in that run."""
+    """Answer requests for notes, such as reflections, with those of the replayed run. If not given, it is as in that
+    run; false if its proposer read no prompts."""
 
     def takes_notes(self) -> bool:
-        """Whether the replay has replies to requests for notes: the setting `notes`."""
+        """Whether the replay answers requests for notes: the setting `notes`."""
         return self.notes
 
 
@@ -44,15 +44,16 @@ class ReplayProposer(Proposer[ReplaySettings]):
     brings_time = True
 
     def __init__(self, replies: Mapping[int, Reply], run: str = "the replayed run") -> None:
-        """`replies` are by number: the candidate's, or `note_number` of a note. `run` names their run, for errors."""
+        """`replies` are by number, a note's by `note_number` (-2 and below); `run` names their run in errors."""
         self._replies = replies
         self._run = run
 
     @classmethod
     def of(cls, settings: ReplaySettings, context: ProposerContext) -> Self:
-        """Return the proposer with all replies of the run that `context.argument` names, or whose folder it is.
+        """Return the proposer with all replies of the run whose id or folder's path is `context.argument`.
 
-        Raises UsageError if there is no such run, and JournalError if its journal cannot be read.
+        Of a repaired candidate it has the last reply. Raises UsageError if there is no such run, and JournalError if
+        its journal cannot be read.
         """
         source = RunFolder.find(context.runs_dir, context.argument)
         events = [event for _, _, event in read_events(source.journal, only=(Responded, NoteReceived))]
@@ -62,7 +63,7 @@ class ReplayProposer(Proposer[ReplaySettings]):
         return cls({**replies, **notes}, source.run)
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Return the last reply that the candidate or note had; raises ProposerError if it had none."""
+        """Return the last reply to the candidate or note of this `number`; raises ProposerError if it had none."""
         if number not in self._replies:
             if number < 0:
                 raise ProposerError(f"{self._run} has no reply to this request for a note, such as a reflection")
@@ -74,7 +75,7 @@ class ReplayProposer(Proposer[ReplaySettings]):
 
 
 def brought_again(events: Iterable[Event]) -> tuple[Injected | Advised | ClockRead, ...]:
-    """Return what a replay needs from its start: programs, advice and clock readings of a run's events.
+    """Return what a replay needs from its start: programs, advice and clock readings, from the events of the first run.
 
     The programs are those of `injected_again`, the advice is that of `advised_again`.
     """
@@ -84,7 +85,7 @@ def brought_again(events: Iterable[Event]) -> tuple[Injected | Advised | ClockRe
 
 
 def advised_again(events: Iterable[Event]) -> list[Advised]:
-    """Return the advice in a run's events, as events for another run: each holds from the same candidate on there."""
+    """Return the advice in a run's events, as events for another run, where it begins at the same candidate."""
     asked, found = 0, list[Advised]()
     for event in events:
         if isinstance(event, Advised):

@@ -79,7 +79,7 @@ def program_grammar(template: str, entry_point: str) -> str:
 
 
 def _imported(imports: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[str]:
-    """Yield the functions that imports make known: those named, and the common ones of modules."""
+    """Yield the functions that imports make known: those imported by name, and of modules those in _OF_MODULES."""
     for each in imports:
         for name in each.names:
             if isinstance(each, ast.ImportFrom):
@@ -90,7 +90,7 @@ def _imported(imports: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[str]:
 
 
 def _statements() -> Iterator[str]:
-    """Yield the rules of statements at each depth, with their lines' indentation."""
+    """Yield the rules of a statement at each depth, from 0, with the indentation of its lines."""
     for depth in range(len(STATEMENTS)):
         simple = f'{json.dumps(_indented(depth))} (target value | "return " value)'
         if depth + 1 == len(STATEMENTS):
@@ -114,7 +114,7 @@ def _values() -> Iterator[str]:
 
 
 def _block(depth: int) -> str:
-    """Return the statements of a block at this depth; only the body of the function may have none."""
+    """Return the rule of a block's statements, its right side; only the function's body (depth 0) may have none."""
     return f"statement{depth}{{{0 if depth == 0 else 1},{STATEMENTS[depth]}}}"
 
 

@@ -33,8 +33,8 @@ class Secrets:
     def of(cls, variables: Iterable[tuple[str, str]]) -> Self:
         """Return the secrets among variables, given as name and value, plain, quoted as in URLs and in base64.
 
-        These are values of names that end in KEY, TOKEN or the like, and passwords in URLs, if they have SHORTEST
-        characters or more.
+        These are values of variables whose names end in KEY, TOKEN or the like, and passwords in URLs, if they have
+        SHORTEST characters or more.
         """
         known = list(variables)
         named = [value for name, value in known if _SECRET_NAME.search(name)]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 LONGEST_OUTPUT = 4 * 2**20
 """Bytes kept of each output of a command; the longest replies of models take a quarter of it."""
 _PIECE = 1 << 16
+"""Most bytes that are read from an output at once."""
 _REAPED_S = 1.0
 """Seconds to wait until a killed process has ended."""
 
@@ -88,7 +89,7 @@ async def _write(stream: StreamWriter, text: str) -> None:
 
 
 async def _read(stream: StreamReader) -> str:
-    """Return what the stream holds, cut after LONGEST_OUTPUT bytes; invalid UTF-8 becomes U+FFFD."""
+    """Read an output until it is closed; return its first LONGEST_OUTPUT bytes as text, invalid UTF-8 as U+FFFD."""
     content = bytearray()
     while piece := await stream.read(_PIECE):
         content += piece[: LONGEST_OUTPUT - len(content)]

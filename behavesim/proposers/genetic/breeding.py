@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from behavesim.programs.fences import fenced
-from behavesim.proposers.draw import pick
+from behavesim.proposers.draw import choose, pick
 from behavesim.proposers.genetic import variation
 from behavesim.proposers.genetic.generic import generic_grammar
 from behavesim.proposers.genetic.grammar import Grammar, Rule
@@ -57,7 +57,7 @@ MOVES: Mapping[str, Mapping[Move, float]] = {
 TIMID = 0.6
 """Probability that a change by a proposer of the habit `timid` keeps the program's behaviour, or the whole program."""
 LEANING = 6
-"""How many times as often as another rule with holes the habit `biased` draws the first such rule of each type."""
+"""How often the habit `biased` draws the first rule with holes of each type, for each time of any other such rule."""
 
 FROM_NOTHING = frozenset({"template", "i1", "e1"})
 """Operators that are answered with a new random program; every other operator changes one of those shown."""
@@ -137,5 +137,5 @@ def _drawn(examples: list[Term], random: np.random.Generator) -> tuple[Term, Ter
     With the probability BETTER_IS_BASE the best is the first of the two. A single example is both.
     """
     *others, best = examples
-    other = others[int(random.integers(len(others)))] if others else best
+    other = choose(others, random) if others else best
     return (best, other) if random.random() < BETTER_IS_BASE else (other, best)

@@ -47,19 +47,20 @@ class GeneticSettings(ProposerSettings):
 
     genetic_habit: Habit = "none"
     """Make the offline proposer more like a model: `timid` mostly changes only a program's text, not its behaviour;
-    `biased` prefers the first rule of each type. No effect on tasks whose programs are changed in place."""
+    `biased` prefers the first rule of each type; `none` does neither. No effect on tasks whose programs are changed in
+    place."""
 
 
 class GeneticProposer(Proposer[GeneticSettings]):
     """Writes programs offline, by genetic programming, without a model.
 
-    It varies the examples of a prompt: the programs in its fenced blocks, the best one last.
-    The reply depends only on the prompt, the seed and the candidate's number. The proposer sees no scores and keeps
-    nothing between prompts. It builds programs from the task's grammar, or from the template's parameters if the task
-    has none. A prompt for a first or quite different program, or without a program of the grammar, is answered with a
-    new random one. Some programs are changed in place: their numbers, expressions and statements. These are the ones
-    that an evaluator runs, and functions without a grammar that return something else than the parameters can make. Do
-    not compare its results with a model's: the building blocks contain expert knowledge.
+    It varies the examples of a prompt: the programs in its fenced blocks, the best one last. The reply depends only on
+    the prompt, the seed and the candidate's number. The proposer sees no scores and keeps nothing between prompts. It
+    builds programs from the task's grammar, or from the template's parameters if the task has none. A prompt for a
+    first or quite different program, or without a program of the grammar, is answered with a new random one. Some
+    programs are changed in place: their numbers, expressions and statements. These are the ones that an evaluator runs,
+    and functions without a grammar that return something else than the parameters can make. Do not compare its results
+    with a model's: the building blocks contain expert knowledge.
     """
 
     settings_type = GeneticSettings

@@ -26,7 +26,7 @@ class Couple:
     random: np.random.Generator
 
     def site(self, wanted: Callable[[Term], bool]) -> tuple[Path, Term] | None:
-        """Draw one of the wanted terms of the base and return it with its path; None if there is none.
+        """Draw one of the terms of the base for which `wanted` holds; return it with its path, None if there is none.
 
         The whole program is never drawn.
         """

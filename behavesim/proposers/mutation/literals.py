@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from behavesim.proposers.draw import choose
+
 Span = tuple[int, int]
 """A part of a text: the index of its first character, and the index after its last."""
 
@@ -57,7 +59,7 @@ def _whole(value: float, random: np.random.Generator) -> float:
 
 def _real(value: float, random: np.random.Generator) -> float:
     """Return a random number near another one, or, at 10 %, one of the same magnitude and any sign."""
-    step = _STEPS[int(random.integers(len(_STEPS)))]
+    step = choose(_STEPS, random)
     draw = random.random()
     if value == 0:
         return float(random.normal(0, step))

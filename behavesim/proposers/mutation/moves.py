@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from behavesim.proposers.draw import choose_any
+from behavesim.proposers.draw import choose, choose_any
 from behavesim.proposers.mutation.literals import Span, another, replaced, within
 from behavesim.proposers.mutation.python import Place, PythonText, is_removable, kind_of, names_read
 
@@ -62,7 +62,7 @@ class Material:
     random: np.random.Generator
 
     def other_expression(self, at: Place, donors: Sequence[PythonText]) -> str | None:
-        """Return another expression of a place's kind, drawn from the donors; None if there is none.
+        """Return an expression of the kind of the one at the place `at`, drawn from the donors; None if there is none.
 
         It reads only names that `knows` finds at that place, is no constant and has at most _LONGEST_PART characters.
         It may be equal to the expression at that place.
@@ -202,7 +202,7 @@ def growth(material: Material) -> str | None:
     if place is None or len(program.text(place)) > _LONGEST_PART:
         return None
     other = material.other_expression(place, [program, *material.others])
-    form = _GROWN[int(random.integers(len(_GROWN)))]
+    form = choose(_GROWN, random)
     factor, shift = f"{np.exp(random.normal(0, 0.3)):.4g}", f"{random.normal(0, 0.1):.3g}"
     grown = form.format(e=program.text(place), other=other or "1.0", factor=factor, shift=shift)
     return replaced(program.source, place.span, grown if grown.endswith(")") and grown[0] != "(" else f"({grown})")

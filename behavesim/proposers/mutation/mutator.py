@@ -12,7 +12,7 @@ from behavesim.programs.evolve_blocks import Frame
 from behavesim.programs.fences import fenced
 from behavesim.programs.whole import completed
 from behavesim.prompts.answering import Answering
-from behavesim.proposers.draw import pick
+from behavesim.proposers.draw import choose, pick
 from behavesim.proposers.mutation import moves, tokens
 from behavesim.proposers.mutation.literals import Span
 from behavesim.proposers.mutation.moves import Material, Move
@@ -111,11 +111,12 @@ class Mutator:
     ) -> tuple[str, str]:
         """Return the program after one move that gives a program not `known`, and what the move did.
 
-        If none of the tried moves does, the program is returned as it is, with "".
+        `others` are programs to take parts from; `weights` are the moves, each drawn with a probability in proportion
+        to its weight. If none of the tried moves succeeds, the program is returned as it is, with "".
         """
         files = [file for file in self._files(program) if file.spans]
         for _ in range(ATTEMPTS if files else 0):
-            file = files[int(random.integers(len(files)))]
+            file = choose(files, random)
             text, said = self._moved(file, others, weights, random)
             if text is None or len(text) > GROWTH * len(self._template) + ROOM:
                 continue
@@ -127,7 +128,7 @@ class Mutator:
     def _moved(
         self, file: File, others: Sequence[str], weights: Mapping[Move, float], random: np.random.Generator
     ) -> tuple[str | None, str]:
-        """Return a file's new text after one move, and what the move does.
+        """Return a file's new text after one move drawn by `weights`, and what the move does.
 
         The text is None if no such change is possible, or the changed Python would not parse. `others` are whole
         programs to take parts from.
@@ -156,9 +157,9 @@ class Mutator:
         return program if isinstance(program, str) else None
 
     def _files(self, program: str) -> list[File]:
-        """Return the files of a program; if the template has EVOLVE-BLOCK markers, only the text in blocks may change.
+        """Return the files of a program, with what may change: blocks, if the template has any, else the whole text.
 
-        Nothing may change in a file whose fixed text is not that of the template.
+        Nothing may change in a file whose text outside of blocks is not that of the template.
         """
         found = []
         for path, text in separated(program).items():

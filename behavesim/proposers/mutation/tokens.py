@@ -30,7 +30,7 @@ class Tokens:
 
     @property
     def operators(self) -> list[Span]:
-        """Where operators stand between two blanks."""
+        """The spans of the operators that stand between two blanks and may change."""
         found = (each.span("operator") for each in _OPERATOR.finditer(self.source) if each["operator"])
         return [span for span in found if within(span, self.spans)]
 
@@ -52,29 +52,29 @@ def changed(tokens: Tokens, move: Move) -> tuple[str | None, Move]:
 
 
 def _number(tokens: Tokens) -> str | None:
-    """Replace a number by another."""
+    """Return the text with a number replaced by another; None if there is none that may change."""
     places = [span for span in numbers_in(tokens.source) if within(span, tokens.spans)]
     return _written(tokens, places, lambda literal: another(literal, tokens.random))
 
 
 def _operator(tokens: Tokens) -> str | None:
-    """Replace an operator by another of its kind."""
+    """Return the text with an operator replaced by another of its kind; None if there is none that may change."""
     return _written(tokens, tokens.operators, lambda symbol: another_operator(symbol, tokens.random))
 
 
 def _weight(tokens: Tokens) -> str | None:
-    """Multiply a name by a random factor near 1."""
+    """Return the text with a name multiplied by a random factor near 1; None if there is none that may change."""
     return _written(tokens, tokens.operands, lambda name: f"({name} * {np.exp(tokens.random.normal(0, 0.3)):.4g})")
 
 
 def _name(tokens: Tokens) -> str | None:
-    """Replace a name by another that stands at the right of an operator."""
+    """Return the text with a name at the right of an operator replaced by another such name; None if there is none."""
     names = {tokens.source[slice(*each)] for each in tokens.operands}
     return _written(tokens, tokens.operands, lambda name: choose_any(sorted(names - {name}), tokens.random))
 
 
 def _removal(tokens: Tokens) -> str | None:
-    """Remove a name with the operator before it."""
+    """Return the text without a name and the operator before it; None if there is none that may change."""
     places = [(tokens.source[: begin - 1].rindex(" "), end) for begin, end in tokens.operands]
     return _written(tokens, places, lambda name: "")
 
@@ -90,7 +90,7 @@ def _written(tokens: Tokens, places: Sequence[Span], write: Callable[[str], str 
 
 
 def _lines(tokens: Tokens) -> str | None:
-    """Take over one passage of lines in which another program differs."""
+    """Return the text with one passage of lines from another program in which that differs; None if there is none."""
     theirs = choose_any(tokens.others, tokens.random)
     if theirs is None:
         return None
