@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from behavesim.task import Direction, Objective, Split
 
 ORDER: tuple[Split, ...] = ("search", "validation", "held-out", "shifted")
-"""The order of the seeds from which the instances of the splits are drawn."""
+"""The splits in the order of the seeds from which their instances are drawn."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def uniform(random: Random, size: int) -> Places:
 
 
 def clustered(random: Random, size: int) -> Places:
-    """Return places around centres drawn uniformly, at least two, rounded; their map fills the square."""
+    """Return places around centres drawn uniformly, one for each A_CLUSTER places, at least two; scaled and rounded."""
     centres = random.rand(max(2, size // A_CLUSTER), 2)
     places = filling(centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2))
     return np.round(places, DIGITS)

@@ -22,7 +22,7 @@ class RoutingTask(DecisionTask):
     normaliser = 100
 
     def in_words(self, instance: Any, decision: int) -> str:
-        """Return the chosen node as a phrase such as "customer 7"."""
+        """Return the chosen node as a phrase such as "customer 7", or "back to the depot" for 0."""
         return f"customer {decision}" if decision else "back to the depot"
 
     def picture(self, instance: Any) -> Route:

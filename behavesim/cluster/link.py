@@ -168,9 +168,9 @@ async def opened(
     """Connect to the worker at an address, start its sandbox for this run, and return the link to it.
 
     `address` is such as "tcp://10.0.0.1:8786", `name` is the worker's name for messages, and `context` is for TLS; None
-    connects without TLS. `ended` is a field of `Link`. Raises Refused if the worker does not fulfil the terms, LineLost
-    if it cannot be reached, is lost meanwhile or takes too long to start its sandbox, Garbage if it sends what it must
-    not.
+    connects without TLS. `ended` is called for each program that ends (see `Link`). Raises Refused if the worker does
+    not fulfil the terms, LineLost if it cannot be reached, is lost meanwhile or takes too long to start its sandbox,
+    Garbage if it sends what it must not.
     """
     # a worker adds results up to ENOUGH bytes, and then one more frame; the rest is for how the processes ended
     line = await Line.open(address, context, terms.most + 2 * ENOUGH)
@@ -219,7 +219,7 @@ async def _ready(line: Line, name: str, clock: Heartbeat) -> tuple[str, list[str
 
 
 def _start(message: Mapping[str, Any], name: str) -> tuple[str, list[str], int] | None:
-    """Return what a worker's message says of its started sandbox, as `_ready` does; None for a mere sign of life.
+    """Return a started sandbox's isolation, remarks on that, and places from a message; None for a mere sign of life.
 
     Raises Refused if the worker says why it cannot serve, Garbage for any other message.
     """

@@ -49,7 +49,7 @@ class Order(Instructions):
 
 
 def as_values(job: int, ran: Ran) -> list[Any]:
-    """Return what a program's processes sent, and how they ended, as plain values: an entry of "ran" (see above)."""
+    """Return what came of a program as plain values: [job, ending, frame, the program's own ending or None]."""
     # without each ending's number of the job, which the daemon knows
     ending, *apart = (list(astuple(each)[1:]) for each in (ran.ending, ran.program) if each)
     return [job, ending, ran.frame, apart[0] if apart else None]
@@ -67,7 +67,7 @@ def results_of(values: Any, most: int) -> list[tuple[int, Ran]]:
 
 
 def _result(values: Any, most: int) -> tuple[int, Ran]:
-    """Return one result, as `results_of` does."""
+    """Return the job's number and what came of it, from one entry of the list of results; raises Garbage for others."""
     match values:
         case [int(job), list(ending), bytes() | None as frame, list() | None as program]:
             if frame is not None and len(frame) > most:

@@ -101,7 +101,7 @@ class ClusterRunner:
         return self._ready
 
     def sight(self) -> str:
-        """Return the workers that serve, their places, and the evaluations a second, as a phrase for a person."""
+        """Return how many workers serve, their places, and the evaluations a second, as a phrase for a person."""
         then, before, rate = self._rated
         if (passed_s := self._clock() - then) >= RATED_S:
             rate = (self.dealer.done - before) / passed_s

@@ -36,15 +36,16 @@ def evaluator_pool(
 
 
 def folders_of_runs(file: EvaluatorFile) -> set[Path]:
-    """Return what of an evaluator's folder no program may read: runs, and the folders that hold some."""
+    """Return the paths in an evaluator's folder that no program may read: runs, and the folders that hold runs."""
     # the folder of a first run does not exist yet; naming one keeps later entries of the folder out of reach, too
     return {file.folder / "runs", *runs_in(file.folder)}
 
 
 def runs_in(folder: Path) -> Iterator[Path]:
-    """Yield what to hide of the runs in an evaluator's folder: the folders that hold runs, at most three levels down.
+    """Yield the paths of the runs in an evaluator's folder, at most three levels down, to hide them from programs.
 
-    A run directly in `folder` is hidden alone, and a `run.db` directly in it with its temporary files.
+    They are the folders that hold runs; for a run directly in `folder` its own folder, for a `run.db` directly in it
+    that file and its temporary ones.
     """
     for journal in chain.from_iterable(map(folder.glob, _JOURNALS)):
         if journal.parent == folder:

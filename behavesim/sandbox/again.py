@@ -37,11 +37,12 @@ async def settled(
 ) -> Ran:
     """Return what comes of a program, or of calls of it, once the machine had no part in how it ended.
 
-    A program is put off if it ended by the clock, for lack of the machine's memory, or near its limit on CPU time. It
-    is run again while no other one runs. `postponed` is called before each such try. `limits` are those that `runner`
-    enforces. `question` holds the encoded calls that the program is to answer; empty if it runs on every instance.
-    `may_signal` is whether programs may kill their own processes. Waits until there is a place. Cancelling kills the
-    program. Raises SandboxError if the machine is still in doubt after the last try, or if the sandbox itself fails.
+    A program is put off if it ended by the clock, for lack of the machine's memory, or just above its limit on CPU
+    time. It is run again while no other one runs. `postponed` is called before each such try. `limits` are those that
+    `runner` enforces. `question` holds the encoded calls that the program is to answer; empty if it runs on every
+    instance. `may_signal` is whether programs may kill their own processes. Waits until there is a place. Cancelling
+    kills the program. Raises SandboxError if the machine is still in doubt after the last try, or if the sandbox itself
+    fails.
     """
     ran = await runner.run(source, question)
     reason, words = doubt(ran, limits, False, may_signal)
@@ -65,8 +66,8 @@ def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[s
 
     Both are empty if the ending is the program's own. `is_alone` is whether no other program ran meanwhile. After a run
     alone, CPU time decides; the limit is longer if other processes kept the machine busy (`Ending.beside_others`). Time
-    by the clock decides, too, unless the program had no core for most of it. A killed process is at fault if it had
-    most of the memory, or if `may_signal`: it may have killed itself.
+    by the clock decides, too, unless the program had no core for most of it. A killed process is at fault then if it
+    had half of the machine's memory, or if `may_signal`: it may have killed itself.
     """
     for ending in filter(None, (ran.program, ran.ending)):
         allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)

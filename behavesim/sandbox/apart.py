@@ -58,7 +58,7 @@ class Remote:
         return answer if answer.ndim else answer.item()
 
     def _answer(self) -> bytes:
-        """Return the frame of one answer.
+        """Return the bytes of one answer, which `decode_answer` reads.
 
         Raises FrameError if it is too long, or if other bytes have come behind it; ConnectionError if the other end
         closes.
@@ -100,7 +100,7 @@ def _asked(fd: int, progress: Progress) -> Question | None:
 
 
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any], limit: int) -> bytes:
-    """Return the frame of the answer to one call, or of its failure."""
+    """Call the function, and return the bytes to send for its answer, or for its failure if it raises an Exception."""
     try:
         return encode_answer(function(*arguments, **named), limit)
     except Exception as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)

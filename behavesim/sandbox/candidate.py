@@ -28,8 +28,9 @@ from behavesim.task import as_arrays
 class Work:
     """What every program of a zygote is run with; made once, before the forks.
 
-    `solve` is the task's, `entry_point` the name of the program's function that it calls. `output_limit` is for the
-    bytes of all arrays that are sent: the solutions' and, for a `stateless` task, those of the function's answers.
+    `solve` is the task's, `entry_point` the name of the program's function that it calls, `instances` are the split's.
+    `output_limit` is the most bytes of all arrays that are sent: the solutions' and, for a `stateless` task, those of
+    the function's answers.
     """
 
     solve: Solve

@@ -55,7 +55,7 @@ class Ran:
         return self.ending.cpu_s + (self.program.cpu_s if self.program else 0.0)
 
     def beside_others(self) -> Ran:
-        """Return the same, with the note that other processes kept the machine busy meanwhile."""
+        """Return the same, with the note in each ending that other processes kept the machine busy meanwhile."""
         program = replace(self.program, beside_others=True) if self.program else None
         return Ran(replace(self.ending, beside_others=True), self.frame, program)
 
@@ -240,7 +240,7 @@ class ZygoteConnection:
                 future.exception()  # marks it as seen: asyncio would log an error if nobody waits for it
 
     def _hear(self, message: dict[str, Any]) -> None:
-        """Act on one message of the zygote; see `messages`."""
+        """Act on one message of the zygote: that it is ready, that a child ended, or that it fails (see `messages`)."""
         if self._ready.cancelled():
             return  # `open` was cancelled, and is closing this connection
         if "error" in message and self._ready.done():

@@ -46,7 +46,7 @@ Empty arrays cost nothing to send, but a huge shape could exhaust memory in a re
 MESSAGE_LIMIT = 500
 """Most characters of a failure's message; the rest is cut off."""
 OWN_REASONS = frozenset({"memory", "exit", "output", "invalid-solution", "exception", "forbidden"})
-"""The reasons that a candidate's process may give for its failure; trusted code finds timeout, crash and non-finite."""
+"""The reasons that a candidate's process may give for its failure; trusted code finds others, such as "timeout"."""
 
 
 class FrameError(ValueError):
@@ -62,7 +62,7 @@ _Layout = tuple[str, np.dtype[Any], tuple[int, ...]]
 
 
 def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int) -> bytes:
-    """Return the frame of the solutions, one for each instance, each a mapping from names to arrays.
+    """Return the frame (the bytes to send) of the solutions, one for each instance, each a mapping of names to arrays.
 
     Raises TooLarge if the arrays have more than `limit` bytes or the header is too long. Raises FrameError for arrays
     that `decode` would refuse, such as arrays of objects.
@@ -254,7 +254,7 @@ def _layout(name: object, dtype: object, shape: object) -> _Layout:
 
 
 def _checked_shape(shape: Sequence[Any]) -> tuple[int, ...]:
-    """Return a shape; raises FrameError if it has too many dimensions, one that is no length, or is empty and vast."""
+    """Return a shape; raises FrameError for too many dimensions, a value that is no length, or a vast empty array."""
     if len(shape) > DIMENSIONS_LIMIT:
         _refuse("an array's shape is none")
     if any(type(length) is not int or not 0 <= length < 1 << 31 for length in shape):  # True is an int, too

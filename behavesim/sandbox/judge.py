@@ -70,9 +70,10 @@ class SandboxJudge:
     async def _score_stateless(self, source: str, solved: Solved, postponed: Postponed) -> Verdict | Failure:
         """Return the verdict on a program of a stateless task: some of its calls are repeated in fresh processes.
 
-        It fails as `keeps-state` if a repeated call is answered otherwise, and as `timeout` or `memory` if a repeated
-        call does. It fails as `invalid-solution` if its answers do not lead to its solutions. The CPU time includes the
-        repeated calls. Raises SandboxError if the sandbox itself fails, TaskError if a call's arguments cannot be sent.
+        It fails as `timeout` or `memory` if a repeated call does, and as `keeps-state` if one fails in another way or
+        is answered differently. It fails as `invalid-solution` if its answers do not lead to its solutions. The CPU
+        time includes the repeated calls. Raises SandboxError if the sandbox itself fails, TaskError if a call's
+        arguments cannot be sent.
         """
         verdict = await asyncio.to_thread(verdict_on, self._task, self._instances, solved)
         if isinstance(verdict, Failure):

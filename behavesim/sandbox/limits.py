@@ -95,7 +95,7 @@ class Limits:
 
     @property
     def wall_s(self) -> float:
-        """Limit on wall-clock time (s), for programs that sleep instead of computing: twice the CPU time, plus 2.
+        """Limit on wall-clock time (s), for programs that sleep instead of computing: twice the most CPU time, plus 2.
 
         The zygote adds the time that a program waits for a free core, up to `longest_s`.
         """

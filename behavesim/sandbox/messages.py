@@ -109,8 +109,8 @@ class Ready:
     """A zygote's first message: it is ready for requests.
 
     `isolation` is the level that its self-test found, `notes` what keeps that from "strong+", a line each. `instances`
-    is the number of the split's instances: 0 without a task, 1 for an evaluator. From the task come `apart`,
-    `entry_point`, and `hidden`, the files and folders that programs must not read.
+    is the number of the split's instances: 0 without a task, 1 for an evaluator. From the task come `entry_point`,
+    `apart`, whether programs run in a process without the instances, and `hidden`, the paths that they must not read.
     """
 
     isolation: str
@@ -146,7 +146,7 @@ class Ending:
     beside_others: bool = False
 
     def reached(self, uncounted_s: float = 0.0) -> str:
-        """Return how far the program got, as the end of a sentence; "" if unknown.
+        """Return how far the program got, as the end of a sentence: ", at call 3, on instance 2"; "" if unknown.
 
         `uncounted_s` is how much of its first call (s) the limit on CPU time leaves out.
         """

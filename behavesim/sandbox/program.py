@@ -36,10 +36,10 @@ def function_of(source: str, entry_point: str) -> Callable[..., Any]:
     # without this file's `from __future__` imports
     code = compile(source, FILENAME, "exec", dont_inherit=True, optimize=0)
     exec(code, module.__dict__)
-    function = module.__dict__.get(entry_point)
+    function: Callable[..., Any] | None = module.__dict__.get(entry_point)
     if not callable(function):
         raise NameError(f"the program defines no function {entry_point!r}")
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def reason_and_message(error: BaseException) -> tuple[str, str]:

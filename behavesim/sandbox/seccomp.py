@@ -129,7 +129,7 @@ def _spans(answers: Mapping[int, Answer], otherwise: Answer) -> list[tuple[int, 
 
 
 def _halved(spans: Sequence[tuple[int, Answer]]) -> Answer:
-    """Return instructions that find the loaded number's answer by binary search."""
+    """Return instructions that find the loaded call number's answer in `spans` (see `_spans`) by binary search."""
     # the kernel runs the filter once for each call number when a child installs it: a linear list took twice as long
     if len(spans) == 1:
         return spans[0][1]

@@ -57,7 +57,7 @@ class ZygoteSupervisor:
                 await self._connection.close()
 
     async def _open(self, attempts: int) -> tuple[ZygoteConnection, Ready]:
-        """Start a zygote, waiting longer before each further attempt; raises the last SandboxError, others at once."""
+        """Start a zygote, waiting longer before each attempt; raises the last SandboxError, any other error at once."""
         for failures in range(attempts):
             await asyncio.sleep(0.1 * (2**failures - 1))
             try:

@@ -87,7 +87,7 @@ def installed_tasks() -> list[str]:
 def _complete(task: object, stem: str) -> Task:
     """Return the task with its name (by default `stem`) and description filled in.
 
-    Raises TaskError if it is invalid.
+    Raises TaskError if it is not an instance of Task, or has no valid template or objective.
     """
     if isinstance(task, type) and issubclass(task, Task):
         raise TaskError(f"`task` must be an instance of its class; write `task = {task.__name__}()`")

@@ -165,7 +165,7 @@ class Task(ABC):
         """Return the steps that led to a valid solution: a Trajectory, or Samples if programs may draw at random."""
 
     def starts(self, instance: Any, count: int) -> Sequence[Any]:
-        """Return at most `count` instances that are this one begun elsewhere, such as at another city, itself first.
+        """Return up to `count` versions of an instance that begin elsewhere, such as at another city; first itself.
 
         Their solutions have scores that can be compared. The default is the instance alone. Where there are more,
         `recommend --portfolio` says whether one program begun k times beats k programs.

@@ -186,7 +186,10 @@ def _module(path: Path, source: str, imports: Sequence[ast.stmt]) -> ModuleType:
 
 
 def result_of(returned: Any) -> Result:
-    """Return the result in what `evaluate_program` returned; it holds a failure if there is no finite score."""
+    """Return the result in what `evaluate_program` returned; it holds a failure if there is no finite score.
+
+    The score is a number, the `score` of a mapping, or the first number of a sequence; None means an invalid program.
+    """
     if returned is None:
         return Result(None, failure="the evaluator found the program invalid (it returned None)")
     if isinstance(returned, Mapping):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Run
@@ -97,10 +97,10 @@ def evaluated(module: ModuleType, program: Path) -> Result:
 
 
 def _whole(module: ModuleType) -> Callable[[str], Any]:
-    found = getattr(module, "evaluate", None)
+    found: Callable[[str], Any] | None = getattr(module, "evaluate", None)
     if not callable(found):
         raise TaskError(f"{module.__file__} has no function `evaluate(program_path)`; write it, or name another file")
-    return cast(Callable[[str], Any], found)
+    return found
 
 
 def _stages(module: object) -> list[Callable[[str], Any]]:

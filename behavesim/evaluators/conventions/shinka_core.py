@@ -111,8 +111,9 @@ class _Validation:
     def of(cls, results: list[Any], validate: Validate | None) -> _Validation:
         """Validate each result; without `validate` all count as correct. Raises what `validate` raises."""
         seen = cls()
-        for result in results if validate else ():
-            seen.take(*validate(result))  # type: ignore[misc]
+        if validate:
+            for result in results:
+                seen.take(*validate(result))
         return seen
 
     def take(self, is_valid: bool, error: str | None) -> None:

@@ -62,11 +62,11 @@ class _Evaluation:
 
 
 class Keeper:
-    """Passes requests on to a nursery and endings back, and kills trees that exceed a limit.
+    """Passes requests on to a nursery and endings back, and kills trees of processes that exceed a limit.
 
-    `control` leads to the daemon and `link` to the nursery, whose process id is `nursery`. To load the evaluator, the
-    nursery may use `load_s` seconds of CPU time and as much memory as an evaluation. Once it has loaded it, `ready` is
-    sent to the daemon.
+    The nursery is the process that loads the evaluator and forks a child for each evaluation. `control` leads to the
+    daemon and `link` to the nursery, whose process id is `nursery`. To load the evaluator, the nursery may use `load_s`
+    seconds of CPU time and as much memory as an evaluation. Once it has loaded it, `ready` is sent to the daemon.
     """
 
     def __init__(
