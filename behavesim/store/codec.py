@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +17,7 @@ from pydantic_core import from_json, to_json
 
 from behavesim.base.text import one_line
 from behavesim.state.events import STORED_AS, Asked, Evaluated, Event, NoteAsked
-from behavesim.store.passages import join_passages, split_passages
+from behavesim.store.passages import hash_63, join_passages, split_passages
 from behavesim.trajectory import Behaviour, packed, unpack
 
 HIGHEST = (1 << 63) - 1
@@ -61,7 +60,7 @@ def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, s
 
 
 def decode(kind: object, payload: object, blob: object, passages: Mapping[int, str] = NO_PASSAGES) -> Event:
-    """Return the event of a row, whose columns may hold anything.
+    """Return the event of a row by its type, JSON payload and blob, which may hold anything.
 
     The trajectories stay packed until they are read: `decode_whole` checks them too. Raises ValueError with a message
     of one line if the row holds no event, or if a passage of its prompt is missing from `passages`.
@@ -99,10 +98,10 @@ def _text_taken(values: dict[str, Any], passages: Mapping[int, str]) -> str:
 
 
 def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[int, str]) -> Event:
-    """Return the event of a row whose columns may hold anything, with its trajectories checked.
+    """Return the event of a row as `decode` does, with its trajectories checked.
 
-    Raises ValueError with a message of one line if the row holds no event, or if its trajectories cannot be unpacked.
-    The same comes if a passage of its prompt is missing from `passages`.
+    Raises ValueError with a message of one line if the row holds no event, if its trajectories cannot be unpacked, or
+    if a passage of its prompt is missing from `passages`.
     """
     event = decode(kind, payload, blob, passages)
     if isinstance(event, Evaluated):
@@ -116,10 +115,10 @@ def _adapter(kind: str) -> TypeAdapter[Any]:  # callers use its validator and se
 
 
 def seal(seq: int, at: float, candidate: int | None, kind: str, payload: str, data: bytes | None) -> int:
-    """Return the seal of a row: 63 bits of a hash of its columns, because SQLite's integers are signed."""
+    """Return the seal of a row: the `hash_63` of its columns."""
     text = payload.encode()
     known = f"{seq} {at!r} {candidate} {kind} {len(text)} {data is None} ".encode()
-    return int.from_bytes(blake2b(known + text + (data or b""), digest_size=8).digest()) >> 1
+    return hash_63(known + text + (data or b""))
 
 
 def is_sealed(row: tuple[object, ...], found: object) -> bool:

@@ -59,14 +59,17 @@ class Passages(dict[int, str]):
             self.update(row for row in self._db.execute(_SELECT_ALL) if is_passage(*row))
             if number in self:
                 return self[number]
-        row = (
-            self._db.execute(_SELECT, (number,)).fetchone() if 0 <= number < 1 << 63 else None
-        )  # SQLite takes no larger integers
+        # SQLite takes no larger integers
+        row = self._db.execute(_SELECT, (number,)).fetchone() if 0 <= number < 1 << 63 else None
         if row is None or not is_passage(number, row[0]):
             raise LookupError(number)
         return self.setdefault(number, row[0])
 
 
 def _number(passage: str) -> int:
-    """Return 63 bits of a hash of a passage: SQLite's integers have a sign."""
-    return int.from_bytes(blake2b(passage.encode(), digest_size=8).digest()) >> 1
+    return hash_63(passage.encode())
+
+
+def hash_63(data: bytes) -> int:
+    """Return a hash of the bytes as a number of 63 bits, 0 or more: SQLite's integers have 64, one for the sign."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest()) >> 1

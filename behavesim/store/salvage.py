@@ -17,6 +17,7 @@ from typing import Any
 from behavesim.state.events import Event
 from behavesim.store.codec import decode_whole, is_sealed
 from behavesim.store.passages import is_passage
+from behavesim.store.wal import PAGE_BYTES
 
 LEAF = b"\x0d"
 """The first byte of a page that holds rows of a table."""
@@ -24,8 +25,6 @@ WAL_HEADER, FRAME_HEADER = 32, 24
 """Lengths in bytes: of the header of a write-ahead log, and of the header before each of its pages."""
 PAGE_SIZES = {2**power: 2**power for power in range(9, 16)} | {1: 65536}
 """Page sizes in bytes, by the number that stands for each in the database's header."""
-USUAL_SIZE = 4096
-"""SQLite's default page size in bytes, used if the header is damaged."""
 
 _TABLE = "CREATE TABLE leaf (seq INTEGER PRIMARY KEY, at REAL, candidate, type, payload, data, seal)"
 """A table that reads rows of `events`, and those of `passages` too: a row's missing columns are NULL."""
@@ -56,7 +55,7 @@ def _images(path: Path) -> Iterator[list[bytes]]:
     Raises OSError if a file cannot be read.
     """
     data = path.read_bytes()
-    size = PAGE_SIZES.get(int.from_bytes(data[16:18], "big"), USUAL_SIZE)
+    size = PAGE_SIZES.get(int.from_bytes(data[16:18], "big"), PAGE_BYTES)  # the usual size if the header is damaged
     pages = [data[start : start + size].ljust(size, b"\0") for start in range(0, len(data), size)]
     yield pages
     wal = path.with_name(f"{path.name}-wal")

@@ -16,7 +16,7 @@ LIMIT_BYTES = 64 << 20
 Until then the database's file does not change, so that a folder copied during a run is whole.
 """
 PAGE_BYTES = 4096
-"""SQLite's default size of a page, in bytes; it counts the log in pages."""
+"""SQLite's default size of a page of its files, in bytes; it counts the log in pages."""
 
 
 class WriteAheadLog:
@@ -69,9 +69,9 @@ class WriteAheadLog:
             self._syncing = asyncio.create_task(self._sync())
 
     async def close(self) -> None:
-        """Sync the last commits to the disk; SQLite does so only if no other process has the journal open.
+        """Sync the last commits to the disk; raises OSError if that fails.
 
-        Raises what `committed` raises.
+        SQLite itself does so on closing only if no other process has the journal open.
         """
         self._closing.set()
         if self._syncing is not None:
