@@ -116,15 +116,15 @@ class Audit:
         return injected_reply(candidate.asked)
 
     def contradiction(self, event: Event) -> str:
-        """Return, for people, the first thing that an event from outside, such as a reply, should contain and lacks.
+        """Return, for people, the first thing that an event of the run, such as a resume, should contain and lacks.
 
-        It is "" if nothing is missing.
+        It is "" if nothing is missing, or for an event that is checked otherwise.
         """
         brings_time = proposer_type(self._settings.proposer).brings_time
         return contradiction(event, self.state, 0.0 if brings_time else self._method.clock_every_s)
 
     def tried(self, program: Program) -> CandidateId | None:
-        """Return the first candidate with exactly this text since the last fork; None if there is none.
+        """Return the first candidate since the last fork whose program has exactly this text; None if there is none.
 
         Later candidates with the same text copy its result.
         """

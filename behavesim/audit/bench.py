@@ -35,7 +35,7 @@ class Bench:
 
     @property
     def at_once(self) -> int:
-        """Number of programs to run again at the same time: twice the number of workers, or ON_A_CLUSTER."""
+        """Number of programs handed out at once: two for each worker, so that none has to wait; or ON_A_CLUSTER."""
         return 2 * self.workers if isinstance(self.workers, int) else ON_A_CLUSTER
 
     async def judge(self, settings: Settings) -> Judge:

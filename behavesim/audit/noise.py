@@ -34,7 +34,7 @@ async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Await
 
 
 def lasting(event: Outcome) -> Outcome:
-    """Return an outcome with CPU time 0 and without memory addresses in its message, as these differ between runs."""
+    """Return an outcome without what differs each time: its CPU times, and memory addresses in its message."""
     if isinstance(event, Rejected):
         return replace(event, cpu_s=0.0, message=without_addresses(event.message))
     return replace(event, cpu_s=0.0, counted_s=None)

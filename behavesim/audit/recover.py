@@ -100,7 +100,7 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int | str = 1) 
 
 
 async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Settings]], target: RunFolder) -> set[int]:
-    """Write the new run into the folder `target`; return the candidates whose replies are lost.
+    """Write the new run into the folder `target`; return the candidates and notes whose replies are lost.
 
     kept: the events that are copied. stretches: what was salvaged from one fork to the next, with its settings.
     """

@@ -140,4 +140,5 @@ def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     hashed.
     """
     parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
-    return {**parts, **({"prompts": own} if (own := wording_hash(settings.prompts)) else {})}
+    wording = wording_hash(settings.prompts)
+    return parts | {"prompts": wording} if wording else parts

@@ -190,15 +190,16 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
 async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
     """Yield the search of a run as its journal left it, after its RunResumed was committed.
 
-    Raises UsageError if the run is in use, if something changed that a resumed run must keep, or if the isolation is
-    too weak. The same error follows if the proposer refuses its settings, or cost is capped and a price unknown. Raises
-    JournalError if the journal is faulty, SandboxError if the sandbox does not start.
+    Raises BehavesimError if another process holds the run. Raises UsageError if something changed that a resumed run
+    must keep, the isolation is too weak, the proposer refuses its settings, or cost is capped and a price unknown.
+    Raises JournalError if the journal is faulty, SandboxError if the sandbox does not start.
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(launch.journal())
         refuse_changes(launch.folder, launch.settings, launch.task)
         await asyncio.to_thread(refuse_unpriced, launch.settings)
+        # those of the last session, whose file `write_files` replaces
         connections = settings_from_journal(launch.folder.read_settings()).connections
         launch.write_files()
         proposer = await stack.enter_async_context(launch.proposer())
@@ -214,7 +215,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
             launch.requests.batches.earlier = dict(batched)
         if not proposer.costs_money or keeps_requests(launch.settings):
             lost = 0
-        elif lost is None:  # as after a kill: then at most
+        elif lost is None:  # as after a kill: then at most a request for each connection, or the batches
             lost = max(min(len(again) + len(notes), connections), len(batched))
         try:
             await search.record(RunResumed(again, pool.isolation, lost, name_of_list(), notes))
@@ -229,10 +230,10 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
 async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search]:
     """Yield the search of a new run that begins with a copy of the journal of `source` and has other settings.
 
-    Raises UsageError if something changed that a fork must keep, such as its instances, or if the folder cannot be
-    made. The same error follows if a program that the fork takes over cannot be compared, the isolation is too weak, or
-    the proposer refuses its settings. It follows, too, if cost is capped and a price unknown. Raises JournalError if
-    the journal is faulty, SandboxError if the sandbox does not start.
+    Raises UsageError if something changed that a fork must keep, such as its instances, a program that it takes over
+    cannot be compared, the folder cannot be made, the isolation is too weak, the proposer refuses its settings, or cost
+    is capped and a price unknown. Raises JournalError if the journal is faulty, SandboxError if the sandbox does not
+    start.
     """
     refuse_another_run(source, launch.settings, launch.task)
     await asyncio.to_thread(refuse_incomparable, source, launch.settings, launch.task)

@@ -84,6 +84,7 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
             raise PartError(
                 f"the method {method.name} asks for candidate {asked.candidate}, not {state.asked}; mend it"
             )
+        # a person's program takes the place of the method's question, and so comes where a question would
         return _injected(state) or method.prompts.completed(rules.with_model(asked, state), state)
     candidate = state.open.get(state.registered)
     if candidate is None or candidate.outcome is None:

@@ -34,9 +34,9 @@ def sandbox(
 ) -> Pool:
     """Return a sandbox on this machine for programs that are functions: a context manager, not entered yet.
 
-    A program runs on all instances of a split. Each is begun at most `starts` times (`instances_begun`), in `starts`
-    times the time. If `workers` names a cluster, one program runs at once. `clock` measures time limits; None makes
-    one. Raises TaskError if the instances cannot be made.
+    A program runs on all instances of a split, on up to `starts` versions of each (see `instances_begun`), and gets
+    `starts` times the time. If `workers` names a cluster, one program runs at once. `clock` measures time limits; None
+    makes one. Raises TaskError if the instances cannot be made.
     """
     limits, weak = Limits.of(settings).on(task, split, starts), settings.allow_weak_isolation
     task_here, workers = TaskReference(settings.task), settings.workers_here

@@ -120,7 +120,7 @@ class Search:
         return event.name in self.state.brought_names
 
     def stop(self, reason: str) -> None:
-        """End the run in order: requests under way are given up, what arrived is committed. The first reason counts."""
+        """End the run in order, for a reason that `run` returns: the first counts. Requests under way are given up."""
         self._stopped_by = self._stopped_by or reason
         self._woken.set()
 

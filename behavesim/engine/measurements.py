@@ -42,9 +42,9 @@ class Measurements:
         return self._warming
 
     def decision(self, measurement: Measurement) -> Event | None:
-        """Return the decision that follows from a measurement if it was begun last and has ended; else begin it.
+        """Return the decision that follows from a measurement, if the last call began it; else begin it, return None.
 
-        Return None if it was begun now. Call this only while nothing is measured. Raises what `decide` raised.
+        Call this only while nothing is measured. Raises what the measurement's `decide` raised.
         """
         last, self._last = self._last, None
         if last is not None and last[0] == measurement:

@@ -51,7 +51,8 @@ def settings_from_person(
 def changed_settings(settings: Settings, flags: Mapping[str, Any], assignments: list[str] | None = None) -> Settings:
     """Return settings with changes from flags and "key=value" texts; flags that are None were not given.
 
-    Settings that only a replaced method or proposer has are dropped. Raises UsageError as `settings_from_person` does.
+    Settings that only a replaced method or proposer has are dropped. Raises UsageError with one line that names the
+    setting that does not fit, and its owner.
     """
     changes = _changes(flags, assignments)
     before = settings.flat()

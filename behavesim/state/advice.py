@@ -24,7 +24,7 @@ class Advice:
     text: str
     since: int
     until: int | None = None
-    """The first candidate whose prompt no longer carries it; None if it is still in force."""
+    """The first candidate whose prompt no longer carries it; None if it is not withdrawn."""
 
     def is_in_force(self, candidate: int) -> bool:
         """Whether the prompt of a candidate carries the sentence."""

@@ -189,7 +189,10 @@ class Group:
 
     @classmethod
     def arranged(cls, members: Sequence[Member], registered: int, active_s: float, is_selection: bool) -> Group:
-        """Return a new group of these members, arranged when `registered` candidates were registered, at `active_s`."""
+        """Return a new group of these members, which may be a selection (see the attribute `is_selection`).
+
+        `registered` and `active_s` are those of the run at this moment: registered candidates and active seconds.
+        """
         group = cls([member.candidate for member in members], 0, registered, active_s, is_selection=is_selection)
         if members:
             best = max(members, key=lambda member: member.merit)

@@ -20,7 +20,7 @@ class ModelRecord:
     """Tokens and cost of the last reply to each of these candidates, summed; earlier replies do not count."""
 
 
-def count(models: dict[str, ModelRecord], registered: OpenCandidate, utility: float | None) -> None:
+def add_to_record(models: dict[str, ModelRecord], registered: OpenCandidate, utility: float | None) -> None:
     """Count a registered candidate in `models`, in the record of the model that wrote its last reply.
 
     `utility` is the candidate's score, turned so that higher is better; None if it was rejected. A reply without a

@@ -57,7 +57,7 @@ class Sandbox(Protocol):
         ...
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
-        """Run one program on every instance that the sandbox was made for. Return its solutions, or a Failure.
+        """Run the program `source` on every instance that the sandbox was made for. Return its solutions, or a Failure.
 
         While the machine may be at fault for how it ended, `postponed` is called, and the program is run again, alone.
         Raises SandboxError only if the sandbox itself fails, or the machine stays in doubt.
@@ -69,8 +69,8 @@ class Sandbox(Protocol):
     ) -> Solved | Failure:
         """Make calls of a program's function, each a tuple of arguments, in one process that has no instances.
 
-        `solutions` holds the answers. Returns a Failure if a call fails. Raises SandboxError as `evaluate`, TaskError
-        if arguments cannot be pickled.
+        `solutions` of the result holds an answer for each call. Returns a Failure if a call fails. `postponed` is
+        called and SandboxError raised as by `evaluate`; TaskError is raised if arguments cannot be pickled.
         """
         ...
 
@@ -79,7 +79,7 @@ class Judge(Protocol):
     """Evaluates programs: `SandboxJudge` by a task's trusted code, `EvaluatorJudge` by an evaluator."""
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
-        """Return the verdict on a program, or a Failure if the program cannot be run or scored.
+        """Return the verdict on the program `source`, or a Failure if it cannot be run or scored.
 
         `postponed` is called each time that the program is put off, since the machine may be at fault. Raises
         SandboxError if the sandbox itself fails, TaskError if the fault is the task's, such as a stateless task's call

@@ -36,7 +36,8 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
     """Return hashes of the task's file, instances and template, its objective, who computes scores, and versions.
 
     All are texts by name. `parts` are the classes of the method and the proposer, by those names; the file of a class
-    is hashed if it is not ours (`is_own`). Raises TaskError as `instances_hash` does, OSError if a file is gone.
+    is hashed if it is not ours (`is_own`). Raises TaskError if the instances cannot be made or pickled, OSError if a
+    file is gone.
     """
     return {
         **{name: file_hash(part) for name, part in parts.items() if is_own(part)},
@@ -70,7 +71,7 @@ def changed_parts(then: Mapping[str, str], now: Mapping[str, str], task: Task) -
 def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
     """Return the SHA-256 of a split's instances (64 hexadecimal digits), without the values of cached properties.
 
-    If `anew`, the task makes the instances again. Raises TaskError as `instances_of`, or if they cannot be pickled.
+    If `anew`, the task makes the instances again. Raises TaskError if they cannot be made or pickled.
     """
     try:
         return value_hash(instances_made_anew(task, split) if anew else instances_of(task, split))

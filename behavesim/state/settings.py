@@ -27,13 +27,13 @@ def settings_from_journal(values: Mapping[str, Any]) -> Settings:
     If the method or proposer cannot be loaded any more, its own settings are left out. Raises UsageError that names a
     setting whose value does not fit or, if both can be loaded, one that the run does not have.
     """
-    owners = []
+    found = []
     for part, owner in (("method", _method_owner), ("proposer", _proposer_owner)):
         try:
-            owners.append(owner(name_of_part(values, part)))
+            found.append(owner(name_of_part(values, part)))
         except UsageError:
-            owners.append(Owner(f"{part} {values.get(part)}", None))
-    return checked_settings({**BEFORE, **values}, *owners)
+            found.append(Owner(f"{part} {values.get(part)}", None))
+    return checked_settings({**BEFORE, **values}, *found)
 
 
 def owners(method: str | None = None, proposer: str | None = None) -> list[Owner]:

@@ -30,7 +30,7 @@ from behavesim.state.events import (
 )
 from behavesim.state.exchange import note_number
 from behavesim.state.members import Group, Member, Note, OpenCandidate, best_shown, shown_source
-from behavesim.state.model_record import ModelRecord, count
+from behavesim.state.model_record import ModelRecord, add_to_record
 from behavesim.state.run_facts import RunFacts
 from behavesim.state.tried import Tried
 from behavesim.task import Objective
@@ -142,7 +142,7 @@ class RunState(RunFacts):
     def apply(self, event: Event) -> None:
         """Apply one event. Raises JournalError for most events that cannot follow those before.
 
-        Such are a reply to what is not open, a registration out of turn, or a member that is not in the archive.
+        Examples are a reply to a candidate that is not open, a registration out of turn, or an unknown member.
         """
         _APPLIED.get(type(event), RunState._apply_to_run)(self, event)
 
@@ -254,7 +254,7 @@ class RunState(RunFacts):
         if isinstance(outcome, Rejected):
             self.failures.append(outcome)
         self.tried.take(opened, self.objective)
-        count(self.models, opened, None if score is None else self.objective.utility(score))
+        add_to_record(self.models, opened, None if score is None else self.objective.utility(score))
         if opened.asked.parents in self._noted:
             self.notes[self._noted[opened.asked.parents]].children.append(score)
         if score is not None and (self.best is None or self.objective.utility(score) > self.best.utility):

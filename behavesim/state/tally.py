@@ -76,7 +76,7 @@ class Tally:
             self._behaviours.add(behaviour)
 
     def take_repair(self, rejected: Rejected) -> None:
-        """Count a repair: the rejection no longer counts, because its candidate was asked for again."""
+        """Count a repair: the candidate of `rejected` was asked for again, so that this rejection no longer counts."""
         self.rejected[rejected.reason] -= 1
         self.rejected = +self.rejected  # drops reasons with a count of 0
         self.repairs += 1

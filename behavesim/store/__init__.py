@@ -1,1 +1,1 @@
-"""The journal in SQLite."""
+"""The journal in SQLite, and the folder of a run."""

@@ -33,7 +33,7 @@ def damages(path: Path) -> list[str]:
     try:
         with closing(connected(path)) as db:
             [(version,)] = db.execute("PRAGMA user_version")
-            is_journal(path, version)
+            is_journal(path, version)  # raises for another version; in a damaged file it may be 0
             if not holds_events(db):
                 return ["its table of events is not that of a run"]
             said = (line for (text,) in db.execute("PRAGMA integrity_check(20)") for line in text.splitlines())

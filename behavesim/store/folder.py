@@ -69,7 +69,7 @@ class RunFolder:
 
     @property
     def inbox(self) -> Inbox:
-        """The folder of the programs that people have added and the run has not taken yet; it need not exist."""
+        """The folder of programs and advice that people have added and the run has not taken yet; it need not exist."""
         return Inbox(self.path / "inbox")
 
     @property
@@ -173,7 +173,7 @@ class RunFolder:
 
     @classmethod
     def fresh(cls, runs: Path, task: str, now: datetime) -> RunFolder:
-        """Return the folder of a new run in `runs` by a fresh name that no run there has; nothing is made."""
+        """Return the folder of a new run in `runs`, by a `fresh_name` that no run there has; nothing is made."""
         while (folder := cls.named(runs, cls.fresh_name(task, now))).path.exists():
             pass  # two runs of one second have equal digits once in 65536 times
         return folder
@@ -283,7 +283,7 @@ class RunFolder:
         return None
 
     def keep(self, name: str, text: str) -> None:
-        """Store what would take long to compute again as the file `name`, in one step.
+        """Write `text` to the file `name` of the folder in one step, for `kept`: what takes long to compute again.
 
         Do nothing if the folder is not writable. Raises JournalError if the file cannot be written otherwise.
         """

@@ -45,7 +45,7 @@ class Inbox:
         return [(path.name, _read(path)) for path in sorted(self.path.glob(f"*{suffix}")) if path.is_file()]
 
     def remove(self, name: str) -> None:
-        """Delete the file that `waiting` named; do nothing if it is gone. Raises OSError if it cannot be deleted."""
+        """Delete the file `name` of the folder; do nothing if it is gone. Raises OSError if it cannot be deleted."""
         (self.path / name).unlink(missing_ok=True)
 
 

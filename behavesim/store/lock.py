@@ -19,9 +19,9 @@ one holds the lock until it has begun its program, which takes some tenths of a 
 
 @contextmanager
 def lock(path: Path) -> Iterator[bool]:
-    """Hold the lock file at `path`, made if missing, for the block; yield whether it is held.
+    """Hold the lock file at `path`, made if missing, for the block; yield True.
 
-    It is not if another process holds it for longer than a second. Raises OSError if the file cannot be opened.
+    Yield False if another process still holds it after a second. Raises OSError if the file cannot be opened.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -31,7 +31,7 @@ def lock(path: Path) -> Iterator[bool]:
 
 
 def _taken(descriptor: int) -> bool:
-    """Return whether the lock could be taken; if not, after PAUSE_S seconds."""
+    """Return True if the lock could be taken now; else wait for PAUSE_S seconds and return False."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

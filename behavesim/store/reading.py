@@ -120,7 +120,8 @@ def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
 def event_of(path: Path, row: Sequence[Any], passages: Mapping[int, str] = NO_PASSAGES) -> Event:
     """Return the event of a row (number, type, payload, blob) of the journal at `path`.
 
-    Raises JournalError, which names the number, if the row holds no event.
+    `passages` are those of its prompt, if it has one. Raises JournalError, which names the number, if the row holds no
+    event.
     """
     seq, kind, payload, data = row
     try:
