@@ -31,7 +31,7 @@ from behavesim.base.errors import BehavesimError
 from behavesim.engine import judging
 from behavesim.sandbox.limits import Limits
 from behavesim.state.events import STORED_AS, BatchSent, Evaluated, Event, PutOff, Responded
-from behavesim.store.codec import NAMES, decode, encode
+from behavesim.store.codec import decode, encode
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
@@ -242,12 +242,12 @@ async def forgeries(count: int, seed: int, folder: Path) -> list[Forgery]:
         for run in journals:
             whole = await verified(run, workers=2)
             assert whole.is_sound, whole.differences
-        kinds = sorted({NAMES[type(event)] for events in journals.values() for event in events})
+        kinds = sorted({type(event).__name__ for events in journals.values() for event in events})
         assert kinds == sorted(STORED_AS), "every kind of event is forged"
         while len(found) < count:
             kind = kinds[len(found) % len(kinds)]
             run, seq = rng.choice(
-                [(r, k) for r, events in journals.items() for k, e in enumerate(events) if NAMES[type(e)] == kind]
+                [(r, k) for r, events in journals.items() for k, e in enumerate(events) if type(e).__name__ == kind]
             )
             events = journals[run]
             behaviours = [each for each in events if isinstance(each, Evaluated)]
