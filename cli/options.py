@@ -238,7 +238,7 @@ def number_called(run: Run, name: str) -> int:
     The best is the program in best.py. A number is not looked up in the run. Raises UsageError for other names, or if
     the run has no such program yet.
     """
-    if re.fullmatch(r"[-−]?\d+", name):
+    if re.fullmatch(r"[-−]?\d+", name):  # pages write −1 with a minus sign, which a person may copy
         return int(name.replace("−", "-"))
     known = {"best": run.state.leader, "recommended": run.recommended, "template": run.template}
     if name not in known:

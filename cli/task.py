@@ -74,4 +74,5 @@ def check(
     with named_task(path, {"allow_weak_isolation": True, **ctx.params}, runs_dir) as made:
         settings, loaded = task_settings(str(made.path), {}, assignments)
         examine = refereed if isinstance(loaded, EvaluatorTask) else checkup
-        report_findings(examine(settings, loaded), 34 if examine is refereed else 20, as_json)
+        width = 34 if examine is refereed else 20  # of the findings' names: those of forgeries are long
+        report_findings(examine(settings, loaded), width, as_json)

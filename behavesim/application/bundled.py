@@ -123,7 +123,7 @@ def best_of(
         question.write(_pickled(instance, files))
         for number in range(programs):
             share = (ends - time.monotonic()) / (programs - number)
-            question.seek(0)
+            question.seek(0)  # the programs' processes share the file's position
             solution = _solution([place, MEMBER, str(number), str(math.ceil(max(share, 0.0)) + 1)], question, share)
             score = None if solution is None else _score(task, instance, solution)
             if score is not None and (best is None or sign * score > sign * best.score):

@@ -48,18 +48,14 @@ class Findings:
             return "NOT READY: the sandbox must be repaired first; its line says why"
         if self.broken:
             return f"{offline} {' and '.join(self.broken)}: see below"
-        unserved = [name for name, what in self.found.items() if _is_unserved(name, what)]
+        models = {name: str(what) for name, what in self.found.items() if name.startswith("model ")}
+        unserved = [name for name, said in models.items() if said.startswith(("not served", "ended"))]
         if unserved:
             return f"{offline} {' and '.join(unserved)}: see below"
         weak = "" if str(self.found["sandbox"]).startswith("strong") else "; isolation is weak: --allow-weak-isolation"
         asked = "endpoint" in self.found and self.found["endpoint"] != NOT_ASKED
         ready = "ready for runs with a model" if asked else "ready for offline runs; to ask a model, set OPENAI_API_KEY"
         return f"{ready}{weak}"
-
-
-def _is_unserved(name: str, what: str | int) -> bool:
-    """Whether a finding says of a model that the endpoint does not serve it."""
-    return name.startswith("model ") and str(what).startswith(("not served", "ended"))
 
 
 async def findings(models: Sequence[str]) -> Findings:

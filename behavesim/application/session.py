@@ -66,8 +66,8 @@ almost nothing."""
 async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
     """Make a new run in the launch's folder, search, and recommend a program.
 
-    Raises UsageError if the folder exists or cannot be made, TaskError if the template fails, and what `Search.run`
-    raises.
+    Raises UsageError if the folder exists or cannot be made, TaskError if the template fails, and another
+    BehavesimError if the search fails, such as ProposerError.
     """
     return await _session(launch, new_search(launch), view, tell, "trying the template")
 
@@ -75,7 +75,7 @@ async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
 async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> Ended:
     """Make a new run from a copy of the journal of `source`, search under the launch's settings, and recommend.
 
-    Raises UsageError if a setting changed that a fork must keep, and what `Search.run` raises.
+    Raises UsageError if a setting changed that a fork must keep, another BehavesimError if the search fails.
     """
     return await _session(launch, forked_search(launch, source), view, tell)
 
@@ -83,7 +83,8 @@ async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> End
 async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
     """Continue a run from its last event; if its budget is used up, only recommend a program if none is recommended.
 
-    Raises UsageError if its task or a setting that decides what it finds has changed, and what `Search.run` raises.
+    Raises UsageError if its task or a setting that decides what it finds has changed, and another BehavesimError if the
+    search fails.
     """
     if count_registered(launch.folder.journal) < launch.settings.budget:
         return await _session(launch, resumed_search(launch), view, tell)
@@ -182,7 +183,7 @@ async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
         yield
     finally:
         looking.cancel()
-        await look()
+        await look()  # what was committed since the last look must not be brought to the next session again
 
 
 async def _run_in_order(launch: Launch, search: Search) -> str:

@@ -75,7 +75,7 @@ async def _evaluated(
         return
     # last, since all that came before has used the instances
     yield unchanged(pristine["search"], instances_hash(task, "search"))
-    for split in task.splits[1:]:
+    for split in task.splits[1:]:  # the first is that of the search
         if len(instances_of(task, split)):
             yield await _on(split, settings, task)
     yield await _building_blocks(task)
@@ -127,7 +127,7 @@ def _instances(task: Task) -> list[Finding]:
 
 
 def _has_placeholder(calls: object) -> bool:
-    """Return whether an instance is a list of calls with an argument that `task init` could not read."""
+    """Whether an instance (`calls`) is a list of calls with an argument that `task init` could not read."""
     if not isinstance(calls, list):
         return False
     arguments = [each for call in calls if isinstance(call, tuple) for each in call]

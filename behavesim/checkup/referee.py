@@ -80,6 +80,7 @@ async def _tried(judge: Judge, forged: ForgedProgram, task: Task, honest: Sequen
     if isinstance(verdict, Failure):
         return Finding(forged.what, "ok", one_line(f"held off: rejected ({verdict.reason}): {verdict.message}", 160))
     utilities = [task.objective.utility(score) for score in honest]
+    # noise may lift an honest score as far above the best as they lie apart; 1e-9 is for rounding
     limit = max(utilities) + 2 * (max(utilities) - min(utilities)) + 1e-9 * abs(max(utilities))
     if task.objective.utility(verdict.score) > limit:
         return Finding(forged.what, "warning", f"came through: the score is {verdict.score:.6g}")

@@ -176,7 +176,7 @@ def draw_map(axes: Axes, places: Sequence[Place], objective: Objective, recommen
         axes.annotate(
             ", ".join(named),
             point,
-            xytext=(0, -14 if named[-1] == "template" else 7),
+            xytext=(0, -14 if named[-1] == "template" else 7),  # below, to cover no other name
             textcoords="offset points",
             fontsize=7,
             ha="center",

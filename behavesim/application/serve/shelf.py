@@ -192,7 +192,8 @@ class Shelf:
         self._lock = Lock()  # of what is held
         self._held: OrderedDict[str, ShownRun] = OrderedDict()
         self._listing = Renewed(self._list, self._pace)
-        self._comparison = lru_cache(HELD)(self._begin_comparison)
+        # each comparison is cached before it is computed, which its first `value` does
+        self._comparison = lru_cache(HELD)(lambda folders: Renewed(partial(_compared, folders), self._pace))
 
     def snapshot(self, name: str) -> Snapshot:
         """Return the snapshot of a run, renewed if old, and hold the run in memory.
@@ -236,10 +237,6 @@ class Shelf:
         if not 0 < len(names) <= COMPARED:
             raise UsageError(f"a comparison takes 1 to {COMPARED} runs, not {len(names)}")
         return self._comparison(tuple(map(self._named, names))).value()
-
-    def _begin_comparison(self, folders: tuple[RunFolder, ...]) -> Renewed[ComparisonDocument]:
-        """Return the cached comparison of some runs, not computed yet."""
-        return Renewed(lambda: _compared(folders), self._pace)
 
     def _names(self) -> dict[str, RunFolder]:
         """Return the folders of all runs by name; those of experiments lie one folder deeper."""
