@@ -90,7 +90,7 @@ def _document(result: Evaluation, task: Task, split: Split) -> dict[str, Any]:
 
 
 def _table(results: list[dict[str, Any]]) -> Table:
-    """Return the table of all results, given as their documents, of which there must be one."""
+    """Return the table of all results, given as their documents, at least one."""
     columns = (Column("program"), Column("score", SCORE), Column("gap", FRACTION), Column("seconds", SECONDS))
     rows = (
         (one_line(each["file"]), each["score"], each["gap"], each["seconds"], one_line(_verdict(each), 1000))

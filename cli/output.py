@@ -46,7 +46,7 @@ def busy(text: str) -> None:
 
 
 def hanging(margin: str, text: str) -> str:
-    """Return `margin` and a text that is wrapped beside it to the terminal's width; on one line if stdout is none."""
+    """Return `margin` and a text wrapped beside it to the terminal's width; on one line if stdout is no terminal."""
     if not sys.stdout.isatty():  # files and other programs get one thing a line
         return margin + text
     columns, indent = shutil.get_terminal_size().columns, " " * len(margin)

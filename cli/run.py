@@ -140,7 +140,10 @@ def run(
 
 
 def begin(launch: Launch, proposer: str, dry: bool, as_json: bool) -> None:
-    """Start a new run, or if `dry` print what it would take; `proposer` is the text of the option --proposer."""
+    """Carry out a new run and print its end, as JSON if `as_json`; if `dry`, only print what it would take.
+
+    `proposer` is the text of the option --proposer. Raises typer.Exit as `_carry_out` does.
+    """
     if proposer == "auto" and launch.settings.proposer == "genetic" and not has_endpoint():
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
     first = "first program" if isinstance(launch.task, EvaluatorTask) else "template"

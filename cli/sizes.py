@@ -22,7 +22,7 @@ def show_sizes(names: Sequence[str], as_json: bool) -> None:
 
 
 def _timed(name: str) -> dict[str, Any]:
-    """Return what a task's template scores on the search's instances, and its CPU seconds; None if it cannot run."""
+    """Return a row of the table: the score and CPU seconds of a task's template, which are None if it cannot run."""
     settings, task = task_settings(name, {"allow_weak_isolation": True})
     known = {"task": name, "size": task.search_size, "best_known": task.objective.best_known}
     try:

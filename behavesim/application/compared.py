@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """A comparison of runs: those that differ only in their seeds are a group. A notebook shows it as its tables.
+    """A comparison of `runs`: those that differ only in their seeds are a group. A notebook shows it as its tables.
 
     `found` has everything: the reports, the groups with their results, and the tests.
     """
@@ -39,7 +39,7 @@ class ComparedRuns:
 
     @property
     def tests(self) -> tuple[GroupTest, ...]:
-        """All tests between groups; `p_holm` is corrected for all tests of a metric."""
+        """All Mann–Whitney tests between groups; `p_holm` is p corrected for all tests of a metric."""
         return tuple(test for task in self.found.tasks for test in task.tests)
 
     @property
@@ -72,7 +72,7 @@ class ComparedRuns:
     def convergence(self, axes: Axes | None = None) -> Axes:
         """Draw the mean best program of each group with its 95 % band, on the given axes of matplotlib or new ones.
 
-        Raises UsageError if the groups are not all on one task and its instances.
+        Raises UsageError if the groups are not all on one task and its instances, or matplotlib is not installed.
         """
         from behavesim.reports.figures import draw_groups
         from behavesim.reports.plots import axes_or_new
@@ -106,8 +106,9 @@ def compare(
 
     `runs` are loaded runs, folders or ids. With `held_out`, their best programs are evaluated on held-out instances,
     unless earlier reports did that; that needs the sandbox, and works inside a running event loop, too. `metrics` are
-    added to the built-in ones: metric files, names such as `candidates_to_5`, or metrics. Raises UsageError if a run or
-    metric is not found, JournalError if a journal cannot be read, and as `reports_of` does.
+    added to the built-in ones: metric files, names such as `candidates_to_5`, or metrics. `tests_unfinished` includes
+    runs in the tests that ended before their budget was spent. Raises UsageError if a run or metric is not found,
+    JournalError if a journal cannot be read, and another BehavesimError if programs cannot be evaluated.
     """
     loaded = [run if isinstance(run, Run) else Run.load(run) for run in runs]
     named = known_metrics([each for each in metrics if isinstance(each, str)])

@@ -154,7 +154,7 @@ def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[
 
 
 def moment_of_search(launch: Launch, search: Search) -> Callable[[], LiveRun]:
-    """Return a function that returns what the live view shows of a search of this process at each call.
+    """Return a function that returns what the live view shows now of a search of this process.
 
     The rate of candidates is measured from now on.
     """

@@ -45,12 +45,12 @@ def read_program(file: Path, task: Task) -> str:
 
 
 def extracted(task: Task, text: str) -> Program | Failure:
-    """Return the program in a person's text, extracted as from a model's reply: the same conditions hold for both."""
+    """Return the program in a person's text, or a Failure if it has none; the rules are those for a model's reply."""
     return extract(form_of(task), Request(fenced(text), task.template))
 
 
 def program_of(task: Task, name: str, text: str) -> str:
-    """Return a text if it holds a program of the task, else raise UsageError, which calls the text by its `name`."""
+    """Return `text` as it is if it holds a program of the task, else raise UsageError, which names it `name`."""
     program = extracted(task, text)
     if isinstance(program, Failure):
         raise UsageError(f"{name} is no program of task {task.name} ({program.reason}): {program.message}")

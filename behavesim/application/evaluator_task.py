@@ -40,7 +40,7 @@ _MOST_NAMED = 6
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a person said of an evaluator; `program` is None for a class's own template program.
+    """What a person said of an evaluator, which `evaluator` names; `program` is None for a class's own template.
 
     `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read. If `edits` is None,
     the configuration decides, and without one it is "full". `is_minimised` says that lower scores are better; those of
@@ -154,9 +154,10 @@ def _name(convention: Convention, place: str) -> str:
 def _configuration(
     wanted: Wanted, convention: Convention, place: str, tell: Callable[[str], None]
 ) -> Mapping[str, Any]:
-    """Return the values that the configuration gives, and tell in a line which those are and which keys are ignored.
+    """Return the configuration's values by name, and tell in a line which those are and which keys are ignored.
 
-    Without a file, those are OpenEvolve's defaults for its convention, and none for the others.
+    Without a file, they are OpenEvolve's defaults for its convention, and none for the others. Raises UsageError if the
+    file cannot be used.
     """
     path = wanted.configuration
     if path is None and convention == "openevolve":

@@ -32,7 +32,7 @@ def task_settings(
     file: Path | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> tuple[Settings, Task]:
-    """Return settings for a task, which is a name or a file's path, and the task; the path is made absolute.
+    """Return a run's settings for a task, given by its name or file (made absolute in them), and the loaded task.
 
     Values by name in `given` beat `assignments` ("key=value"), these the TOML `file`, and this the `defaults`. Values
     that are None were not given. The assignment "size=large" means the task of that size, if the task has it. Raises

@@ -33,7 +33,7 @@ class LoadedRun(Run):
 
     @property
     def convergence(self) -> tuple[Checkpoint, ...]:
-        """The best score, its gap and the mean gap of the ten best at up to fifty numbers of candidates."""
+        """The best score, its gap and the mean gap of the ten best after up to fifty numbers of candidates."""
         from behavesim.analysis.convergence import convergence  # a slow import, as above
 
         return convergence(self)

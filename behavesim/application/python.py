@@ -55,8 +55,8 @@ async def search(
     A task, method or proposer is a name, a file's path, or an object that a file assigns to `task`, `method` or
     `proposer`. Other processes load such an object again from its file. The proposer "auto" is "openai" if `settings`
     name models or the environment has an endpoint, else "genetic". None means the task's budget and the default method.
-    The run's folder is `name` in `runs_dir`; None means the task's name and the time. `settings` are those that
-    `behavesim settings` lists. Cancelling keeps all that has arrived; `resume` goes on.
+    The run's folder is `name` in `runs_dir`; None means the task's name and the time. `on_event` gets each new event.
+    `settings` are those that `behavesim settings` lists. Cancelling keeps all that has arrived; `resume` goes on.
 
     Raises UsageError if a task, method, proposer or setting does not fit or the folder exists, and TaskError if the
     task cannot be loaded or its template fails. Raises ProposerError if the endpoint fails in a way that retries do not

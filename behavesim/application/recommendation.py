@@ -125,7 +125,8 @@ async def choose_portfolio(run: Run, others: Sequence[Run], count: int, validati
     """Return the event of choosing at most `count` programs from a run and others that behave differently.
 
     `validation` evaluates the chosen programs; the event holds their scores, None for a program that fails. Without it,
-    the event holds no scores. Raises UsageError as `Run.portfolio` does.
+    the event holds no scores. Raises UsageError if the runs' tasks or instances differ, two have one name, or `count`
+    is less than 1.
     """
     runs = {each.folder.run: each for each in (run, *others)}
     chosen = [(each.run, each.candidate) for each in run.portfolio(count, others).members]

@@ -112,7 +112,7 @@ async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> F
 
 
 def unchanged(before: str, after: str) -> Finding:
-    """Return a finding on whether the hashes of the search's instances before and after their use are equal."""
+    """Return a finding on whether the search's instances have equal hashes before and after use: "mend" if not."""
     if before == after:
         return Finding("use", "ok", "instances are the same after their first use, so a run can be resumed")
     advice = "keep what is computed from them in functools.cached_property, or outside"

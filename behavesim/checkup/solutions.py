@@ -71,7 +71,7 @@ def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Li
 
 
 def _deterministic(task: Task, first: Solved, second: Solved | Failure, verdict: Verdict) -> Finding:
-    """Return a finding on whether equal solutions and equal runs have equal results; `verdict` is that on `first`."""
+    """Return a finding: "mend" unless judging `first` again and the second run both give `verdict`, that on `first`."""
     if judged_solutions(task, first) != verdict:
         return Finding("determinism", "mend", "`score` or `trajectory` returns something else for the same solution")
     # the CPU time is no result
@@ -118,7 +118,7 @@ def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float])
     """Return a finding on whether `score` refuses forged solutions, or scores them no better than the template's.
 
     If not, it is "mend" for a forgery that breaks the rules of every problem, else a warning. `scores` are those of the
-    template's `solutions`. Raises TaskError if `score` raises what invalid values do not excuse, as AssertionError.
+    template's `solutions`. Raises TaskError if `score` raises an unexpected error, such as AssertionError.
     """
     suspect = None
     for _, forgery, score, honest in _accepted(task, solutions, scores, forgeries):
@@ -137,8 +137,8 @@ def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float])
 def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Return a finding on whether `score` refuses half a solution, or scores it worse than the whole.
 
-    If not, it is "mend" if that holds for the same half on every instance, else a warning. `scores` are those of the
-    template's `solutions`. Raises TaskError if `score` raises what invalid values do not excuse, as AssertionError.
+    If not, it is "mend" if one half is accepted on every instance, else a warning. `scores` are those of the
+    template's `solutions`. Raises TaskError if `score` raises an unexpected error, such as AssertionError.
     """
     accepted: dict[str, list[str]] = {}
     for number, half, score, honest in _accepted(task, solutions, scores, halves):
@@ -161,7 +161,7 @@ def _accepted(
     """Yield each solution of `forge` that scores no worse than the honest one it was made from.
 
     It is a tuple: the instance's number from 1, the forgery, its score and the honest one. Raises TaskError if `score`
-    raises what invalid values do not excuse, as AssertionError.
+    raises an unexpected error, such as AssertionError.
     """
     honest = zip(instances_of(task, "search"), solutions, scores, strict=True)
     for number, (instance, solution, whole) in enumerate(honest, 1):

@@ -102,7 +102,7 @@ def _usual_reasons(rejected: Sequence[Candidate]) -> str:
 
 
 def next_steps(run: RunReport, name: str) -> dict[str, str]:
-    """Return up to three commands for a run, with what each shows; `name` is the run's name in a command."""
+    """Return up to three commands for a run, without "behavesim", and what each shows; `name` names the run in them."""
     is_untried = run.origin.has_held_out and run.top and not run.held_out
     steps = {
         **_going_on(run.summary, name),
@@ -114,7 +114,7 @@ def next_steps(run: RunReport, name: str) -> dict[str, str]:
 
 
 def next_steps_of_several(names: Sequence[str]) -> dict[str, str]:
-    """Return commands for several runs, with what each shows; `names` are the runs' names in a command."""
+    """Return commands for several runs, without "behavesim", and what each shows; `names` name the runs in them."""
     of_all = {f"report {' '.join(names)} --full": "all tables"} if len(names) <= MOST_NAMES else {}
     return {f"report {names[0]}": "one run by itself", **of_all}
 

@@ -23,7 +23,10 @@ DRAWN = 30
 
 @dataclass(frozen=True)
 class Plots:
-    """The plots of a run. Each method draws on the given axes, or on new ones of pyplot if None, and returns them."""
+    """The plots of a run. Each method draws on the given axes, or on new ones of pyplot if None, and returns them.
+
+    Without matplotlib, new axes raise UsageError.
+    """
 
     run: Run
 

@@ -52,8 +52,9 @@ def area(values: Sequence[float | None], height: int) -> list[str]:
 def from_template(template: float | None, bests: Steps, gain: float | None) -> Steps:
     """Return the steps of the best score so far, which begins with the template's score at candidate 0.
 
-    `bests` are (candidate, score) of each new best candidate, in order. Those no better than the template are left out:
-    all of them, unless `gain`, that of the last on the template, is positive. Without a template, `bests` are returned.
+    `bests` are (candidate, score) of each new best candidate, in order; those no better than the template are left out.
+    `gain` is the improvement of the last on the template; unless it is positive, all are left out. If `template` or
+    `gain` is None, `bests` are returned.
     """
     if template is None or gain is None:
         return bests

@@ -40,7 +40,7 @@ class Tracker(Protocol):
     """A place outside behavesim where a run is logged. Each method may be slow, so it is called rarely."""
 
     def begin(self, run: str, settings: Mapping[str, str]) -> int:
-        """Open the log of a run by the run's name, and return the last step that it holds already, 0 if none."""
+        """Open the log of the run of this name and return its last step, 0 if none; `settings` are texts by name."""
 
     def log(self, rows: Sequence[Row]) -> None:
         """Add rows in ascending order of steps; the log does not hold any of these steps yet."""
@@ -70,7 +70,7 @@ class Tracking:
     def __call__(self, event: Event, state: RunState) -> None:
         """Take note of an event: log the journal after each AT_ONCE registrations, and when the run stops.
 
-        Raises JournalError if the journal cannot be read.
+        `state` is ignored. Raises JournalError if the journal cannot be read.
         """
         self._new += isinstance(event, Added | NotAdded)
         if self._new >= AT_ONCE:
