@@ -40,8 +40,9 @@ def first_edit(text: str) -> int:
 def edits_in(text: str) -> list[Edit] | Failure:
     """Return the SEARCH/REPLACE blocks of a reply, in order; empty if it has none.
 
-    The line between the two parts has as many equals signs as the first line has angle brackets (5 to 9). A line `===
-    file: path ===` names the file of the edits after it. Failure "edit" if one has no end, or if there are over 200.
+    The line between the two parts has as many equals signs as the first line has angle brackets (5 to 9). A line of the
+    form `=== file: path ===` names the file of the edits after it. Failure "edit" if one has no end, or if there are
+    more than MOST_EDITS.
     """
     found: list[Edit] = []
     search: list[str] | None = None

@@ -30,6 +30,11 @@ class Frame:
         """
         return cls(_fixed_and_blocks(text)[0])
 
+    @property
+    def has_blocks(self) -> bool:
+        """Whether the program has EVOLVE-BLOCK markers; without them, all of it may change."""
+        return len(self.fixed) > 1
+
     def blocks_of(self, text: str) -> tuple[str, ...] | None:
         """Return the text inside each block, in order, if the rest of `text` equals this frame; else None.
 
@@ -44,11 +49,10 @@ class Frame:
     def spans(self, text: str) -> list[tuple[int, int]] | None:
         """Return where each block of `text` begins (its first index) and ends (the one after its last).
 
-        Return None if the text outside the blocks is not this frame's.
-
-        If the frame has no markers, there is one block: the whole text.
+        None if the text outside the blocks is not this frame's. If the frame has no markers, the whole text is one
+        block.
         """
-        if len(self.fixed) == 1:
+        if not self.has_blocks:
             return [(0, len(text))]
         blocks = self.blocks_of(text)
         if blocks is None:
@@ -77,7 +81,7 @@ class Frame:
         code without markers is taken for the block, maybe with the frame's text around it. A frame without blocks
         returns the code.
         """
-        if len(self.fixed) == 1:
+        if not self.has_blocks:
             return text
         try:
             _, blocks = _fixed_and_blocks(text)

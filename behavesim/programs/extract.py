@@ -14,7 +14,6 @@ import sys
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.programs.parsing import NeedsLimits
@@ -64,8 +63,8 @@ def extract(form: FunctionForm | WholeForm, request: Request) -> Program | Failu
 def read_within_limits(form: FunctionForm | WholeForm, request: Request) -> Program | Failure:
     """Return what `form.read` finds in a new process; a Failure `too-complex` if the process reaches a limit.
 
-    Raises BehavesimError if no process can be started, or the machine does not let it end. Raises TaskError if the
-    template does not define the entry point.
+    Raises BehavesimError if no process can be started, if the machine ends it, or if it has not ended after WALL_S.
+    Raises TaskError if the template does not define the entry point.
     """
     try:
         done = _carried_out(json.dumps([asdict(form), asdict(request)]).encode())
@@ -82,7 +81,10 @@ def read_within_limits(form: FunctionForm | WholeForm, request: Request) -> Prog
         )
     if done.returncode:
         return Failure("too-complex", f"to read the reply takes more than {CPU_S} s of CPU time or 1 GB of memory")
-    return _decoded(json.loads(found))
+    document = json.loads(found)
+    if "error" in document:
+        raise TaskError(document["error"])
+    return Program(**document) if "hash" in document else Failure(**document)
 
 
 def _carried_out(document: bytes) -> subprocess.CompletedProcess[bytes]:
@@ -101,13 +103,6 @@ def _carried_out(document: bytes) -> subprocess.CompletedProcess[bytes]:
         cwd="/",
         start_new_session=True,
     )
-
-
-def _decoded(document: dict[str, Any]) -> Program | Failure:
-    """Return the Program or Failure in the process's output; raises TaskError if it has the key "error"."""
-    if "error" in document:
-        raise TaskError(document["error"])
-    return Program(**document) if "hash" in document else Failure(**document)
 
 
 def main() -> None:

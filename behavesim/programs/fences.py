@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+BLOCKS_READ = 100
+"""Most blocks of a reply that are read for its program, counted from its end: hostile replies have thousands."""
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<label>[^`]*)")
 """A line that is a fence: its indentation, the fence's characters, and a label without back-quotes."""
 
@@ -40,7 +42,8 @@ def fenced_blocks(text: str) -> list[str]:
 def blocks(text: str) -> list[Block]:
     """Return the fenced blocks of a reply in order. The last one reaches to the end if no fence closes it.
 
-    A fence that is indented more than three columns deeper than the opening one, as in a docstring, closes no block.
+    A fence closes a block only on a line of its own: behind code on the same line it is a part of the code. It closes
+    none if it is indented more than three columns deeper than the opening one, as in a docstring.
     """
     found: list[Block] = []
     opening: re.Match[str] | None = None

@@ -93,7 +93,7 @@ def _positional(arguments: ast.arguments) -> list[str]:
 
 
 def with_entry_point(source: str, template: str, entry_point: str) -> str:
-    """Return a program that binds its function to `entry_point` too, if only the function's name is another.
+    """Return a program with a last line that gives its function the name `entry_point` too, if it has another name.
 
     The function is the only one at the top level that can be called as the template's, and that no other function or
     class there names. A source that defines `entry_point`, that has no such function or several, or that is no Python

@@ -51,8 +51,7 @@ def normalise(source: str, tree: ast.Module | None = None) -> str:
     """
     try:
         if tree is None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 tree = parsed(source)
         _drop_docstrings(tree)
         words, keywords = _words(tree)

@@ -59,7 +59,7 @@ class Parsed:
 
 
 class Parser:
-    """Parses the texts of one reply, until PARSED_AT_MOST characters have been parsed.
+    """Parses the texts of one reply, until PARSED_AT_MOST characters have been parsed; then it raises TooComplex.
 
     If `longest` is above LONGEST_PROGRAM, this bound is higher by twice the difference.
     """
@@ -112,8 +112,7 @@ class Parser:
         if code.count(".") >= DEEPEST and _DOTTED.search(code):
             raise SyntaxError(f"a name has more than {DEEPEST} parts")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # else a program's "\d" would print a warning on the console
+            with warnings.catch_warnings(action="ignore"):  # else a program's "\d" would print one on the console
                 tree, names = _compiled(code)
         except (ValueError, RecursionError, MemoryError, OverflowError) as error:
             raise SyntaxError(f"{type(error).__name__}: {error}") from error

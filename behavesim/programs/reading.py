@@ -11,7 +11,7 @@ from functools import cache
 
 from behavesim.base.errors import TaskError
 from behavesim.programs.answer import Interruption, answer, interruption
-from behavesim.programs.fences import Block, blocks, outside
+from behavesim.programs.fences import BLOCKS_READ, Block, blocks, outside
 from behavesim.programs.functions import EntryPoint, callables, functions_in
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.imports import imports_in, usual_imports, with_imports
@@ -35,8 +35,6 @@ _CODE_BEGINS = re.compile(
 _FUNCTION = re.compile(r"\bdef \w+ *\(|\blambda\b")
 _BEGINNINGS_TRIED = {True: 2, False: 20}
 """Most beginnings of a block that are tried, by whether its closing fence came. An open one may end in prose."""
-_BLOCKS_READ = 100
-"""Most blocks of a reply that are read, counted from its end: hostile replies have thousands."""
 _SAID = 10_000
 """Characters at the start of a reply without code in which a refusal is looked for."""
 LONGEST_REPLY = 500_000
@@ -96,13 +94,14 @@ class FunctionForm:
         1. What the model thought aloud is removed, and code is taken out of JSON.
         2. A reply that was cut off within its last block, or outside of any, is `truncated`; by a content filter,
            `refusal`.
-        3. Each fenced block is read. If no block has a function, the text outside is read from its first line of code.
+        3. Each fenced block is read; a closing fence behind code on the same line is a syntax error (see `blocks`). If
+           no block has a function, the text outside is read from its first line of code.
         4. The program is the last block that defines the entry point with the right arguments.
         5. Imports for names that it uses and does not define come from the template, else from OFFERED.
 
-        Only the last 100 blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`. `has_limits`
-        says whether this process has limits of time and memory. Raises NeedsLimits if it has none and a block is costly
-        to parse, TaskError if the template does not define the entry point.
+        Only the last BLOCKS_READ blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`.
+        `has_limits` says whether this process has limits of time and memory. Raises NeedsLimits if it has none and a
+        block is costly to parse, TaskError if the template does not define the entry point.
         """
         cut = interruption(request.finish_reason)
         said = answer_in(request)
@@ -112,8 +111,7 @@ class FunctionForm:
         if cut and not (parts and parts[-1].closed):
             return cut_off(cut)
         wanted = _Wanted(_entry_point(self), usual_imports(self.template), Parser(has_limits))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # else a candidate's "\d" would print a warning on the console
+        with warnings.catch_warnings(action="ignore"):  # else a candidate's "\d" would print one on the console
             found = _found(said, parts, wanted)
         if isinstance(found, Failure):
             return _weightiest([found, cut_off(cut)]) if cut else found
@@ -129,7 +127,7 @@ class FunctionForm:
 
 
 def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failure:
-    readings = _read_blocks(parts[-_BLOCKS_READ:], wanted)
+    readings = _read_blocks(parts[-BLOCKS_READ:], wanted)
     if not any(isinstance(reading, Parsed) and callables(reading.tree) for reading in readings):
         readings += _read_prose(outside(said, parts), wanted.parser)
     if readings:

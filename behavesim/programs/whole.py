@@ -11,7 +11,7 @@ from behavesim.base.errors import TaskError
 from behavesim.programs.answer import interruption
 from behavesim.programs.edits import applied, edits_in, first_edit
 from behavesim.programs.evolve_blocks import Frame
-from behavesim.programs.fences import Block, blocks
+from behavesim.programs.fences import BLOCKS_READ, Block, blocks
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM, Parser
 from behavesim.programs.reading import Program, Request, answer_in, cut_off, no_program, syntax_failure
@@ -21,8 +21,6 @@ from behavesim.task.files import joined, separated
 from behavesim.task.verdict import Failure
 
 _HEADER = "=== file: "
-_BLOCKS_READ = 100
-"""Most blocks of a reply that are read, counted from its end: hostile replies have thousands."""
 _NO_FILE = Failure("empty", "the reply names no file; begin each with a line `=== file: path ===`")
 _ROOM = 2
 """A program may be this many times as long as the first one, if that is more than LONGEST_PROGRAM."""
@@ -56,7 +54,8 @@ class WholeForm:
         3. Else the program is the last fenced block with all EVOLVE-BLOCK markers; of a program without markers, the
            last block that is at least half as long as the longest. Several files are taken from all blocks that name
            one. Without blocks, the answer itself counts if it is Python, has markers or names files.
-        4. Text outside the markers is the first program's. Files that a reply does not name stay as they are.
+        4. Text outside the markers is the first program's. Files that a reply does not name stay as they are there,
+           or in `base` for edits.
 
         Reasons are "too-long", "truncated", "refusal", "empty", "edit" (one does not fit), "outside" (other markers, or
         other text outside of them), "syntax" and "too-complex". `has_limits` says whether this process has limits of
@@ -121,7 +120,7 @@ class WholeForm:
         given, wanted = separated(source), separated(self.initial)
         for path, initial in wanted.items():
             frame = Frame.of(initial)
-            if path not in given or (len(frame.fixed) > 1 and frame.blocks_of(given[path]) is None):
+            if path not in given or (frame.has_blocks and frame.blocks_of(given[path]) is None):
                 where = f" of {path}" if path else ""
                 return Failure("outside", f"the text outside the EVOLVE-BLOCK markers{where} must stay as it is")
         for path, body in given.items():
@@ -132,10 +131,10 @@ class WholeForm:
 
     def _rewritten(self, said: str, parts: Sequence[Block], parser: Parser) -> str | Failure:
         """Return the program that an answer with the blocks `parts` has in full (rule 3 of `read`), or why not."""
-        codes = [part.code for part in parts[-_BLOCKS_READ:] if part.code.strip()]
+        codes = [part.code for part in parts[-BLOCKS_READ:] if part.code.strip()]
         if "" not in separated(self.initial):
             return _files(codes or [said], self.initial)
-        has_markers = len(Frame.of(self.initial).fixed) > 1
+        has_markers = Frame.of(self.initial).has_blocks
         marked = [code for code in (*codes, said) if "EVOLVE-BLOCK-START" in code]
         if has_markers and marked:
             # the whole answer too: a fence inside the program may have ended its block too early

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Literal
 
 from behavesim.task import Task
@@ -71,15 +70,7 @@ class Answering:
         if "" not in separated(task.template):
             form = "the files that change, complete, each in a fenced block whose first line is `=== file: PATH ===`"
             return cls(variant, "", form, _FILES[variant])
-        label, language = language_of(task.file.suffix)
+        suffix = task.file.suffix.lower()
+        label, language = _LANGUAGES.get(suffix, (suffix.removeprefix("."), ""))
         lines = ", lines with EVOLVE-BLOCK included," if "EVOLVE-BLOCK-START" in task.template else ""
         return cls(variant, label, f"the complete program{lines} in one fenced {language} block".replace("  ", " "))
-
-
-def language_of(path: str) -> tuple[str, str]:
-    """Return the label of fenced blocks for a path or suffix, and the language's name, as in ("cpp", "C++").
-
-    For an unknown language they are the suffix without its dot and ""; for no suffix both are "".
-    """
-    suffix = PurePosixPath(f"x{path}").suffix.lower()
-    return _LANGUAGES.get(suffix, (suffix.removeprefix("."), ""))

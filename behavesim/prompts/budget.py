@@ -9,7 +9,7 @@ from behavesim.base.tokens import estimated_tokens
 Parts = Mapping[str, str]
 """The parts of a prompt's text by their names in `wording.PARTS`."""
 Shorter = tuple[str, Parts]
-"""What is left out, in words, and the parts that take the place of longer ones."""
+"""What is left out, in words, and the parts (by name) that take the place of longer ones."""
 
 FIRST_LEFT_OUT: tuple[Shorter, ...] = (("angle", {"angle": ""}), ("hint", {"hint": ""}))
 """What every prompt can do without, the least important first."""
@@ -25,10 +25,10 @@ def fits(text: str, tokens: int | None) -> bool:
 def fitted(
     write: Callable[[Parts], str], parts: Parts, shorter: Iterable[Shorter], tokens: int | None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the text that `write` makes of parts, and in words what was left out of it to fit the budget.
+    """Return the text that `write` makes of parts, and in words what was left out of it to fit a budget of tokens.
 
-    `write` makes a text of parts. `shorter` says what to leave out of them, the least important first, and is not read
-    further than needed. What makes the text no shorter is kept. The text may still be too long at the end.
+    `shorter` says what to leave out, the least important first, and is not read further than needed. What does not
+    shorten the text is not named. The text may still be too long at the end. If `tokens` is None, nothing is left out.
     """
     text, left_out = write(parts), list[str]()
     for what, less in shorter if tokens is not None else ():
@@ -42,6 +42,6 @@ def fitted(
 
 
 def cut(source: str, share: float) -> str:
-    """Return the first lines of a program, a share of them and at least one, and a last line that says it is cut."""
+    """Return the first lines of a program, a `share` (0 to 1) of them and at least one, and "…" as the last line."""
     lines = source.splitlines()
     return "\n".join([*lines[: max(1, int(share * len(lines)))], "…"])

@@ -102,7 +102,7 @@ def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
 
 
 def _objective(task: Task, count: int) -> str:
-    """Return a sentence: what the score is, which direction is better, and the best known score if there is one."""
+    """Return a sentence: which scores are better, and the best known one if any; `count` is the number of instances."""
     objective = task.objective_on("search")
     mean = ", the mean over the instances," if count > 1 and type(task).mean_score is Task.mean_score else ""
     better = "lower" if objective.direction == "minimise" else "higher"

@@ -17,8 +17,9 @@ def costs_in_words(
 ) -> str:
     """Return what each quarter of the steps costs one or two programs on an instance, and their costliest steps.
 
-    Return "" if the task does not say what steps cost. `index` is the instance's, from 0. The second program is number
-    `count` of the prompt. If not `is_cost`, the quarters say what steps gain.
+    Return "" if the task does not say what steps cost. `index` is the instance's, from 0. `count` is the number of
+    programs in the prompt: the second of two programs is its last. If not `is_cost`, the quarters say what steps add to
+    the score.
     """
     known = [_costs(each, index, words) for each in trajectories]
     if not all(known):
@@ -31,7 +32,7 @@ def costs_in_words(
     listed = "; ".join(f"{name} {' '.join(map(_rounded, each))}" for name, each in zip(names, quarters, strict=True))
     said = [f"What the four quarters of the steps {verb} on {words.instance(index)}: {listed}."]
     if len(known) == 2:
-        said.append(_where_lost(quarters, names, "costs" if is_cost else "adds"))
+        said.append(_compared(quarters, names, "costs" if is_cost else "adds"))
     if is_cost:
         for trajectory, name, costs in zip(trajectories, names, known, strict=True):
             said.append(_costliest(trajectory, index, words, name, costs))
@@ -39,17 +40,17 @@ def costs_in_words(
 
 
 def _costs(trajectory: AlgorithmRun, index: int, words: InWords) -> tuple[float, ...]:
-    """Return the cost of each step; () if the task has none or the steps are no single decisions."""
+    """Return the cost of each step on the instance `index`; () if the task knows none or the steps are no decisions."""
     if not isinstance(trajectory, Trajectory) or trajectory.kind != "prefixes":
         return ()
     return words.costs(index, [int(each) for each in trajectory.data])
 
 
-def _where_lost(quarters: Sequence[Sequence[float]], names: Sequence[str], verb: str) -> str:
+def _compared(quarters: Sequence[Sequence[float]], names: Sequence[str], verb: str) -> str:
     """Return a sentence on how much more one of two programs costs, in all and in the quarter with the most more.
 
     `quarters` has one sequence for each program: the sums of its costs over each quarter of the steps. `names` has
-    their names, and `verb` is what a program does, "costs" or "adds". Return "" if both cost the same in all.
+    their names. `verb` is "costs", or "adds" where steps add to the score. Return "" if both sums are equal.
     """
     ahead = [one - other for one, other in zip(*quarters, strict=True)]
     if abs(sum(ahead)) < 1e-9:
@@ -64,7 +65,7 @@ def _where_lost(quarters: Sequence[Sequence[float]], names: Sequence[str], verb:
 
 
 def _costliest(trajectory: AlgorithmRun, index: int, words: InWords, name: str, costs: Sequence[float]) -> str:
-    """Return the step of a program that costs most, in words; "" if several do."""
+    """Return the step that costs a program most, in words; "" if several do, or no step costs more than 0."""
     most = max(costs)
     assert isinstance(trajectory, Trajectory), "only their steps have costs"
     if most <= 0 or costs.count(most) > 1:

@@ -85,7 +85,7 @@ def failure_in_words(rejected: Rejected, origin: str = "") -> str:
 
 
 def what_became(hint: Note) -> str:
-    """Return what the programs written with a hint scored, as the end of a line; "" if none is registered."""
+    """Return the scores of programs written with a hint, and of the better parent, to end a line; "" if none exists."""
     if not hint.children:
         return ""
     scores = ", ".join("rejected" if score is None else f"{score:.6g}" for score in hint.children)

@@ -20,10 +20,11 @@ CHILDREN_SHOWN = 3
 
 
 def run_in_words(state: RunState, shown: Sequence[Member], words: InWords, limit_s: float = 0.0) -> str:
-    """Return the best score of a run so far, and how far behind the programs `shown` are on each instance.
+    """Return how many programs a run has tried, its best score, and a table of how far behind it the ones `shown` are.
 
-    Return "" before the first candidate is registered. `shown` are the prompt's programs, in its order. If the best is
-    not among them, its CPU time is said beside `limit_s`, the limit in seconds; 0 leaves it out.
+    Return "" before the first candidate is registered. `shown` are the prompt's programs, in its order. `words` names
+    the instances. If the best is not among them, its CPU time is said beside `limit_s`, the limit in seconds; 0 leaves
+    it out.
     """
     tried = state.tried
     if not state.registered:
@@ -78,7 +79,7 @@ def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterato
 
 
 def ideas_in_words(state: RunState, shown: Sequence[Member] = ()) -> str:
-    """Return a line for each of the best programs' ideas, with the score; "" if no program has told its idea.
+    """Return a line for each of the WAYS_SHOWN best programs' ideas, with the score; "" if no program has told one.
 
     `shown` are the programs that the prompt shows with their ideas; the list leaves these out.
     """
@@ -94,7 +95,7 @@ def ideas_in_words(state: RunState, shown: Sequence[Member] = ()) -> str:
 def ways_in_words(ways: Sequence[Way]) -> str:
     """Return a line for each of the best ways: its best score, number of programs and idea; "" if none has an idea.
 
-    `ways` are all of the run, best first.
+    A way is a group of programs that do nearly the same. `ways` are all of the run, best first.
     """
     if not any(way.idea for way in ways):
         return ""

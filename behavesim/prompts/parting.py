@@ -38,7 +38,7 @@ class PendingPrompt:
     """The budget of the prompt; words that do not fit are left out. None allows any length."""
 
     def decide(self, behaviours: Behaviours) -> Asked | NoteAsked:
-        """Return the request with its prompt filled in."""
+        """Return the request with the ideas tried and the words on behaviour in its prompt, as far as they fit."""
         parts = {
             "tried": lambda: ways_in_words(behaviours.ways()),
             "behaviour": lambda: self._behaviour(behaviours),
@@ -46,9 +46,11 @@ class PendingPrompt:
         return replace(self.asked, prompt=filled_within(self.asked.prompt, parts, self.tokens))
 
     def _behaviour(self, behaviours: Behaviours) -> str:
-        """Return words on the instance on which the scores of the first and the last program differ most.
+        """Return words on where the first and the last program do something else, on one instance.
 
-        It is the first such instance on which they do something else; if there is none, the words say so.
+        It is that instance, of those on which they differ in behaviour, on which their scores differ most; if there is
+        none, the words say so. For one program the words are on its costs on the instance on which it is furthest
+        behind.
         """
         programs = shown_in(self.asked)
         count = len(programs)

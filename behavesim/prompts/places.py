@@ -27,7 +27,7 @@ def place(name: str) -> str:
 
 
 def has_place(text: str, *names: str) -> bool:
-    """Whether a text has a place for one of these parts."""
+    """Whether a text has a place for at least one of these parts."""
     return any(place(name) in text for name in names)
 
 

@@ -99,8 +99,7 @@ class Prompts:
         `words` are further parts of the text by their names in `wording.PARTS`. The prompt may still lack the parts in
         `places.LATE`; see `completed`.
         """
-        feedback = self.settings.prompt_feedback
-        says = feedback != "none"
+        says = self.settings.prompt_feedback != "none"
         known = parts_of(programs, self.objective, says, self._limit_s, self.answering.label)
         parts = {"spread": paired_spread(programs, self.objective) if says else "", **known, **words}
         return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
@@ -149,7 +148,7 @@ class Prompts:
         """Return the prompt `name` for a text that sums up the text `before` ("" for none) and the notes since.
 
         Each of these texts is cut after HINT_SHOWN characters. With each note stands what became of it, unless
-        `prompt_feedback` is "none".
+        `prompt_feedback` is "none" or `prompts` is "paper".
         """
         says = self.settings.prompt_feedback != "none" and self.settings.prompts != "paper"
         # a model's words are shown as prose, or they could open a block that is read as a program
@@ -161,8 +160,8 @@ class Prompts:
     def repair(self, asked: Asked, reply: str, rejected: Rejected) -> Asked:
         """Return a request for a rejected candidate once more, with the reason, the message and its program.
 
-        If no program could be read, it has the first REPLY_SHOWN characters of the reply instead. Feedback on the
-        failure is added, its last FEEDBACK_SHOWN characters, unless `prompt_feedback` is "none".
+        If no program could be read, it has the first REPLY_SHOWN characters of its reply's text `reply` instead.
+        Feedback on the failure is added, its last FEEDBACK_SHOWN characters, unless `prompt_feedback` is "none".
         """
         told = "" if self.settings.prompt_feedback == "none" else quoted(rejected.feedback, FEEDBACK_SHOWN, is_end=True)
         parts = {
@@ -224,5 +223,5 @@ class Prompts:
 
 
 def _without_places(parts: Mapping[str, str]) -> dict[str, str]:
-    """Return parts of a text as they can be sent; a model's or a person's text may hold a place, a program never."""
+    """Return parts without control characters: a model's or a person's text may hold a place, a program never."""
     return {part: sendable(text) for part, text in parts.items()}

@@ -41,7 +41,7 @@ async def examined(method: str) -> AsyncIterator[Finding]:
     no others. A method that asks for notes is examined once more with a proposer that writes none. Raises UsageError if
     there is no such method. What the method raises in a search after the first is raised too, not made a finding.
     """
-    found = method_type(method)
+    found, rehearsed = method_type(method), f"a search of {SMALL['budget']} candidates"
     yield _documented(found)
     for proposer in ("replay:toy", "genetic") if found.asks_notes else ("replay:toy",):
         settings = {**SMALL, "method": method, "proposer": proposer}
@@ -52,9 +52,9 @@ async def examined(method: str) -> AsyncIterator[Finding]:
         except FAILED as error:
             line = line_in(file_of(found), error)
             where = "" if line is None else f", in line {line}"
-            yield Finding(f"complete{kind}", "mend", f"a search of 60 candidates fails: {_said(error)}{where}")
+            yield Finding(f"complete{kind}", "mend", f"{rehearsed} fails: {_said(error)}{where}")
             return
-        ended = f"a search of 60 candidates ends, {whole.state.tally.feasible} of them feasible"
+        ended = f"{rehearsed} ends, {whole.state.tally.feasible} of them feasible"
         yield Finding(f"complete{kind}", "ok", ended)
         digest = whole.state.digest()
         yield await _deterministic(settings, digest, kind)

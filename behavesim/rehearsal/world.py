@@ -102,7 +102,7 @@ class ToyJudge:
         self._delay = delay
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
-        """Return the verdict, or the failure, after a delay; after two if the program is put off once."""
+        """Return the verdict or failure after a delay; if put off, after calling `postponed` and a second delay."""
         self.evaluated.append(source)
         async with self._workers:
             await pause(self._delay)

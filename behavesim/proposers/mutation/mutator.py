@@ -78,7 +78,7 @@ class Mutator:
         self._label = answering.label
         self._writes_edits = answering.variant == "diff"
         self._frames = {path: Frame.of(text) for path, text in separated(task.template).items()}
-        self._has_blocks = any(map(_has_blocks, self._frames.values()))
+        self._has_blocks = any(frame.has_blocks for frame in self._frames.values())
         self._lines = {line.strip() for line in task.template.splitlines() if line.strip()}
 
     def write(self, operator: str, shown: Sequence[str], random: np.random.Generator) -> tuple[str, str]:
@@ -164,15 +164,10 @@ class Mutator:
         found = []
         for path, text in separated(program).items():
             frame = self._frame(path)
-            may_change = _has_blocks(frame) or not self._has_blocks
+            may_change = frame.has_blocks or not self._has_blocks
             found.append(File(path, text, tuple(frame.spans(text) or ()) if may_change else ()))
         return found
 
     def _frame(self, path: str) -> Frame:
         """Return the fixed text of a file of the template; that of an empty file if the template has none there."""
         return self._frames.get(path) or Frame.of("")
-
-
-def _has_blocks(frame: Frame) -> bool:
-    """Whether a text has EVOLVE-BLOCK markers, so that its fixed text has several parts."""
-    return len(frame.fixed) > 1

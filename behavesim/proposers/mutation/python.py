@@ -45,8 +45,7 @@ class PythonText:
         """Parse a text; return None if it is no Python, or too large or deeply nested to parse in this process."""
         try:
             Parser(has_limits=False).parse(source)  # refuses what is costly or too deep
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # else a program's "\d" would print a warning on the console
+            with warnings.catch_warnings(action="ignore"):  # else a program's "\d" would print one on the console
                 return cls(source, tuple(spans), parsed(source))
         except (SyntaxError, ValueError, RecursionError, MemoryError, NeedsLimits):
             return None
