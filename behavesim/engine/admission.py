@@ -61,7 +61,8 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
     """Raise UsageError if a run cannot be resumed because a setting that is not `Adjustable` changed.
 
     The budget may grow, not shrink. UsageError is also raised if the file of the task, method or proposer, the
-    instances, the template or the prompts' texts changed. A run that was killed before it began is refused, too.
+    instances, the template or the prompts' texts changed. A run that was killed before it began is refused, too. Raises
+    JournalError if the journal cannot be read.
     """
     begun, now = _opening(folder), run_provenance(settings, task)
     changed = changed_parts(begun.provenance, now, task)
@@ -82,7 +83,8 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
 def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> None:
     """Raise UsageError if a fork of `source` would change its task, its method or its instances.
 
-    The same holds for a setting that the method fixes in forks. The task's file may have moved or changed.
+    The same holds for a setting that the method fixes in forks. The task's file may have moved or changed. Raises
+    JournalError if the journal of `source` cannot be read.
     """
     begun = _opening(source)
     kept = {"task", "method"} | method_type(settings.method).fixed_in_forks

@@ -133,7 +133,7 @@ class Launch:
         return SqliteJournal(self.folder.journal, steady=self.clock, notes=self.notices)
 
     def write_files(self) -> None:
-        """Write the task's own file and the settings into the run's folder."""
+        """Write the task's file and the settings into the run's folder; raises JournalError if that fails."""
         self.folder.keep_task(self.settings.task)
         self.folder.write_settings(self.settings.flat())
 

@@ -159,20 +159,20 @@ class Behaviours:
             [m for m, label in zip(members, labels, strict=True) if label == wanted] for wanted in sorted(set(labels))
         ]
 
-    def elites(self, members: Sequence[Preference], radius: float, count: int) -> list[CandidateId]:
+    def elites(self, preferences: Sequence[Preference], radius: float, count: int) -> list[CandidateId]:
         """Return the numbers of at most `count` members, best first, each far from all chosen before it.
 
         Two are far apart if their distance is at least `radius` times the median distance of behaviours, as `Niches`
-        defines it. `members` holds the sort key of each: the smallest is the best, and its last item is the member's
-        number. The list must begin with that of the previous call.
+        defines it. A member's preference is its sort key, the smallest for the best, and ends in its number.
+        `preferences` must begin with those of the previous call, in the same order.
         """
         from behavesim.similarity.niches import Niches
 
         if self._niches is None:
             self._niches = Niches(self._clipped)
-        for preference in members[self._in_niches :]:
+        for preference in preferences[self._in_niches :]:
             self._niches.add(self._algorithms[preference[-1]], preference)
-        self._in_niches = len(members)
+        self._in_niches = len(preferences)
         return self._niches.clear(radius, count)
 
     def _to_all(self, measure: BehaveSim, candidate: CandidateId) -> list[float]:
