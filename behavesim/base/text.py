@@ -65,6 +65,12 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[: at if at >= 0 else limit - 1]}…"
 
 
+def last_line(text: str) -> str:
+    """Return the last line that is not blank, such as of a process's errors, without white space around it; else ""."""
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
 def comment(line: str) -> str:
     """Return the text as one line after "# "; line ends become spaces, unprintable characters escapes. "" gives "#"."""
     return f"# {printable(' '.join(line.splitlines()))}".rstrip()

@@ -94,7 +94,8 @@ class Dealer:
             self._deal()
             return
         self._strikes.pop(link.name, None)
-        self._note_time(found)
+        self.done += 1
+        self._mean_s += (found.cpu_s - self._mean_s) / min(self.done, 20)
         job.link = None
         if not job.done.done():
             job.done.set_result(found)
@@ -138,11 +139,6 @@ class Dealer:
         if not self.done:
             return 1
         return 0 if self._mean_s >= SLOW_S else min(MOST_AHEAD, math.ceil(AHEAD_S / max(self._mean_s, 1e-3)))
-
-    def _note_time(self, found: Ran) -> None:
-        """Count a program that has ended, and let its CPU time move the mean."""
-        self.done += 1
-        self._mean_s += (found.cpu_s - self._mean_s) / min(self.done, 20)
 
     def _again(self, job: Job, name: str, is_suspect: bool) -> None:
         """Let a program run on another worker than `name`, before those that wait.

@@ -90,10 +90,6 @@ def _ending(job: int, values: list[Any]) -> Ending:
 
 def failures_of(values: Any) -> list[tuple[int, str]]:
     """Return (job's number, error's text up to 2000 characters) of each failure; raises Garbage for anything else."""
-    if isinstance(values, list) and all(_is_failure(each) for each in values):
+    if isinstance(values, list) and all(isinstance(each, list) and [*map(type, each)] == [int, str] for each in values):
         return [(job, text[:2000]) for job, text in values]
     raise Garbage(f"a list of failures was expected, not {values!r:.100}")
-
-
-def _is_failure(values: Any) -> bool:
-    return isinstance(values, list) and list(map(type, values)) == [int, str]

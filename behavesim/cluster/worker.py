@@ -17,6 +17,7 @@ from distributed import Status, Worker
 from distributed.comm.core import Comm, CommClosedError
 
 from behavesim.base.errors import BehavesimError, SandboxError, TaskError
+from behavesim.base.text import last_line
 from behavesim.cluster.facts import facts
 from behavesim.cluster.messages import BEAT_S, ENOUGH, HANDLER, Order, as_values
 from behavesim.cluster.parcel import Unpacking
@@ -189,6 +190,6 @@ async def _proof(task: str, split: str) -> str:
         if process.returncode is None:
             process.kill()
     if process.returncode:
-        said = errors.decode(errors="replace").strip().splitlines()
-        raise SandboxError(f"the task cannot be loaded there: {said[-1] if said else process.returncode}")
+        said = last_line(errors.decode(errors="replace")) or process.returncode
+        raise SandboxError(f"the task cannot be loaded there: {said}")
     return found.decode()

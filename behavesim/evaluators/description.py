@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from behavesim.base.errors import TaskError
-from behavesim.base.heartbeat import Heartbeat
 from behavesim.evaluators.conventions import classes
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.tree.pool import TreePool
@@ -29,18 +28,17 @@ class Description:
     description: str
 
 
-async def described(place: str, allow_weak_isolation: bool = False, clock: Heartbeat | None = None) -> Description:
+async def described(place: str, allow_weak_isolation: bool = False) -> Description:
     """Return what the evaluator at "module:Class" or "FILE.py:Class" says of itself.
 
-    Its code runs in the sandbox, whose time limits go by `clock`, a new one if None. Raises TaskError if it cannot be
-    loaded or says nothing usable. Raises UsageError if the isolation is below "strong" and `allow_weak_isolation` is
-    False, SandboxError if the sandbox fails.
+    Its code runs in the sandbox. Raises TaskError if it cannot be loaded or says nothing usable, UsageError if the
+    isolation is below "strong" and `allow_weak_isolation` is False, SandboxError if the sandbox fails.
     """
     module = place.rpartition(":")[0]
     readable = [Path(module).parent] if module.endswith(".py") else []
     # naming a folder in it keeps later entries of the evaluator's folder out of reach
     hidden = [folder / "runs" for folder in readable]
-    async with TreePool(LOADER, place, 1, _LIMITS, readable, hidden, allow_weak_isolation, clock=clock) as pool:
+    async with TreePool(LOADER, place, 1, _LIMITS, readable, hidden, allow_weak_isolation) as pool:
         sent, _ = await pool.evaluate("")
     if isinstance(sent, Failure):
         raise TaskError(f"the evaluator {place} cannot be loaded: {sent.message}")

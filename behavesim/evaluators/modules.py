@@ -93,17 +93,13 @@ class StandIns(MetaPathFinder, Loader):
         """Return a spec for a stand-in; None for other names, or if the parent package is an installed one."""
         package = fullname.rpartition(".")[0]
         parent = sys.modules.get(package) if package else None  # others leave modules without a name there
-        if fullname not in self._contents or (parent is not None and _loader(parent) is not self):
+        if fullname not in self._contents or (parent and getattr(parent.__spec__, "loader", None) is not self):
             return None
         return ModuleSpec(fullname, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:
         """Fill a stand-in module with its contents."""
         vars(module).update(self._contents[module.__name__])
-
-
-def _loader(module: ModuleType) -> object:
-    return getattr(module.__spec__, "loader", None)
 
 
 def _parents(name: str) -> list[str]:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.base.text import last_line
 from behavesim.evaluators.conventions import command, openevolve, shinka
 from behavesim.evaluators.modules import module_of
 from behavesim.evaluators.result import Result
@@ -156,8 +157,8 @@ def _score(found: Result, said: str = "") -> Score:
     The message ends in the last line of `said`, such as a script's standard error.
     """
     if found.failure or found.score is None:
-        last = said.strip().splitlines()[-1:]
-        raise InvalidSolution(": ".join([found.failure or "the evaluator gave no finite score", *last])[:500])
+        why = (found.failure or "the evaluator gave no finite score", last_line(said))
+        raise InvalidSolution(": ".join(filter(None, why))[:500])
     numbers = {name: value for name, value in found.metrics.items() if isinstance(value, float)}
     # those of the clock say nothing of the answers: no program ran
     return Score(found.score, {name: numbers[name] for name in numbers if not is_of_the_clock(name)}, found.feedback)

@@ -16,6 +16,7 @@ from typing import Any
 
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.text import last_line
 from behavesim.sandbox.environment import bare_environment
 from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
@@ -67,11 +68,7 @@ class ZygoteConnection:
     """
 
     def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        control: socket.socket,
-        assignment: Assignment,
-        clock: Heartbeat,
+        self, process: subprocess.Popen[bytes], control: socket.socket, assignment: Assignment, clock: Heartbeat
     ) -> None:
         self.alive = True
         self._clock = clock
@@ -105,8 +102,8 @@ class ZygoteConnection:
                 ) from error
             except ZygoteDied as error:
                 errors.seek(0)
-                said = errors.read().decode(errors="replace").strip().splitlines()
-                raise SandboxError(f"the sandbox did not start: {said[-1] if said else error}") from error
+                said = last_line(errors.read().decode(errors="replace")) or error
+                raise SandboxError(f"the sandbox did not start: {said}") from error
             finally:
                 if not connection._ready.done() or connection._ready.cancelled() or connection._ready.exception():
                     await connection.close()

@@ -43,7 +43,8 @@ def solving_only(task: Task) -> tuple[Solve, tuple[Path, ...]]:
     parts = [(part, _bound(part)) for file in files for part in _parts(file, names)]
     values = [pair for module in modules for pair in vars(module).items()]
     tasks = {name for name, value in values if isinstance(value, Task)}
-    others = {name for name, value in values if _is_another_task(value, kinds)}
+    classes = [(name, value) for name, value in values if isinstance(value, type) and issubclass(value, Task)]
+    others = {name for name, kind in classes if kind not in kinds}  # such as the same task with other instances
     kept = _needed([(part, bound) for part, bound in parts if not bound & tasks], others)
     defined = {name for _, bound in parts for name in bound}
     solve = task.solve
@@ -73,11 +74,6 @@ def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
             yield part
             if isinstance(part, ast.FunctionDef) and part.name == _CONSTRUCTION:
                 yield from part.body
-
-
-def _is_another_task(kind: object, kinds: Collection[type]) -> bool:
-    """Whether a module's value is a task's class, such as the same task with other instances, and not in `kinds`."""
-    return isinstance(kind, type) and issubclass(kind, Task) and kind not in kinds
 
 
 def _needed(parts: Collection[tuple[ast.stmt, set[str]]], others: Collection[str]) -> set[str]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from behavesim.base.text import last_line
 from behavesim.evaluators.conventions import Run
 from behavesim.evaluators.result import MOST_STEPS, Result, combined, numbers
 from behavesim.evaluators.steps import choice
@@ -52,7 +53,7 @@ def result_of(command: str, folder: Path, program: Path, output: Path) -> Result
     said, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     if not done.returncode:
         return _result(said, errors)
-    why = _last(errors) or _last(said)
+    why = last_line(errors) or last_line(said)
     left = f"the command left with status {done.returncode}" + (f": {why}" if why else "")
     return Result(None, feedback=f"{said[-_SAID:]}\n{errors[-_SAID:]}".strip(), failure=left)
 
@@ -65,7 +66,7 @@ def _environment() -> dict[str, str]:
 
 def _result(output: str, errors: str) -> Result:
     """Return the result in a command's output: JSON, all of it or its last line, or else a number as the last line."""
-    for text in (output, _last(output)):
+    for text in (output, last_line(output)):
         try:
             said = json.loads(text)
         except ValueError:
@@ -75,7 +76,7 @@ def _result(output: str, errors: str) -> Result:
         if isinstance(said, int | float) and not isinstance(said, bool):
             return _of_object({"score": said})
     try:
-        return _of_object({"score": float(_last(output))})  # a number that is no JSON, such as +1 or .5
+        return _of_object({"score": float(last_line(output))})  # a number that is no JSON, such as +1 or .5
     except ValueError:
         feedback = f"{output[-_SAID:]}\n{errors[-_SAID:]}".strip()
         return Result(None, feedback=feedback, failure="the command's last line must be a number or JSON")
@@ -98,11 +99,6 @@ def _of_object(said: dict[str, Any]) -> Result:
     if not isinstance(score, float):
         return Result(None, known, feedback, failure="the command gave no finite score")
     return Result(score, known, feedback)
-
-
-def _last(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1].strip() if lines else ""
 
 
 def _steps(path: Path) -> tuple[int, ...]:

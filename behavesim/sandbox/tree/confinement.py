@@ -140,7 +140,7 @@ def prepare(
     address_space, tasks = layers.begin(limits, workers * MOST_PROCESSES)
     attempts = layers.Attempts(wanted)
     attempts.put_on("user", lambda: layers.leave_root(seen))
-    own = attempts.put_on("namespaces", partial(_enter_own_world, seen, unseen))
+    own = attempts.put_on("namespaces", lambda: (namespaces.enter(), root.enter(seen, unseen)))
     has_landlock = attempts.put_on("landlock", _landlock_works) or False
     filtered = attempts.put_on("seccomp", partial(seccomp.tree_program, may_connect=own is not None))
     kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
@@ -151,15 +151,6 @@ def prepare(
         has_landlock=has_landlock,
         proc=proc,
     )
-
-
-def _enter_own_world(readable: tuple[Path, ...], hidden: tuple[Path, ...]) -> tuple[int, int]:
-    """Enter namespaces and a root folder; only a child process returns.
-
-    Returns descriptors of its namespace of processes, and of a writable /proc.
-    """
-    own_pids = namespaces.enter()
-    return own_pids, root.enter(readable, hidden)
 
 
 def _landlock_works() -> bool:
