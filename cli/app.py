@@ -65,10 +65,7 @@ class Commands(TyperGroup):
 
 
 def _usage_error(error: Any) -> UsageError:
-    """Return a UsageError for an error of Click: its message and the command whose help to read, on one line.
-
-    For a group of commands without a command, the message is the group's help, unchanged.
-    """
+    """Return Click's error as a UsageError: one line, with the command whose help to read, or a group's whole help."""
     said = error.format_message()
     if said.startswith("Usage:"):
         return UsageError(said)

@@ -33,10 +33,7 @@ Metric = Annotated[
     str, typer.Option("--metric", help=f"BehaveSim by {ALIGNMENTS}; or a metric of the text: {', '.join(NAMES)}.")
 ]
 Normaliser = Annotated[
-    str | None,
-    typer.Option(
-        help="Number that distances are divided by, or 'pair' for the longer state's length (default: the task's)."
-    ),
+    str | None, typer.Option(help="Divides distances; 'pair' is the longer state's length (default: the task's).")
 ]
 
 

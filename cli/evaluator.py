@@ -44,14 +44,9 @@ ConfigurationOption = Annotated[
 ]
 EditsOption = Annotated[
     Literal["full", "diff"] | None,
-    typer.Option(
-        help="Have an evaluator's programs written in full, or as SEARCH/REPLACE edits (default: as its "
-        "configuration says, else in full)."
-    ),
+    typer.Option(help="Ask for whole programs, or for SEARCH/REPLACE edits (default: the configuration's, else full)."),
 ]
-MinimiseOption = Annotated[
-    bool, typer.Option("--minimise", help="A lower score of the evaluator is better (default: a higher one).")
-]
+MinimiseOption = Annotated[bool, typer.Option("--minimise", help="A lower score of the evaluator is better.")]
 
 
 @contextmanager

@@ -62,10 +62,7 @@ def _settings(folder: RunFolder) -> Settings:
 
 
 def _then(folder: RunFolder, settings: Settings, does: str, more: int) -> str:
-    """Return the end of a line: what a running run `does`, else the command that resumes it.
-
-    If its budget is used up, the command raises it by `more` candidates.
-    """
+    """Return what follows: what a running run `does`, else how to resume, with `more` candidates if none is left."""
     resume = f"next: behavesim resume {folder.argument}"
     if count_registered(folder.journal) >= settings.budget:
         return f", which is at the end of its budget; {resume} --budget {settings.budget + more}"

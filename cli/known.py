@@ -66,7 +66,7 @@ def study_known(
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Which programs of other people and of runs behave the same, whose copy each is, and where the rest part."""
+    """Say which programs of other people and of runs behave the same, whose copy each is, and where the rest part."""
     given = {"allow_weak_isolation": allow_weak_isolation, "workers": workers}
     settings, loaded = task_settings(task, given, assignments)
     split = split_of(held_out, shifted)

@@ -111,9 +111,7 @@ Runs = Annotated[
         autocompletion=complete_runs,
     ),
 ]
-Budget = Annotated[
-    int | None, typer.Option(help="Number of programs to generate, including rejected ones (default: the task's).")
-]
+Budget = Annotated[int | None, typer.Option(help="Programs to generate, rejected ones too (default: the task's).")]
 RunName = Annotated[str | None, typer.Option(help="The run's id (default: task and time).")]
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
 

@@ -33,6 +33,8 @@ from .output import busy, print_json, tell
 
 MARKUP = {"latex": latex, "markdown": markdown}
 """Functions that return tables as text, by the option that asks for it."""
+SECTIONS = tuple(dict.fromkeys((*RUN_SECTIONS, *COMPARISON_SECTIONS)))
+"""The names of all sections of a report: those of a run, then those that only a comparison has."""
 Format = Literal["json", "latex", "markdown", "screen"]
 
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Only write the tables there as CSV files.")]
@@ -50,12 +52,7 @@ Metrics = Annotated[
 Full = Annotated[bool, typer.Option("--full", help="Show all sections, each under its name, instead of one screen.")]
 Only = Annotated[
     str | None,
-    typer.Option(
-        "--only",
-        metavar="NAME,...",
-        help=f"Show only these sections: {', '.join(RUN_SECTIONS)}; of a comparison also "
-        f"{', '.join(name for name in COMPARISON_SECTIONS if name not in RUN_SECTIONS)}.",
-    ),
+    typer.Option("--only", metavar="NAME,...", help=f"Show only these sections: {', '.join(SECTIONS)}."),
 ]
 
 TryHeldOut = Annotated[
@@ -185,7 +182,7 @@ def _all_sections(
     for run in compared.runs:
         found.append(("" if one else run.summary.run, run_screen.full_report(run, _values(run, chosen))))
     here = (section.name for _, sections in found for section in sections)
-    known = dict.fromkeys((*RUN_SECTIONS, *COMPARISON_SECTIONS, *here))  # empty sections are known by their names, too
+    known = dict.fromkeys((*SECTIONS, *here))  # empty sections are known by their names, too
     for name in names:
         if name not in known:
             hint = nearest(name, known) or f"there are {', '.join(known)}"

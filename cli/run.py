@@ -67,9 +67,7 @@ MaxTime = Annotated[
 ]
 MethodName = Annotated[
     str | None,
-    typer.Option(
-        help="The search method, by name or PATH.py (default: funsearch+behavesim).", autocompletion=complete_methods
-    ),
+    typer.Option(help="Name, or PATH.py (default: funsearch+behavesim).", autocompletion=complete_methods),
 ]
 ProposerName = Annotated[
     str,
@@ -86,12 +84,8 @@ Window = Annotated[
 StartWith = Annotated[
     str | None, typer.Option(metavar="DIR|RUN", help="Try a folder's programs first, or the ten best of a run.")
 ]
-NewBudget = Annotated[
-    int | None, typer.Option(help="Number of programs to generate in the whole run, including rejected ones.")
-]
-Repair = Annotated[
-    int | None, typer.Option(help="Most times that a rejected candidate is asked for again, with the reason.")
-]
+NewBudget = Annotated[int | None, typer.Option(help="Programs to generate in the whole run, rejected ones too.")]
+Repair = Annotated[int | None, typer.Option(help="Times to ask for a rejected candidate again, with the reason.")]
 ConfigFile = Annotated[
     Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file; options and --set override them.")
 ]

@@ -55,40 +55,40 @@ def study_similarity(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Similarities of thirty pairs of programs by every metric, and their means beside the paper's (Table 1)."""
+    """Compare thirty pairs of programs by every metric, and print the means beside the paper's (Table 1)."""
     rows = counted(similarity.measured(embedding_model), len(PAIRS), "comparing thirty pairs")
     _show(similarity.study(rows, embedding_model), as_json)
 
 
 @study.command("sampling")
 def study_sampling(as_json: AsJson = False) -> None:
-    """Mean similarities by BehaveSim when trajectories are cut (k), or n states are skipped between kept ones."""
+    """Print BehaveSim's mean similarities if a share k of each trajectory is cut, or n states between kept ones."""
     _show(sampling.study(counted(sampling.sampled(), len(PAIRS), "comparing thirty pairs")), as_json)
 
 
 @study.command("measures")
 def study_measures(figures: Figures = None, as_json: AsJson = False) -> None:
-    """Four ways to compare trajectories, on eight optimisers, and the rank correlations between them."""
+    """Compare trajectories of eight optimisers in four ways, and print the rank correlations between the ways."""
     found = measures.study(counted(measures.compared(), STARTS, "descending from ten starts"))
     _show_and_draw(found, as_json, figures)
 
 
 @study.command("visualise")
 def study_visualise(figures: Figures = None, as_json: AsJson = False) -> None:
-    """Two programs that differ in one word, and the tours that they build step by step."""
+    """Show two programs that differ in one word, and the tours that they build step by step."""
     _show_and_draw(visualise.study(), as_json, figures)
 
 
 @study.command("stochastic")
 def study_stochastic(as_json: AsJson = False) -> None:
-    """Similarities of random algorithms: the same algorithm under other seeds, beside other algorithms."""
+    """Compare random algorithms: each with itself under other seeds, and with other algorithms."""
     rows = counted(stochastic.compared(), 2 * len(stochastic.SUBJECTS), "comparing laws")
     _show(stochastic.StochasticStudy(tuple(rows)), as_json)
 
 
 @study.command("diversity")
 def study_diversity(runs: Runs, runs_dir: RunsDir = RUNS, figures: Figures = None, as_json: AsJson = False) -> None:
-    """Mean distances of programs inside islands and between them, after each tenth of the budget."""
+    """Print mean distances of programs inside islands and between them, after each tenth of the budget."""
     _show_and_draw(diversity.study([read_run(runs_dir, run) for run in runs]), as_json, figures)
 
 
@@ -103,7 +103,10 @@ def study_clustering(
     figures: Figures = None,
     as_json: AsJson = False,
 ) -> None:
-    """Thirty programs of a run by behaviour and by text: where the two disagree most; --figures draws dendrograms."""
+    """Compare thirty programs of a run by behaviour and by text, and list the pairs on which both disagree most.
+
+    --figures draws a dendrogram of each.
+    """
     _show_and_draw(clustering.study(read_run(runs_dir, run), metric), as_json, figures)
 
 
@@ -118,7 +121,7 @@ def study_results(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Methods compared by the numbers kept of each run, without the runs: means, intervals and tests."""
+    """Compare methods by the numbers kept of each run, without the runs: means, intervals and tests."""
     _show(results.study(runs, None if experiment is None else read_experiment(experiment).tests), as_json)
 
 
@@ -131,7 +134,7 @@ def study_prediction(
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """How well similarities of programs predict their scores on unseen instances (Spearman's correlation)."""
+    """Print how well similarities of programs predict their scores on unseen instances (Spearman's correlation)."""
     if not runs:
         _show(prediction.kept_study(KEPT_PREDICTION), as_json)
         return
@@ -143,7 +146,7 @@ def study_prediction(
 
 @study.command("generalisation")
 def study_generalisation(runs: Runs, runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
-    """Gaps on search, held-out and shifted instances: best and recommended program, and a portfolio of five."""
+    """Print gaps on search, held-out and shifted instances: best and recommended program, portfolio of five."""
     loaded = [read_run(runs_dir, run) for run in runs]
     busy("trying the best, the recommended and five different programs of each run on held-out and shifted instances")
     _show(asyncio.run(generalisation_of(loaded)), as_json)
@@ -156,7 +159,7 @@ def study_portfolio(
     ] = Path("experiments/portfolio"),
     as_json: AsJson = False,
 ) -> None:
-    """Losses of sets of programs that behave differently, beside those of other sets, from finished runs."""
+    """Print losses of sets of programs that behave differently, beside those of other sets, from finished runs."""
     busy("choosing sets of programs from kept runs")
     _show(portfolios.study(folder), as_json)
 
@@ -169,7 +172,7 @@ def study_sets(
     figures: Figures = None,
     as_json: AsJson = False,
 ) -> None:
-    """Losses of sets from searches that aim at a set, beside sets chosen from other searches, from finished runs."""
+    """Print losses of sets from searches that aim at a set, beside sets chosen from other finished searches."""
     busy("comparing kept sets")
     found = sets.study(folder)
     _show(found, as_json)
@@ -192,7 +195,7 @@ def point_to_ablation() -> None:
 
 
 def _point_to(name: str, paid: str, free: str) -> None:
-    """Print the commands of an experiment's two files, with a model and offline, and what each of them makes."""
+    """Print the commands of an experiment's two files: `paid` says what that with a model makes, `free` the other."""
     for kind, what in (("model", paid), ("offline", f"{free}, no key needed")):
         typer.echo(f"behavesim experiment experiments/{name}-{kind}.toml   # {what}")
 

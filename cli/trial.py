@@ -39,14 +39,14 @@ def tried(
 
 
 class Counting:
-    """Says how many of several programs were tried, and which was the last: at most once in EVERY_S."""
+    """Says how many of several programs were tried, and which was the last: at most once in EVERY_S seconds."""
 
     def __init__(self, total: int) -> None:
         """Begin before the first of `total` programs."""
         self._total, self._tried, self._said_at = total, 0, monotonic()
 
     def ended(self, result: Evaluation) -> None:
-        """Count a result; print a line on stderr if the last one is EVERY_S old."""
+        """Count a result; print a line on stderr if the last line is at least EVERY_S seconds old."""
         self._tried += 1
         if monotonic() - self._said_at >= EVERY_S:
             self._said_at = monotonic()

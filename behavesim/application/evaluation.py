@@ -37,7 +37,7 @@ class Evaluation:
 def read_program(file: Path, task: Task) -> str:
     """Return the source in a file or in a folder of files, or the task's own template if the path is `template`.
 
-    Raises UsageError if it cannot be read as text.
+    Raises UsageError if a file cannot be read as text, TaskError if a folder cannot.
     """
     if str(file) == "template":
         return task.template

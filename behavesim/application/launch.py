@@ -158,7 +158,7 @@ def _in_folder(folder: Path, task: Task) -> list[tuple[str, str]]:
     """Return names and sources of a folder's programs, sorted by name; [] if there is no such folder.
 
     A program is a file with the suffix of the task's programs, or a folder if those have several files. Raises
-    UsageError if one cannot be read as text.
+    UsageError if a file cannot be read as text, TaskError if such a folder cannot.
     """
     if not folder.is_dir():
         return []

@@ -35,7 +35,7 @@ NOT_ASKED = "not asked"
 
 @dataclass(frozen=True)
 class Findings:
-    """`found` maps each thing checked to what was found; `broken` names those that must be repaired before a run."""
+    """`found` maps each thing checked, such as "sandbox", to what was found; `broken` names those to be repaired."""
 
     found: Mapping[str, str | int]
     broken: tuple[str, ...] = ()
