@@ -36,15 +36,7 @@ from behavesim.proposers.proposer import Proposer, ProposerContext
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.sandbox.tree.pool import ResultPool
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import (
-    Advised,
-    ClockRead,
-    Event,
-    Injected,
-    RunForked,
-    RunResumed,
-    RunStarted,
-)
+from behavesim.state.events import Advised, ClockRead, Event, Injected, RunForked, RunResumed, RunStarted
 from behavesim.state.protocols import Journal, Judge, Responder
 from behavesim.state.requests import Requests
 from behavesim.state.settings import settings_from_journal

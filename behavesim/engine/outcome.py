@@ -88,10 +88,4 @@ def copied(candidate: CandidateId, program: Program, first: Evaluated | Rejected
 
     Its `copy_of` is the first candidate.
     """
-    return replace(
-        first,
-        candidate=candidate,
-        source=program.source,
-        thought=program.thought,
-        copy_of=first.candidate,
-    )
+    return replace(first, candidate=candidate, source=program.source, thought=program.thought, copy_of=first.candidate)

@@ -10,15 +10,7 @@ from pathlib import Path
 from behavesim.base.text import one_line
 from behavesim.state.events import CandidateId, RunStarted
 from behavesim.store.codec import decode_whole, is_sealed
-from behavesim.store.database import (
-    UNREADABLE,
-    check_time,
-    connected,
-    holds_events,
-    is_journal,
-    opened,
-    refuse_missing,
-)
+from behavesim.store.database import UNREADABLE, check_time, connected, holds_events, is_journal, opened, refuse_missing
 from behavesim.store.passages import Passages
 
 

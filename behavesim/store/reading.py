@@ -9,16 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.errors import JournalError
-from behavesim.state.events import (
-    Asked,
-    CandidateId,
-    Evaluated,
-    Event,
-    Prompt,
-    Rejected,
-    Reply,
-    Responded,
-)
+from behavesim.state.events import Asked, CandidateId, Evaluated, Event, Prompt, Rejected, Reply, Responded
 from behavesim.store.codec import NO_PASSAGES, decode
 from behavesim.store.database import check_time, opened, unreadable
 from behavesim.store.passages import Passages
