@@ -130,15 +130,15 @@ class AdmissibleSet(DecisionTask):
         return tuple(AdmissibleSets(n, w) for n, w in SIZES[split])
 
     def in_words(self, instance: AdmissibleSets, decision: int) -> str:
-        """Return the vector of the picked row as a phrase such as "the vector 012000111"."""
+        """Return the vector of the row `decision` as a phrase such as "the vector 012000111"."""
         return f"the vector {_digits(instance.vectors[decision])}"
 
     def choice_in_words(self, instance: AdmissibleSets, before: Sequence[int], decision: int) -> str:
-        """Return the vector of the picked row, and how many vectors it adds to the set."""
+        """Return the vector of the row `decision`, and how many vectors it adds to the set."""
         return f"{self.in_words(instance, decision)}, which adds {instance.sizes[decision]}"
 
     def cost_so_far(self, instance: AdmissibleSets, decisions: Sequence[int]) -> Sequence[float]:
-        """Return the size of the set after each pick."""
+        """Return the size of the set after each of the picked rows."""
         return list(accumulate(float(instance.sizes[index]) for index in decisions))
 
     def solve(self, function: Function, instance: AdmissibleSets) -> Solution:

@@ -91,11 +91,11 @@ class OnlineBinPacking(DecisionTask):
         return tuple(drawn(_drawn, 2024, SIZES, split))
 
     def in_words(self, instance: Items, decision: int) -> str:
-        """Return the chosen bin as a phrase such as "bin 3"; bins count from 1 in the order of their opening."""
+        """Return the bin `decision`, from 0, as a phrase such as "bin 3", in which bins count from 1."""
         return f"bin {decision + 1}"
 
     def choice_in_words(self, instance: Items, before: Sequence[int], decision: int) -> str:
-        """Return the chosen bin with its rank among those that fit, and the room in it afterwards."""
+        """Return the bin `decision` with its rank among those that fit the item, and the room in it afterwards."""
         size, opened = int(instance.sizes[len(before)]), max(before, default=-1) + 1
         room = CAPACITY - np.bincount(before, instance.sizes[: len(before)], minlength=opened + 1)[: opened + 1]
         fits, left = room[room >= size], int(room[decision]) - size
@@ -108,7 +108,7 @@ class OnlineBinPacking(DecisionTask):
         return f"{len(instance.sizes)} items"
 
     def cost_so_far(self, instance: Items, decisions: Sequence[int]) -> Sequence[float]:
-        """Return the number of bins opened after each item; a trajectory has the first 100 items alone."""
+        """Return the number of bins opened up to each item; a trajectory has the first 100 items alone."""
         opened = np.maximum.accumulate(np.asarray(decisions)) + 1
         return [float(bins) for bins in opened]
 

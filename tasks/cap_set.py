@@ -78,7 +78,7 @@ class CapSet(DecisionTask):
         return [Space(n) for n in DIMENSIONS[split]]
 
     def in_words(self, instance: Space, decision: int) -> str:
-        """Return the chosen vector as a phrase such as "the vector 01200201"."""
+        """Return the vector with the index `decision` as a phrase such as "the vector 01200201"."""
         return f"the vector {''.join(map(str, instance.vectors[decision]))}"
 
     def solve(self, function: Function, instance: Space) -> Solution:

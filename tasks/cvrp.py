@@ -90,7 +90,7 @@ class CapacitatedRouting(RoutingTask):
         return drawn(_drawn, 5024, SIZES, split)
 
     def choice_in_words(self, instance: Customers, before: Sequence[int], decision: int) -> str:
-        """Return the chosen node with its rank and distance, and the load so far if it is the depot."""
+        """Return the node `decision` with its rank and distance; of the depot, with the load served on the route."""
         if not before:
             return self.in_words(instance, decision)
         away = instance.distances[before[-1]]
@@ -108,7 +108,7 @@ class CapacitatedRouting(RoutingTask):
         return f"{len(instance.demands) - 1} customers"
 
     def cost_so_far(self, instance: Customers, decisions: Sequence[int]) -> Sequence[float]:
-        """Return the length of the routes up to each visit."""
+        """Return the length of the routes up to each of the visited nodes."""
         visits = np.asarray(decisions)
         legs = instance.distances[visits[:-1], visits[1:]] * (self.returns | (visits[1:] > 0))
         return [0.0, *np.cumsum(legs).tolist()]

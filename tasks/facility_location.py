@@ -73,7 +73,7 @@ class FacilityLocation(DecisionTask):
         return [Sites(*fields) for fields in drawn(sites_and_customers, 8024, SIZES, split)]
 
     def in_words(self, instance: Sites, decision: int) -> str:
-        """Return the opened site as a phrase such as "site 7, opened for 912"."""
+        """Return the opened site `decision` as a phrase such as "site 7, opened for 912"."""
         return f"site {decision}, opened for {instance.opening[decision]}"
 
     def solve(self, function: Function, instance: Sites) -> Solution:

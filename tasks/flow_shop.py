@@ -64,7 +64,7 @@ class FlowShop(DecisionTask):
         return [times(seed, machines, jobs).T.copy() for jobs, machines, seed in SEEDS[split]]
 
     def in_words(self, instance: Integers, decision: int) -> str:
-        """Return the chosen job as a phrase such as "job 7"."""
+        """Return the job `decision` as a phrase such as "job 7"."""
         return f"job {decision}"
 
     def solve(self, function: Function, instance: Integers) -> Solution:

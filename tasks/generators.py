@@ -43,7 +43,7 @@ def sites_and_customers(random: Random, sites: int, customers: int) -> tuple[Int
 
 
 def items_to_pack(random: Random, kind: str, items: int) -> tuple[Integers, int]:
-    """Return sizes, greatest first, and the capacity of a bin, as Falkenauer (1996) draws them.
+    """Return the sizes of so many items, greatest first, and a bin's capacity, as Falkenauer (1996) draws them.
 
     `kind` is "uniform", 20 to 100 for bins of 150, or "triplets", three of which fill a bin of 1000 exactly.
     """
@@ -60,7 +60,8 @@ def items_to_pack(random: Random, kind: str, items: int) -> tuple[Integers, int]
 def flows_on_a_grid(random: Random, height: int, width: int) -> tuple[Integers, Integers]:
     """Return flows between facilities and distances between the places of a grid, as Nugent and others (1968) do.
 
-    Both are symmetric. A third of the flows is 0; the others are 1 to 10. Distances go along the grid's lines.
+    Both are symmetric (n, n) for n = `height` * `width`. A third of the flows is 0; the others are 1 to 10. Distances
+    go along the grid's lines.
     """
     row, column = np.divmod(np.arange(height * width), width)
     distances = np.abs(row[:, None] - row) + np.abs(column[:, None] - column)

@@ -71,7 +71,7 @@ class GraphColouring(DecisionTask):
         return drawn(graph_drawn, 9024, GRAPHS, split)
 
     def in_words(self, instance: Graph, decision: int) -> str:
-        """Return the coloured vertex as a phrase such as "vertex 7, of 12 neighbours"."""
+        """Return the vertex `decision` as a phrase such as "vertex 7, of 12 neighbours"."""
         return f"vertex {decision}, of {instance[decision].sum()} neighbours"
 
     def solve(self, function: Function, instance: Graph) -> Solution:

@@ -26,13 +26,13 @@ def graph_drawn(random: Random, kind: str, size: int, share: float) -> Graph:
 
 
 def uniform(random: Random, vertices: int, density: float) -> Graph:
-    """Return a graph in which each pair of vertices is joined with the given probability."""
+    """Return a graph in which each pair of vertices is joined with the probability `density`."""
     upper = np.triu(random.rand(vertices, vertices) < density, 1)
     return upper | upper.T
 
 
 def geometric(random: Random, vertices: int, reach: float) -> Graph:
-    """Return a graph of points drawn uniformly from the unit square, joined if they are nearer than `reach`."""
+    """Return a graph of `vertices` points drawn from the unit square, joined if they are nearer than `reach`."""
     places = random.rand(vertices, 2)
     near: Graph = ((places[:, None] - places[None]) ** 2).sum(axis=-1) < reach**2
     return near & ~np.eye(vertices, dtype=bool)

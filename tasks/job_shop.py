@@ -102,7 +102,7 @@ class JobShop(DecisionTask):
         return [*shops, Shop(*map(np.array, FT06))] if split == "held-out" else shops
 
     def in_words(self, instance: Shop, decision: int) -> str:
-        """Return the chosen job as a phrase such as "job 7"."""
+        """Return the job `decision` as a phrase such as "job 7"."""
         return f"job {decision}"
 
     def solve(self, function: Function, instance: Shop) -> Solution:

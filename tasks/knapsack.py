@@ -74,7 +74,7 @@ class Knapsack(DecisionTask):
         return [Items(*fields) for fields in drawn(knapsack_items, 4024, SIZES, split)]
 
     def in_words(self, instance: Items, decision: int) -> str:
-        """Return the packed item as a phrase such as "item 7, worth 612"."""
+        """Return the packed item `decision` as a phrase such as "item 7, worth 612"."""
         return f"item {decision}, worth {instance.values[decision]}"
 
     def solve(self, function: Function, instance: Items) -> Solution:

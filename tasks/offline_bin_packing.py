@@ -73,7 +73,7 @@ class OfflineBinPacking(DecisionTask):
         return [Items(*fields) for fields in drawn(items_to_pack, 7024, SIZES, split)]
 
     def in_words(self, instance: Items, decision: int) -> str:
-        """Return the packed size as a phrase such as "an item of 312"."""
+        """Return an item of the size `decision` as a phrase such as "an item of 312"."""
         return f"an item of {decision}"
 
     def solve(self, function: Function, instance: Items) -> Solution:

@@ -19,19 +19,19 @@ DIGITS = 6
 
 
 def uniform(random: Random, size: int) -> Places:
-    """Return places drawn uniformly from the unit square."""
+    """Return `size` places drawn uniformly from the unit square."""
     return random.rand(size, 2)
 
 
 def clustered(random: Random, size: int) -> Places:
-    """Return places around centres drawn uniformly, one for each A_CLUSTER places, at least two; scaled and rounded."""
+    """Return `size` places around uniform centres, one for A_CLUSTER places, at least two; scaled and rounded."""
     centres = random.rand(max(2, size // A_CLUSTER), 2)
     places = filling(centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2))
     return np.round(places, DIGITS)
 
 
 def places_drawn(random: Random, kind: str, size: int) -> Places:
-    """Return places by their kind, "uniform" or "clustered"."""
+    """Return `size` places of a kind, "uniform" or "clustered", in the unit square."""
     return uniform(random, size) if kind == "uniform" else clustered(random, size)
 
 

@@ -74,7 +74,7 @@ class QuadraticAssignment(DecisionTask):
         return [Sites(*fields) for fields in drawn(flows_on_a_grid, 11024, SIDES, split)]
 
     def in_words(self, instance: Sites, decision: int) -> str:
-        """Return the placement as a phrase such as "facility 3 at location 7"."""
+        """Return the placement `decision`, facility * n + location, as in "facility 3 at location 7"."""
         return "facility {} at location {}".format(*divmod(decision, len(instance.flows)))
 
     def solve(self, function: Function, instance: Sites) -> Solution:

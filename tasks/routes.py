@@ -22,7 +22,7 @@ class RoutingTask(DecisionTask):
     normaliser = 100
 
     def in_words(self, instance: Any, decision: int) -> str:
-        """Return the chosen node as a phrase such as "customer 7", or "back to the depot" for 0."""
+        """Return the node `decision` as a phrase such as "customer 7", or "back to the depot" for 0."""
         return f"customer {decision}" if decision else "back to the depot"
 
     def picture(self, instance: Any) -> Route:
@@ -52,9 +52,9 @@ def chosen(answer: Any, choices: Integers, step: int) -> int:
 
 
 def routes_checked(solution: Solution, demands: Integers, capacity: int) -> Integers:
-    """Return the visits as int64: from the depot to the depot, with every customer once and no route too full.
+    """Return the visits as int64: from the depot to the depot, with every customer once.
 
-    Raises InvalidSolution for anything else.
+    Raises InvalidSolution for anything else, and for a route whose `demands` are more than `capacity`.
     """
     nodes = len(demands)
     visits = as_integers(solution, nodes, "visits of nodes")

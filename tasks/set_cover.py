@@ -73,7 +73,7 @@ class SetCover(DecisionTask):
         return [Sets(*fields) for fields in drawn(sets_to_cover, 6024, SIZES, split)]
 
     def in_words(self, instance: Sets, decision: int) -> str:
-        """Return the set taken as a phrase such as "set 7, of cost 12"."""
+        """Return the set `decision` as a phrase such as "set 7, of cost 12"."""
         return f"set {decision}, of cost {instance.costs[decision]}"
 
     def solve(self, function: Function, instance: Sets) -> Solution:

@@ -25,11 +25,11 @@ class TourTask(DecisionTask):
     kind = "constructive"
 
     def in_words(self, instance: Any, decision: int) -> str:
-        """Return the chosen city as a phrase such as "city 7"."""
+        """Return the city `decision` as a phrase such as "city 7"."""
         return f"city {decision}"
 
     def choice_in_words(self, instance: Any, before: Sequence[int], decision: int) -> str:
-        """Return the chosen city with its rank and distance: "city 7, the 2nd nearest of 31 left, 0.084 away"."""
+        """Return the city `decision` with its rank and distance: "city 7, the 2nd nearest of 31 left, 0.084 away"."""
         if not before:
             return self.in_words(instance, decision)
         near = np.delete(instance.distances[before[-1]], before)

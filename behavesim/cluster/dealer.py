@@ -119,7 +119,7 @@ class Dealer:
             link.give(self._waiting.popleft())
 
     def _room_for(self, job: Job, among: Iterable[Link]) -> Link | None:
-        """Return the worker that has the fewest programs per place; None if all have enough.
+        """Return the one of the workers `among` with the fewest programs per place; None if all have enough.
 
         One that had the program before, and was lost or failed, is taken only if there is no other.
         """

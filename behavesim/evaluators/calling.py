@@ -59,7 +59,10 @@ def called_by(evaluator: str, program: str, module: str = "") -> Called | None:
 def _by_shinka(
     call: ast.Call, functions: Collection[str], constants: Mapping[str, Any], tree: ast.Module, module: str
 ) -> Called | None:
-    """Return what a `call` of `run_shinka_eval` evaluates, by its keyword arguments; None if that is no function."""
+    """Return what a `call` of `run_shinka_eval` evaluates, by its keyword arguments; None if none of `functions`.
+
+    `constants` are the values by name in the script `tree`; `module` is the name under which its functions can be used.
+    """
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     function = _value(given["experiment_fn_name"], constants) if "experiment_fn_name" in given else None
     runs = _value(given["num_runs"], constants) if "num_runs" in given else 1

@@ -29,7 +29,8 @@ def evaluator_pool(
     """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
 
     They can read the evaluator's folder as it is when the sandbox starts, except the folders of runs in it. `limits`
-    are those of each evaluation. Time limits on the sandbox's processes go by `clock`, a new one if None.
+    are those of each evaluation. Entering raises UsageError if the isolation is below "strong+", unless
+    `allow_weak_isolation`. Time limits on the sandbox's processes go by `clock`, a new one if None.
     """
     hidden = folders_of_runs(file)
     return TreePool(LOADER, file.to_json(), workers, limits, [file.folder], hidden, allow_weak_isolation, clock=clock)

@@ -138,7 +138,7 @@ class Recorder:
 
 
 def watch_module(path: Path, recorder: Recorder) -> None:
-    """Record a program's modules at each import from now on: their own functions without a leading underscore.
+    """Have `recorder` record a program's modules from each import on: their own functions without a leading underscore.
 
     `path` is the program's file, or its folder if it has several.
     """

@@ -283,7 +283,7 @@ def _enough_files() -> Iterator[None]:
 
 
 def _start(assignment: Assignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:
-    """Start a zygote in a new interpreter without keys in its environment; its standard error goes to `errors`."""
+    """Start a zygote, which gets the socket `control`, without keys in its environment; its errors go to `errors`."""
     fd = control.fileno()
     return subprocess.Popen(
         [sys.executable, "-sP", "-m", assignment.module, assignment.to_json(), str(fd)],

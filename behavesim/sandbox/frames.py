@@ -265,7 +265,7 @@ def _checked_shape(shape: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _array(dtype: np.dtype[Any], shape: tuple[int, ...], data: memoryview) -> tuple[NDArray[Any], memoryview]:
-    """Return the array at the beginning of `data`, read-only unless it is empty, and the data behind it.
+    """Return the array of this type and shape that `data` begins with, read-only unless empty, and the rest of `data`.
 
     Raises FrameError if `data` is too short, or if a truth value is neither 0 nor 1.
     """
