@@ -111,6 +111,7 @@ def _file(lines: list[str], path: str) -> tuple[int | None, int]:
     if not path:
         return 0, len(lines)
     headers = [(number, found["path"]) for number, line in enumerate(lines) if (found := _FILE.fullmatch(line))]
+    # the empty line after a final line break belongs to no file
     ends = [*(number for number, _ in headers[1:]), len(lines) - (lines[-1:] == [""])]
     for (number, name), end in zip(headers, ends, strict=False):
         if name == path.removeprefix("./"):

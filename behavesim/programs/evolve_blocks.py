@@ -109,7 +109,10 @@ class Frame:
 
 
 def _fixed_and_blocks(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the fixed parts and the blocks of a text, `("",)` and `()` without markers; raises as `Frame.of` does."""
+    """Return the fixed parts and the blocks of a text, `("",)` and `()` if it has no markers.
+
+    Raises TaskError unless each START marker is followed by its END marker.
+    """
     markers = list(_MARKER.finditer(text))
     kinds = [_START in marker[0] for marker in markers]
     if kinds != [True, False] * (len(kinds) // 2):

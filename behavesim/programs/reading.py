@@ -92,8 +92,8 @@ class FunctionForm:
         """Return the program of a reply, or a Failure whose reason is one of REASONS, by these rules in this order.
 
         1. What the model thought aloud is removed, and code is taken out of JSON.
-        2. A reply that was cut off within its last block, or outside of any, is `truncated`; by a content filter,
-           `refusal`.
+        2. A reply that was cut off within its last block, or that has no block, is `truncated`, or `refusal` if a
+           content filter cut it off.
         3. Each fenced block is read; a closing fence behind code on the same line is a syntax error (see `blocks`). If
            no block has a function, the text outside is read from its first line of code.
         4. The program is the last block that defines the entry point with the right arguments.

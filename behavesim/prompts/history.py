@@ -14,7 +14,7 @@ from behavesim.state.ways import Way
 from behavesim.task import InWords
 
 WAYS_SHOWN = 8
-"""Most lines of the list of ideas tried."""
+"""Most ideas, or ways, in the list of what was tried; one more line sums up the other ways."""
 CHILDREN_SHOWN = 3
 """Most failures shown, the latest, of programs that were written from any of those that the prompt shows."""
 
@@ -49,8 +49,8 @@ def run_in_words(state: RunState, shown: Sequence[Member], words: InWords, limit
 def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterator[str]:
     """Yield the lines of a table: per instance the best score so far, and how far behind it the shown programs are.
 
-    There are no lines if the task has one instance. Of more than INSTANCES_SHOWN instances, those are shown on which
-    the last program is furthest behind.
+    There are no lines if the task has one instance, or only the template is shown. Of more than INSTANCES_SHOWN
+    instances, those are shown on which the last program is furthest behind.
     """
     utility = state.objective.utility
     best = state.tried.best_scores

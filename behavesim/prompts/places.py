@@ -22,7 +22,7 @@ _UNWANTED = {code: None for code in (*range(32), *range(127, 160)) if chr(code) 
 
 
 def place(name: str) -> str:
-    """Return what stands in a text where the part of this name belongs; programs cannot contain a null character."""
+    """Return the mark for the part of this name in a text: the name between null characters, which no program has."""
     return f"\0{name}\0"
 
 

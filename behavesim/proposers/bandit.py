@@ -39,6 +39,7 @@ def _mean_costs(state: RunState, models: Sequence[str], records: Sequence[ModelR
     sums = [each.tokens.with_estimates() for each in records]
     dollars = [prices.cost(model, each) for model, each in zip(models, sums, strict=True)]
     in_dollars = all(cost for cost, is_tried in zip(dollars, tried, strict=True) if is_tried)
+    # at least 1 token: the chances are divided by the means
     totals = dollars if in_dollars else [float(each.prompt + each.completion) or 1.0 for each in sums]
     return [
         None if total is None or not each.candidates else total / each.candidates

@@ -22,6 +22,7 @@ from behavesim.store.reading import read_events
 
 if TYPE_CHECKING:
     from aiohttp import web
+    from aiohttp.typedefs import Handler
 
 MODEL = "http"
 """The model's name in the journal and in `prices`: who really answers is unknown."""
@@ -32,7 +33,7 @@ LARGEST = 2**20
 MOST_WAITING = 64
 """Most posted programs that wait for a candidate; one more is refused with status 429, to be posted again later."""
 LOOK_S = 0.1
-"""Seconds between two looks into the journal for outcomes."""
+"""Seconds between two looks into the journal for outcomes; nothing else tells a proposer of them."""
 NO_TOKEN = f"send the header Authorization: Bearer TOKEN, with the token in {ADDRESS} of the run's folder"
 """The error that a request without the token gets, with status 401."""
 SHUTDOWN_S = 2.0
@@ -124,7 +125,7 @@ class HttpProposer(Proposer[HttpSettings]):
         from aiohttp import web  # a slow import, only for this proposer
 
         @web.middleware
-        async def guarded(request: web.Request, handler: Any) -> Any:
+        async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
             return await handler(request) if self._has_token(request) else _json({"error": NO_TOKEN}, 401)
 
         await self._follow()
@@ -137,7 +138,7 @@ class HttpProposer(Proposer[HttpSettings]):
         try:
             await web.TCPSite(runner, "127.0.0.1", self._port).start()
             url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-            file.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)  # a file that is there already would keep its own mode
             with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
                 json.dump({"url": url, "token": self._token}, opened)
         except OSError as error:

@@ -7,6 +7,7 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -134,6 +135,7 @@ class BatchSender:
         # replies first: a fault may end the run
         for question in sorted(questions, key=lambda each: isinstance(found[each.number], Fault)):
             pause_s = self._settle(question, found[question.number], is_earlier)
+        # the last pause serves all: faults of one batch mostly have one cause
         if again := [question for question in questions if not question.reply.done()]:
             await asyncio.sleep(pause_s)
             self._gather(*again)
@@ -193,7 +195,8 @@ class BatchSender:
     async def _results(self, batch: str, questions: Mapping[int, _Question]) -> dict[int, Completion | Fault]:
         """Wait for the end of the batch with the id `batch`; return the reply or fault of each question, by number.
 
-        `questions` are those of the batch by number. Raises ProposerError as `_answered` does.
+        `questions` are those of the batch by number. Raises ProposerError if asking again would not help, or if nothing
+        was answered for too long.
         """
         clean, looks = self._endpoint.secrets.clean, 0
         while (ended := await self._answered(lambda: self._endpoint.batch(batch))).get("status") not in ENDED:
@@ -209,7 +212,7 @@ class BatchSender:
         found: dict[int, Completion | Fault] = dict.fromkeys(questions, missing)
         for kind in ("error_file_id", "output_file_id"):
             if isinstance(file := ended.get(kind), str) and file:
-                content = await self._answered(lambda file=file: self._endpoint.content(file))  # type: ignore[misc]
+                content = await self._answered(partial(self._endpoint.content, file))
                 found |= _results_in(content, optional, clean)
         return found
 
@@ -217,7 +220,7 @@ class BatchSender:
         """End the waiting for a prompt's reply, or return the seconds to wait before another batch asks for it.
 
         The waiting ends with a reply, or if the prompt is given up. Raises ProposerError if the fault stops the run. A
-        fault in a batch of an earlier session stops nothing: its cause may be mended by now.
+        fault in a batch of an earlier session (`is_earlier`) stops nothing: its cause may be mended by now.
         """
         tries = question.tries
         tries.bill(result)
@@ -271,7 +274,10 @@ def _results_in(
 
 
 def _failure(batch: Mapping[str, Any], clean: Callable[[str], str]) -> Fault:
-    """Return the fault of a batch that the endpoint refused as a whole, from the first of the errors it lists."""
+    """Return the fault of a batch that the endpoint refused as a whole, from the first of the errors it lists.
+
+    It is "limited" if the endpoint holds too many tokens in batches, else "fatal". `clean` removes secrets.
+    """
     errors = batch.get("errors")
     listed = errors.get("data") if isinstance(errors, Mapping) else None
     error = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], Mapping) else {}

@@ -195,10 +195,10 @@ class Perseverance:
                 await asyncio.sleep(pause)
 
     async def once(self, send: Callable[[], Awaitable[T | Fault]]) -> T | Fault:
-        """Send a request as soon as the limiter allows it; return what it brought or its fault, without secrets.
+        """Send a request as soon as the limiter allows it; return what it brought or its fault.
 
-        After a demand to slow down, which gives a notice, fewer requests are sent at once; after each answer, more
-        again. Raises ProposerError if a fault has stopped the run.
+        The fault's message is cleared of secrets. After a demand to slow down, which gives a notice, fewer requests are
+        sent at once; after each answer, more again. Raises ProposerError if a fault has stopped the run.
         """
         async with self._limiter.slot() as cuts:
             if self._fatal is not None:  # another request may have stopped the run while this one waited
@@ -220,7 +220,7 @@ class Perseverance:
         return None if tries.empty > self._patience.empty else self._backoff_s(tries.empty)
 
     def after_fault(self, tries: Tries, fault: Fault) -> float | None:
-        """Count a failed request; return the seconds to wait before the prompt is sent again, None if it is given up.
+        """Return the seconds to wait after a failed request before the prompt is sent again, None if it is given up.
 
         For "parameter", "again" and "limited" that is 0: the limiter waits for the last. Raises ProposerError if the
         run has to stop, by the fault's meaning ("path" stops it, too) or the limits of `Patience`.

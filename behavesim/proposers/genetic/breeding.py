@@ -57,7 +57,7 @@ MOVES: Mapping[str, Mapping[Move, float]] = {
 TIMID = 0.6
 """Probability that a change by a proposer of the habit `timid` keeps the program's behaviour, or the whole program."""
 LEANING = 6
-"""How often the habit `biased` draws the first rule with holes of each type, for each time of any other such rule."""
+"""The habit `biased` draws the first rule with holes of each type this many times as often as another such rule."""
 
 FROM_NOTHING = frozenset({"template", "i1", "e1"})
 """Operators that are answered with a new random program; every other operator changes one of those shown."""
@@ -95,7 +95,7 @@ class Breeder:
     def _child(self, operator: str, examples: list[Term], random: np.random.Generator) -> tuple[Term, str]:
         """Return a program and a sentence that says how it was made; `operator` is the prompt's.
 
-        The program differs from all examples, except that with the habit `timid` it may be one of them.
+        A changed program differs from all examples, except that with the habit `timid` it may be one of them.
         """
         if operator in FROM_NOTHING or not examples or (operator == "improve" and random.random() < FRESH):
             program = self._unlike(examples, random)

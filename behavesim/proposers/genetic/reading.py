@@ -25,7 +25,9 @@ class Reader:
         self._by_key: dict[tuple[str, Any], list[Rule]] = {}
         for kind, rules in grammar.rules.items():
             for rule in rules:
-                key = None if _is_hole(rule) else _key(rule.pattern)
+                # a hole alone, by which one type is written as another, may match anything
+                is_hole = isinstance(rule.pattern, ast.Name) and bool(rule.holes)
+                key = None if is_hole else _key(rule.pattern)
                 self._by_key.setdefault((kind, key), []).append(rule)
 
     def read(self, source: str) -> Term | None:
@@ -132,11 +134,6 @@ def _key(node: ast.expr) -> Any:
     if isinstance(node, ast.Call):
         return node.func.attr if isinstance(node.func, ast.Attribute) else "call"
     return type(node)
-
-
-def _is_hole(rule: Rule) -> bool:
-    """Whether a rule's pattern is the name of a type alone, so that one type can be written as another."""
-    return isinstance(rule.pattern, ast.Name) and bool(rule.holes)
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -68,6 +68,7 @@ def fresh(grammar: Grammar, random: np.random.Generator) -> Term:
 def grown(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) -> Term:
     """Return a random expression of a type, at most `depth` deep if the grammar allows it; one rule alone is 0 deep."""
     if kind == NUMBER:
+        # from 0.03 to 5.6, each magnitude as likely: the weights that people write
         return Term(NUMBER, value=rounded(10 ** random.uniform(-1.5, 0.75)))
     rule = _rule(grammar, kind, depth, random)
     return Term(kind, rule, tuple(grown(grammar, hole, depth - 1, random) for hole in rule.holes))

@@ -172,7 +172,7 @@ def _other(material: Material, donors: Sequence[PythonText]) -> str | None:
 
 
 def _function(material: Material) -> str | None:
-    """Return the program with one function replaced by a different one of the same name; None if there is none."""
+    """Return the program with one function replaced by another program's of the same name; None if none fits."""
     program, theirs = material.program, choose_any(material.others, material.random)
     if theirs is None:
         return None

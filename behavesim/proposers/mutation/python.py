@@ -94,11 +94,8 @@ class PythonText:
 
     def expressions(self) -> list[Place]:
         """Return the places of expressions of some `kind_of`, except the names of imports."""
-        return [place for place in self.places if kind_of(place.node) and not self._is_module(place.node)]
-
-    def _is_module(self, node: ast.AST) -> bool:
-        """Whether a node is a name that an import binds."""
-        return isinstance(node, ast.Name) and node.id in self.modules
+        found = [place for place in self.places if kind_of(place.node)]
+        return [each for each in found if not (isinstance(each.node, ast.Name) and each.node.id in self.modules)]
 
     @cached_property
     def _bound(self) -> dict[str, dict[str, int]]:
