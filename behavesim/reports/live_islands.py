@@ -23,6 +23,8 @@ GAP = 2
 """Characters between two columns of a table."""
 OMITTED = ("gap", "mean", "scores")
 """Columns that are left out in this order until there is room for a sparkline."""
+NO_PROGRAM = float("-inf")
+"""The utility of an empty island: below that of any program."""
 
 
 def islands_panel(live: LiveRun, width: int, room: int) -> Table | None:
@@ -88,10 +90,6 @@ def _drawn(state: RunState, shown: Sequence[IslandSummary], columns: Mapping[str
     if more:
         table.caption, table.caption_justify = f"{more:,} more, none of them better", "left"
     return table
-
-
-NO_PROGRAM = float("-inf")
-"""The utility of an empty island: below that of any program."""
 
 
 def _utility(island: IslandSummary, state: RunState) -> float:

@@ -26,6 +26,7 @@ class DryRun:
     """What a dry run found."""
 
     template_score: float
+    """The template's score on the search's instances, in the task's unit."""
     prompt: str
     """The text of the first prompt; empty if the method asks for nothing at the start."""
     evaluating_s: float

@@ -48,7 +48,7 @@ class Experiment(BaseModel):
     tasks: list[str] = Field(min_length=1)
     """Names of tasks, or paths of task files."""
     methods: list[str] = []
-    """Names of methods, or paths of method files."""
+    """Names of methods, or paths of method files; none is needed if every variant names its method."""
     seeds: Seeds | Mapping[str, Seeds] = 3
     """The seeds of all tasks, or the seeds of each task by its name."""
     settings: Mapping[str, Any] = {}
@@ -56,13 +56,13 @@ class Experiment(BaseModel):
     task_settings: Mapping[str, Mapping[str, Any]] = {}
     """Settings for the runs on one task, keyed by task; they override `settings`."""
     variant: list[Variant] = []
-    """The tables `[[variant]]` of the file."""
+    """The tables `[[variant]]` of the file; each adds a group of runs, or one for each of `methods`."""
     tests: list[tuple[str, str]] | None = None
     """Pairs of labels of groups whose difference is tested for significance; None tests all pairs."""
     tests_unfinished: bool = False
     """Whether runs that a cap or a person ended before their budget was spent are tested beside the others."""
     held_out: bool = True
-    """Whether the report evaluates the programs found on held-out instances."""
+    """Whether the report evaluates the best programs of each run on held-out instances."""
     metrics: list[str] = []
     """Paths of metric files, and names such as `candidates_to_5`, used beside the installed metrics."""
 

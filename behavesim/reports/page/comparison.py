@@ -88,7 +88,10 @@ class MadeShown:
 
 @dataclass(frozen=True)
 class ComparisonDocument:
-    """A comparison as its page shows it. `notes` say what is left out, and why."""
+    """A comparison as its page shows it. `home` is the address of the list of runs, None if the page is a file.
+
+    `made` says how each run can be made again. `notes` say what is left out, and why.
+    """
 
     title: str
     home: str | None
