@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Scored
+from behavesim.similarity.niches import median_distance
 
 BEST, OTHERS = 50, 150
 """Largest numbers of programs on the map: of the best, and of the rest. The work grows with the square of their sum."""
@@ -165,8 +166,7 @@ def shared_map(groups: Sequence[Sequence[Run]]) -> SharedMap:
     points, kept = in_the_plane(distances)
     of_group = np.array([group for group, _, _ in chosen])
     elsewhere = [_nearest_elsewhere(row, of_group, of_group[place]) for place, row in enumerate(distances)]
-    pairs = distances[np.triu_indices(len(chosen), 1)]
-    far = first.settings.shortlist_radius * float(np.median(pairs)) if pairs.size else 0.0
+    far = first.settings.shortlist_radius * median_distance(distances)
     programs = tuple(
         GroupProgram(*run.scored(each).cells, run.folder.run, group, each.source or "", x, y, apart)
         for (group, run, each), (x, y), apart in zip(chosen, points.tolist(), elsewhere, strict=True)

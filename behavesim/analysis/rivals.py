@@ -48,8 +48,8 @@ def rivals_of(
     for each in tried:
         pairs = zip(each.scores, ours, strict=True)
         gains = [objective.utility(score) - objective.utility(our) for score, our in pairs]
-        counts = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
-        found.append(Rival(each.name, each.programs, each.runs, each.cpu_s, each.scores, mean(each.scores), *counts))
+        better, worse = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+        found.append(Rival(**vars(each), score=mean(each.scores), better=better, worse=worse))
     return tuple(sorted(found, key=lambda each: (-objective.utility(each.score), each.cpu_s)))
 
 

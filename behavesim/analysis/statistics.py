@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,10 +92,15 @@ def signed_rank(differences: Sequence[float]) -> float | None:
     *sizes, zero = _levels([*map(abs, differences), 0.0])
     signs = [difference > 0 for difference, size in zip(differences, sizes, strict=True) if size > zero]
     ranks = (2 * rankdata([size for size in sizes if size > zero])).astype(int)  # doubled: ranks of ties are halves
-    chances = np.ones(1)  # chances[s]: that the ranks with a plus sum to s
+    return _two_sided(rank_sum_chances(ranks), int(ranks[signs].sum()))
+
+
+def rank_sum_chances(ranks: Iterable[int]) -> NDArray[np.float64]:
+    """Return the probability of each sum, from 0 to that of all ranks, if each rank counts with probability 1/2."""
+    chances = np.ones(1)
     for rank in ranks:
         chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
-    return _two_sided(chances, int(ranks[signs].sum()))
+    return chances
 
 
 def sample(values: Sequence[float]) -> Sample:

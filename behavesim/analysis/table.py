@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # it loads numpy, which a list of runs need not wait for
+    from behavesim.analysis.statistics import Sample
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,11 @@ class Estimate:
     high: float | None
     known: int | None = None
     unit: Unit | None = None
+
+    @classmethod
+    def of(cls, found: Sample | None) -> Estimate | None:
+        """Return a sample's mean, standard deviation and interval; None for None."""
+        return None if found is None else cls(found.mean, found.sd, found.low, found.high)
 
 
 Cell = str | int | float | Estimate | None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.similarity.niches import median_distance
 from behavesim.state.members import Member
 from behavesim.task import Objective
 
@@ -34,8 +35,7 @@ def set_order(
     )
     gains = gains[standing]
     distances = np.zeros((len(members),) * 2) if distances is None else distances[np.ix_(standing, standing)]
-    pairs = distances[np.triu_indices(len(standing), 1)]
-    apart = radius * float(np.median(pairs)) if pairs.size else 0.0
+    apart = radius * median_distance(distances)
     left, far = np.ones(len(standing), dtype=bool), np.ones(len(standing), dtype=bool)
     best, order = np.full(gains.shape[1], np.inf), list[int]()  # nothing improves on infinity: the best by score leads
     while left.any():

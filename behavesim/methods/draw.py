@@ -16,6 +16,11 @@ PURPOSES = {"ask": 1, "restart": 2, "place": 3, "deal": 4}
 """A number for each purpose of a generator. It is part of the seed, so two purposes never draw the same numbers."""
 
 
+PRESSURE = 4.0
+"""How strongly programs of better rank are preferred by `falling`: of many, the first is drawn about e^4 = 55 times as
+often as the last."""
+
+
 def generator(seed: int, number: int, purpose: str) -> Generator:
     """Return the generator of one decision: equal arguments give equal draws, whatever happened before.
 
@@ -46,6 +51,11 @@ def rank_probabilities(utilities: Sequence[float]) -> NDArray[np.float64]:
     """Return plain EoH's probabilities of N parents, (N,), ∝ 1 / (rank + N); the best has rank 1."""
     weights = 1.0 / (ranks(utilities) + len(utilities))
     return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def falling(count: int) -> NDArray[np.float64]:
+    """Return the probabilities of ranks r = 0 to count − 1, (count,), ∝ exp(−PRESSURE · r / count)."""
+    return softmax(-PRESSURE * np.arange(count) / count)
 
 
 def only(probabilities: NDArray[np.float64], members: Sequence[Member], among: Sequence[Member]) -> NDArray[np.float64]:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from behavesim.methods.comparison import Comparison
+from behavesim.methods.comparison import Comparison, is_copy, with_all
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
 from behavesim.methods.draw import Generator, only, rank_probabilities, softmax
-from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.methods.method import Method, MethodSettings, kept_if_it_stays, question
 from behavesim.programs.constants import has_constants
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
@@ -96,10 +96,7 @@ class EoH(Method[EoHSettings]):
 
         None for a copy, too: a program whose normal form a member has.
         """
-        members = state.members_of(POPULATION)
-        if not self.uses_behaviour or not members or _is_known(members, state.member(candidate)):
-            return None
-        return Comparison(candidate.id, members=tuple(member.candidate for member in members))
+        return with_all(state.member(candidate), state.members_of(POPULATION)) if self.uses_behaviour else None
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Return whether a candidate joins the population, and who leaves it.
@@ -114,9 +111,7 @@ class EoH(Method[EoHSettings]):
             return Added(candidate.id, POPULATION)
         # the newcomer takes part, where the paper's loop stops before it
         stay = set(self._survivors([*members, state.member(candidate)]))
-        if candidate.id not in stay:
-            return NotAdded(candidate.id)
-        return Added(candidate.id, POPULATION, tuple(m.candidate for m in members if m.candidate not in stay))
+        return kept_if_it_stays(candidate.id, POPULATION, members, stay)
 
     def _is_filling(self, members: list[Member], candidate: CandidateId) -> bool:
         """Return whether first programs are still asked for: while the population is not full.
@@ -136,7 +131,7 @@ class EoH(Method[EoHSettings]):
         pop_greedy.py). They round to 5 decimals first; here scores are compared as they are, since tasks scale them.
         """
         if self.uses_behaviour:
-            return _is_known(members, newcomer)
+            return is_copy(newcomer, members)
         return any(member.score == newcomer.score for member in members)
 
     def _survivors(self, members: list[Member]) -> list[CandidateId]:
@@ -188,11 +183,6 @@ class EoHBehaveSim(EoH):
     """EoH+BehaveSim: chooses parents and survivors by score and behaviour together."""
 
     settings_type = EoHBehaveSimSettings
-
-
-def _is_known(members: list[Member], newcomer: Member) -> bool:
-    """Return whether a member has the same normal form."""
-    return any(member.program_hash == newcomer.program_hash for member in members)
 
 
 def _dissimilarity(members: list[Member]) -> NDArray[np.float64]:

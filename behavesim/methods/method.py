@@ -216,6 +216,18 @@ def question(
     return Asked(candidate, tuple(parent.candidate for parent in parents), group, prompt)
 
 
+def kept_if_it_stays(
+    candidate: CandidateId, group: GroupName, members: Sequence[Member], stay: Collection[CandidateId]
+) -> Added | NotAdded:
+    """Return that a candidate joins `group` and its `members` that do not stay leave, or that it is not added.
+
+    `stay` are the numbers of those that stay; the candidate is not added if it is not among them.
+    """
+    if candidate not in stay:
+        return NotAdded(candidate)
+    return Added(candidate, group, tuple(m.candidate for m in members if m.candidate not in stay))
+
+
 def kept_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:
     """Return that a feasible candidate joins `group`, and that any other is not added."""
     return Added(candidate.id, group) if isinstance(candidate.outcome, Evaluated) else NotAdded(candidate.id)

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from pydantic import Field
 
-from behavesim.methods.draw import Generator, softmax
+from behavesim.methods.draw import Generator, falling
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
@@ -21,9 +20,6 @@ ARCHIVE = "archive"
 """The name of the group of every feasible program."""
 ELITES = "elites"
 """The name of the group of elites: the best program of each niche, best first."""
-
-PRESSURE = 4.0
-"""How strongly better elites are preferred: with many, the best is drawn about e^4 = 55 times as often as the last."""
 
 
 class NicheSettings(MethodSettings):
@@ -123,12 +119,11 @@ class Niche(Method[NicheSettings]):
         return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
 
     def _parents(self, elites: list[Member], rng: Generator, is_uniform: bool) -> list[Member]:
-        """Draw different elites by rank r, p ∝ exp(−4 r / |E|), and return them in ascending order of score.
+        """Draw different elites, better ones preferred (`falling`), and return them in ascending order of score.
 
-        Where `is_uniform`, all are equally probable.
+        `elites` come best first. Where `is_uniform`, all are equally probable.
         """
         size = min(self.settings.examples_per_prompt, len(elites))
-        probabilities = softmax(-PRESSURE * np.arange(len(elites)) / len(elites))
-        drawn = rng.choice(len(elites), size=size, replace=False, p=None if is_uniform else probabilities)
+        drawn = rng.choice(len(elites), size=size, replace=False, p=None if is_uniform else falling(len(elites)))
         # elites come best first, and prompts show the best last
         return [elites[rank] for rank in sorted(drawn, reverse=True)]

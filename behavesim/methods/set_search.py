@@ -13,11 +13,11 @@ import numpy as np
 from pydantic import Field
 
 from behavesim.code_similarity.subtrees import subtree_distances
-from behavesim.methods.comparison import Comparison
+from behavesim.methods.comparison import Comparison, is_copy, with_all
 from behavesim.methods.complement import Matrix, set_order, utilities
 from behavesim.methods.dominance import similarities
-from behavesim.methods.draw import Generator, ranks, softmax
-from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.methods.draw import Generator, falling, ranks, softmax
+from behavesim.methods.method import Method, MethodSettings, kept_if_it_stays, question
 from behavesim.prompts.feedback import IDEA_SHOWN, prose
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
@@ -31,8 +31,6 @@ POPULATION = "population"
 SET = "set"
 """The name of the group of those that are the set, in the order in which it takes them."""
 
-PRESSURE = 4.0
-"""How strongly parents that stand first are preferred: e^4 = 55 times as often as the last of many, as in niche."""
 WEAKEST_SHOWN = 3
 """Most instances of which a prompt says how good the set is there, the weakest first."""
 
@@ -119,10 +117,7 @@ class SetSearch(Method[SetSearchSettings]):
 
         None for a copy, too: a program whose normal form a member has.
         """
-        members = state.members_of(POPULATION)
-        if not self.uses_behaviour or not members or _is_known(members, state.member(candidate)):
-            return None
-        return Comparison(candidate.id, members=tuple(member.candidate for member in members))
+        return with_all(state.member(candidate), state.members_of(POPULATION)) if self.uses_behaviour else None
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Return whether a candidate joins the population, and who leaves it: those that the set would take last.
@@ -130,15 +125,13 @@ class SetSearch(Method[SetSearchSettings]):
         Infeasible ones do not join, nor copies (of equal normal form).
         """
         members = state.members_of(POPULATION)
-        if not candidate.is_feasible or _is_known(members, state.member(candidate)):
+        if not candidate.is_feasible or is_copy(state.member(candidate), members):
             return NotAdded(candidate.id)
         if len(members) < self.settings.population:
             return Added(candidate.id, POPULATION)
         order = self._order(state, [*members, state.member(candidate)])
         stay = {member.candidate for member in order[: self.settings.population]}
-        if candidate.id not in stay:
-            return NotAdded(candidate.id)
-        return Added(candidate.id, POPULATION, tuple(m.candidate for m in members if m.candidate not in stay))
+        return kept_if_it_stays(candidate.id, POPULATION, members, stay)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return how many programs the set has and which instance it is weakest on, or that there is no set yet."""
@@ -228,9 +221,8 @@ def wanted_of(is_set_told: bool, by_instance: bool) -> str:
 
 
 def _by_rank(count: int, rng: Generator, is_uniform: bool) -> int:
-    """Draw a rank r of 0 to count − 1, p ∝ exp(−PRESSURE · r / count), or with equal probability."""
-    pressure = 0.0 if is_uniform else PRESSURE
-    return int(rng.choice(count, p=softmax(-pressure * np.arange(count) / count)))
+    """Draw a rank of 0 to count − 1, lower ones preferred (`falling`); all equally probable if `is_uniform`."""
+    return int(rng.choice(count, p=softmax(np.zeros(count)) if is_uniform else falling(count)))
 
 
 def _relative(members: Sequence[Member], template: Member, objective: Objective) -> Matrix:
@@ -254,8 +246,3 @@ def _distances(members: Sequence[Member], gains: Matrix, worth: Worth) -> Matrix
         differ: Matrix = (gains[:, None, :] != gains[None, :, :]).any(axis=2).astype(np.float64)
         return differ
     return 1.0 - similarities(members)
-
-
-def _is_known(members: Sequence[Member], newcomer: Member) -> bool:
-    """Return whether a member has the same normal form."""
-    return any(member.identity == newcomer.identity for member in members)

@@ -36,6 +36,12 @@ def cleared(size: int, count: int, apart: float, distances: Callable[[int], NDAr
     return chosen
 
 
+def median_distance(distances: NDArray[np.float64]) -> float:
+    """Return the median distance of two different programs, from (N, N) symmetric distances; 0.0 if N is below 2."""
+    pairs = distances[np.triu_indices(len(distances), 1)]
+    return float(np.median(pairs)) if pairs.size else 0.0
+
+
 class Niches:
     """Programs by behaviour, from which `clear` chooses. It keeps the distances of those it chose last.
 
@@ -90,9 +96,7 @@ class Niches:
         """Return the median distance between the first BASE distinct behaviours; 0.0 for fewer than two."""
         base = min(BASE, len(self._algorithms))
         if self._scale[0] != base:
-            distances = 1.0 - self._measure.matrix(self._archive.take(range(base)))
-            pairs = distances[np.triu_indices(base, 1)]
-            self._scale = base, float(np.median(pairs)) if pairs.size else 0.0
+            self._scale = base, median_distance(1.0 - self._measure.matrix(self._archive.take(range(base))))
         return self._scale[1]
 
     def _distances(self, number: int) -> NDArray[np.float64]:

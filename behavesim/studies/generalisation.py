@@ -20,7 +20,7 @@ PROGRAMS = ("template", "best", "recommended", f"portfolio of {SIZE}")
 SHOWN: tuple[Split, ...] = ("search", "held-out", "shifted")
 """The splits of the table, in order."""
 
-Unseen = Mapping[Split, Mapping[str, Sequence[float]]]
+UnseenScores = Mapping[Split, Mapping[str, Sequence[float]]]
 """Scores of programs on each instance of a split, by split and source; programs that failed there are missing."""
 
 
@@ -51,7 +51,7 @@ class GeneralisationStudy:
         """Return the table."""
         gaps = (Column(split.replace("-", "_"), FRACTION, title=split) for split in SHOWN)
         rows: list[tuple[Cell, ...]] = [
-            (row.task, row.runs, row.program, *(_estimate(row.gaps[split]) for split in SHOWN)) for row in self.rows
+            (row.task, row.runs, row.program, *(Estimate.of(row.gaps[split]) for split in SHOWN)) for row in self.rows
         ]
         caption = "shifted: instances of another distribution; of a portfolio the best solution of each instance counts"
         columns = (Column("task"), Column("runs", COUNT), Column("program"), *gaps)
@@ -72,7 +72,7 @@ def chosen(run: Run) -> dict[str, list[Candidate]]:
     }
 
 
-def study(runs: Sequence[Run], unseen: Mapping[str, Unseen]) -> GeneralisationStudy:
+def study(runs: Sequence[Run], unseen: Mapping[str, UnseenScores]) -> GeneralisationStudy:
     """Return the gaps over the runs of each task; `unseen` has scores on held-out and shifted instances by task.
 
     Raises KeyError if `unseen` lacks a task of the runs, UsageError if a task cannot be loaded.
@@ -115,7 +115,3 @@ def _gaps(
     found = [objective.gap(mean) for mean in means]
     known = [gap for gap in found if gap is not None]
     return sample(known) if len(known) == len(found) else None
-
-
-def _estimate(found: Sample | None) -> Estimate | None:
-    return None if found is None else Estimate(found.mean, found.sd, found.low, found.high)

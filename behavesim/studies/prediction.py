@@ -137,7 +137,7 @@ class PredictionStudy:
     def _correlations(self, is_equal: bool) -> Table:
         which = "pairs of equal score in the search" if is_equal else "all pairs"
         rows: list[tuple[Cell, ...]] = [
-            (metric, *(_estimate(self.sample(metric, target, is_equal)) for target in TARGETS))
+            (metric, *(Estimate.of(self.sample(metric, target, is_equal)) for target in TARGETS))
             for metric in self.metrics
         ]
         columns = (Column("metric"), *(Column(target, RATIO) for target in TARGETS))
@@ -260,10 +260,6 @@ def _spearman(a: Pairs, b: Pairs) -> float | None:
     if len(np.unique(a)) < 2 or len(np.unique(b)) < 2:
         return None
     return float(spearmanr(a, b).statistic)
-
-
-def _estimate(found: Sample | None) -> Estimate | None:
-    return None if found is None else Estimate(found.mean, found.sd, found.low, found.high)
 
 
 def _plain(found: Sample | Paired | None) -> dict[str, Any] | None:

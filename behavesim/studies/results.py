@@ -11,7 +11,7 @@ from typing import Any
 from behavesim.analysis.comparison import GroupTest, Pairs, corrected, tests_between
 from behavesim.analysis.metrics import BY_NAME, METRICS
 from behavesim.analysis.statistics import sample
-from behavesim.analysis.table import COUNT, PROBABILITY, Cell, Column, Estimate, Table
+from behavesim.analysis.table import COUNT, PROBABILITY, Column, Estimate, Table
 from behavesim.base.errors import UsageError
 
 NEEDED = ("task", "group", "seed")
@@ -46,16 +46,17 @@ class ResultsStudy:
 
     def _groups(self, task: str) -> list[Table]:
         """Return the tables of a task's groups: on search instances, on held-out ones, and on behaviour."""
-        values = values_by_group(self.runs, task)
-        known = {name for of in values.values() for name in of}
+        by_group = values_by_group(self.runs, task).items()
+        found = {label: {name: sample(values) for name, values in of.items()} for label, of in by_group}
+        known = {name for samples in found.values() for name in samples}
         tables = []
         for about in ("search", "held-out", "behaviour"):
             shown = [metric for metric in METRICS if metric.about == about and metric.is_shown(known)]
             columns = Column("group"), Column("runs", COUNT), *(metric.column for metric in shown)
-            counts = {label: sum((run.task, run.group) == (task, label) for run in self.runs) for label in values}
+            counts = {label: sum((run.task, run.group) == (task, label) for run in self.runs) for label in found}
             rows = tuple(
-                (label, counts[label], *(_estimate(of.get(metric.name, ())) for metric in shown))
-                for label, of in values.items()
+                (label, counts[label], *(Estimate.of(samples.get(metric.name)) for metric in shown))
+                for label, samples in found.items()
                 if shown
             )
             caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
@@ -130,11 +131,3 @@ def _read(path: Path) -> tuple[KeptRun, ...]:
             f"{path} is no file of runs ({error}): it needs the columns {', '.join(NEEDED)} and those of metrics, as "
             "the runs.csv that `behavesim report RUN… --csv DIR` writes has them"
         ) from None
-
-
-def _estimate(values: Sequence[float]) -> Cell:
-    """Return the mean of some values with its interval; None without values."""
-    if not values:
-        return None
-    found = sample(values)
-    return Estimate(found.mean, found.sd, found.low, found.high)

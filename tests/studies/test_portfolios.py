@@ -16,8 +16,9 @@ from behavesim.base.errors import UsageError
 from behavesim.code_similarity.subtrees import subtree_distances
 from behavesim.state.events import Evaluated
 from behavesim.studies.portfolios.kept import Fresh, KeptRun, kept, read_runs, write_fresh, write_runs
+from behavesim.studies.portfolios.losses import Losses
 from behavesim.studies.portfolios.sets import DONORS, DRAWS, Ranking, ranking, sets_of
-from behavesim.studies.portfolios.study import Losses, PortfolioStudy, study
+from behavesim.studies.portfolios.study import PortfolioStudy, study
 from tests.analysis.journals import PROVENANCE, asked, journalled, started
 from tests.cli.command import Command
 

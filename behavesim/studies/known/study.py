@@ -12,7 +12,7 @@ from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import of_source, source_matrix
 from behavesim.prompts.parting import first_difference, step_in_words
 from behavesim.similarity import BehaveSim
-from behavesim.similarity.niches import cleared
+from behavesim.similarity.niches import cleared, median_distance
 from behavesim.studies.known.findings import Found, KnownStudy, Parting, Refused, Tried
 from behavesim.task import InWords, Objective
 from behavesim.trajectory import AlgorithmRun, packed
@@ -116,8 +116,7 @@ def _far(
     rows = [row for row, each in enumerate(found) if each.copy_of is None]
     rows.sort(key=lambda row: -objective.utility(found[row].score))
     among = distances[np.ix_(rows, rows)]
-    pairs = among[np.triu_indices(len(rows), 1)]
-    apart = radius * float(np.median(pairs)) if pairs.size else 0.0
+    apart = radius * median_distance(among)
     return len(cleared(len(rows), len(rows), apart, among.__getitem__)), apart
 
 

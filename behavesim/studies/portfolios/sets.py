@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from behavesim.code_similarity.subtrees import subtree_distances
 from behavesim.similarity import BehaveSim
-from behavesim.similarity.niches import cleared
+from behavesim.similarity.niches import cleared, median_distance
 from behavesim.studies.portfolios.kept import TOP, KeptRun, Program
 from behavesim.task import Direction
 
@@ -121,9 +121,8 @@ def ranking(run: KeptRun, apart: NDArray[np.float64], direction: Direction) -> R
 
 
 def least_of(distances: Distances, base: NDArray[np.intp]) -> float:
-    """Return the clearing radius: RADIUS times the median distance of the ranks in `base`; 0 for one rank or none."""
-    pairs = distances[np.ix_(base, base)][np.triu_indices(len(base), 1)]
-    return RADIUS * float(np.median(pairs)) if pairs.size else 0.0
+    """Return the clearing radius: RADIUS times the median distance between the ranks in `base`; 0 for one or none."""
+    return RADIUS * median_distance(distances[np.ix_(base, base)])
 
 
 def sets_of(runs: Sequence[KeptRun], measure: BehaveSim, direction: Direction) -> list[Sets]:

@@ -1,22 +1,19 @@
-"""The losses of sets on fresh instances, and the tests of them that were chosen before the first run."""
+"""Tests of the losses of sets, those that were chosen before the first run and others beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from behavesim.analysis.statistics import Paired, holm, mean_of_known, paired
 from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, RATIO, Cell, Column, Estimate, Table
 from behavesim.base.errors import UsageError
-from behavesim.similarity import BehaveSim
-from behavesim.studies.portfolios.kept import TOP, Fresh, Program, read_fresh, read_runs
-from behavesim.studies.portfolios.sets import sets_of
-from behavesim.task import Direction, TaskReference
+from behavesim.studies.portfolios.kept import TOP
+from behavesim.studies.portfolios.losses import EQUAL_WORK, OURS, Losses, losses_in
 
 PRIMARY = ("funsearch", "niche")
 """The methods whose mean loss the primary tests compare."""
@@ -24,25 +21,6 @@ SIZES = (3, 10)
 """Numbers of programs of the sets that are tested."""
 DIGITS = 12
 """Decimal places of a loss (fraction). Without rounding, the order of a sum would make equal sets differ."""
-OURS = "cleared"
-"""Name of the sets that the study is about: programs that behave differently."""
-EQUAL_WORK = ("starts", "2-opt")
-"""Rivals of a set at equal work: the best program from more starts, and its solution improved by 2-opt."""
-
-
-@dataclass(frozen=True)
-class Losses:
-    """How much worse than the best known scores the sets of a run are on fresh instances."""
-
-    task: str
-    method: str
-    seed: int
-    sets: Mapping[str, tuple[float, ...]]
-    """Mean loss (a fraction) of the best of the first k = 1…10 programs, by the set's name; EQUAL_WORK's if known."""
-    cleared: int
-    """Number of programs in the cleared set."""
-    two_opt_time: float | None
-    """Time of 2-opt in units of the best program's own time; None if it was not measured."""
 
 
 @dataclass(frozen=True)
@@ -256,52 +234,8 @@ def study(folder: Path) -> PortfolioStudy:
     files = sorted(folder.glob("*.jsonl.xz"))
     if not files:
         raise UsageError(f"there are no kept runs (*.jsonl.xz) in {folder}; give the folder that has them")
-    return PortfolioStudy(tuple(losses for file in files for losses in _losses(file)))
+    return PortfolioStudy(tuple(losses for file in files for losses in losses_in(file)))
 
 
 def _corrected(comparisons: Sequence[Comparison]) -> list[float | None]:
     return holm([each.difference.p for each in comparisons])
-
-
-def _losses(file: Path) -> Iterator[Losses]:
-    runs, fresh = read_runs(file), read_fresh(file.with_name(file.name.replace(".jsonl.", ".fresh.json.")))
-    task = TaskReference(runs[0].task).load()
-    measure, direction = BehaveSim(normaliser=task.normaliser), task.objective.direction
-    for method in dict.fromkeys(run.method for run in runs):
-        here = [run for run in runs if run.method == method]
-        for run, sets in zip(here, sets_of(here, measure, direction), strict=True):
-            losses = {
-                name: tuple(np.mean([_curve(each, fresh, direction) for each in drawn], axis=0).tolist())
-                for name, drawn in sets.items()
-            }
-            time = fresh.two_opt_time.get(run.best[0].name)
-            losses |= _equal_work(run.best[0], fresh, direction)
-            yield Losses(run.task, run.method, run.seed, losses, len(sets[OURS][0]), time)
-
-
-def _curve(programs: Sequence[Program], fresh: Fresh, direction: Direction) -> list[float]:
-    """Return the mean loss (a fraction) of the best of the first k programs for k = 1…10, of all if they are fewer.
-
-    A program that fails on fresh instances counts as the template.
-    """
-    scores = [fresh.scores[program.name] or fresh.template for program in programs]
-    best: list[float] = np.minimum.accumulate(_short(scores, fresh, direction)).mean(axis=1).tolist()
-    return best + [best[-1]] * (TOP - len(best))
-
-
-def _equal_work(best: Program, fresh: Fresh, direction: Direction) -> dict[str, tuple[float, ...]]:
-    """Return the losses of a run's best program by the names of EQUAL_WORK; empty if they were not measured."""
-    if best.name not in fresh.starts:
-        return {}
-    starts = np.minimum.accumulate(_short(fresh.starts[best.name], fresh, direction)).mean(axis=1)
-    improved = float(_short([fresh.two_opt[best.name]], fresh, direction).mean())
-    return dict(zip(EQUAL_WORK, (tuple(starts.tolist()), (improved,) * TOP), strict=True))
-
-
-def _short(scores: Sequence[Sequence[float]], fresh: Fresh, direction: Direction) -> NDArray[np.float64]:
-    """Return how much worse scores are than the best known, as fractions; shape (programs, instances).
-
-    A negative fraction is better than the best known.
-    """
-    relative: NDArray[np.float64] = np.array(scores, dtype=np.float64) / np.array(fresh.references)
-    return relative - 1 if direction == "minimise" else 1 - relative

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.statistics import SIGNIFICANCE, Paired, holm, paired
+from behavesim.analysis.statistics import SIGNIFICANCE, Paired, holm, paired, rank_sum_chances
 from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, Column, Estimate, Table
 from behavesim.studies.sets.kept import KeptSets, Scores, SetRun, Tried, read_kept
 
@@ -126,10 +126,7 @@ def detectable(seeds: int, tests: int) -> float | None:
     The differences of `seeds` pairs are drawn from a normal distribution. The test is two-sided, and at SIGNIFICANCE
     divided by `tests`, as Holm's method demands of the smallest p. It is None if so few seeds can never show anything.
     """
-    chances = np.ones(1)  # of each sum of the ranks with a plus, if there is no difference
-    for rank in range(1, seeds + 1):
-        chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
-    tail = np.cumsum(chances[::-1])[::-1]
+    tail = np.cumsum(rank_sum_chances(range(1, seeds + 1))[::-1])[::-1]  # tail[s]: of a sum of s or more
     if seeds == 0 or 2 * tail[-1] >= SIGNIFICANCE / max(tests, 1):
         return None
     least = int(np.argmax(2 * tail < SIGNIFICANCE / tests))
