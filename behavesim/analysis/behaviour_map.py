@@ -185,13 +185,16 @@ def _best(runs: Sequence[Run], count: int) -> list[tuple[Run, Candidate]]:
 
 
 def _nearest_elsewhere(distances: NDArray[np.float64], of_group: NDArray[np.intp], own: int) -> float | None:
-    """Return a program's smallest distance to programs of other groups than `own`; None if there are none."""
+    """Return the smallest of a program's N distances to programs of other groups than `own`; None if there are none.
+
+    `of_group` has the index of each program's group, (N,).
+    """
     others = distances[of_group != own]
     return float(others.min()) if others.size else None
 
 
 def _alone(programs: Sequence[GroupProgram], group: int, far: float) -> tuple[int, ...]:
-    """Return the indices of the group's best programs with no program of another group nearer than `far`."""
+    """Return the indices of a group's best programs, at most ALONE, with no other group's program nearer than `far`."""
     ours = (
         place
         for place, each in enumerate(programs)

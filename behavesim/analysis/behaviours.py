@@ -13,7 +13,7 @@ from behavesim.analysis.table import COUNT, SCORE, Column, Table
 from behavesim.base.text import counted
 
 MEANINGS = "programs: how many have this behaviour; operator: the kind of request, template: it showed no other program"
-"""What the words of `top_table` mean."""
+"""What two column headings of `top_table` mean, as part of its caption."""
 
 
 @dataclass(frozen=True)

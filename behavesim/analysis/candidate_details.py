@@ -78,7 +78,7 @@ class CandidateDetails:
 
 
 def candidate_details(run: Run, number: int) -> CandidateDetails:
-    """Return the details of a candidate, or of the template (-1).
+    """Return the details of the candidate of this number, or of the template (-1).
 
     Raises UsageError if there is no such candidate or the task cannot be loaded, JournalError if the journal cannot be
     read, TrajectoryError if the measure fails.

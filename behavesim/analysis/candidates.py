@@ -100,7 +100,7 @@ class Candidates:
         self._made.pop(candidate, None)
 
     def _candidate(self, number: CandidateId) -> Candidate:
-        """Return a known candidate as a value, made once until its next change."""
+        """Return the candidate of a known number as a value, which is made once until its next change."""
         if number not in self._made:
             self._made[number] = Candidate(number, **self._known[number])
         return self._made[number]
@@ -126,7 +126,7 @@ CandidateLike = CandidateId | HasCandidate
 
 
 def number_of(named: CandidateLike) -> CandidateId:
-    """Return the number of a candidate that is given as a number, or as a value with one; UsageError for others."""
+    """Return the number of a candidate named by its number, or by a value that has one; UsageError for all else."""
     number = getattr(named, "candidate", named)
     if isinstance(number, bool) or not isinstance(number, Integral):
         raise UsageError(f"a candidate's number, or a candidate, was expected, not {named!r:.80}")

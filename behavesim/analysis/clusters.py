@@ -65,7 +65,7 @@ def clustering(run: Run, programs: int = CLUSTERED, clusters: int = CLUSTERS) ->
 
 
 def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: np.ndarray) -> Cluster:
-    """Return one cluster; `rows` are the indices of its members in `programs` and in their (N, N) similarities."""
+    """Return one cluster: the `programs` at the indices `rows`; `similarity` is that of all N programs, (N, N)."""
     inside = similarity[np.ix_(rows, rows)]
     size = len(rows)
     # the mean over ordered pairs of different members: the diagonal, similarities of members to themselves, is left out

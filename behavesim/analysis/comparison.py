@@ -179,7 +179,10 @@ def comparison(
 def _by_task(
     groups: Sequence[RunGroup], tested: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Metric]
 ) -> tuple[TaskComparison, ...]:
-    """Return the comparison of each family: results of all its groups, and tests of those of `tested` alone."""
+    """Return the comparison of each family: the results of all its groups, and tests between those in `tested`.
+
+    They are between `pairs` of labels, or all pairs for None.
+    """
     families = list(dict.fromkeys(group.family for group in groups))
     ours = {family: [group for group in tested if group.family == family] for family in families}
     values = {
@@ -255,7 +258,7 @@ def tests_between(
 
 
 def _choices(groups: Sequence[RunGroup]) -> list[ChoiceTest]:
-    """Return the tests of recommended programs, by gap and by gain, without `p_holm`; none if no run has values."""
+    """Return the tests of the groups' recommended programs, by gap and gain, without `p_holm`; none without values."""
     tried = [run for group in groups for run in group.runs if run.held_out is not None]
     return [choice for metric in (CHOICE_GAP, CHOICE_GAIN) if (choice := _choice(metric, tried)) is not None]
 
@@ -287,7 +290,7 @@ Tested = TypeVar("Tested", GroupTest, ChoiceTest)
 
 
 def corrected(by_family: Mapping[K, Sequence[Tested]]) -> dict[K, tuple[Tested, ...]]:
-    """Return the tests of each family with their `p_holm`: one Holm correction per metric, over all families."""
+    """Return the tests of each family (key) with their `p_holm`: one Holm correction per metric, over all families."""
     every = [test for tests in by_family.values() for test in tests]
     p_holm: dict[tuple[str, float | None], float | None] = {}  # Holm's correction of equal p-values is equal
     for metric in {test.metric for test in every}:

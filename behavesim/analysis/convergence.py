@@ -98,6 +98,6 @@ def _moments(end: int) -> list[int]:
 
 
 def _best_at(run: Sequence[Improvement], asked: int, by_gap: bool) -> float | None:
-    """Return the gap or the score of a run's best after `asked` candidates; None if it has none yet, or no gap."""
+    """Return a run's best gap (`by_gap`) or score after `asked` candidates; None if it has none yet, or no gap."""
     then = bisect.bisect_right([each.asked for each in run], asked) - 1
     return None if then < 0 else run[then].gap if by_gap else run[then].score

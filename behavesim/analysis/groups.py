@@ -52,7 +52,7 @@ class RunGroup:
         return all(each.gap is not None for run in self.runs for each in run.improvements)
 
     def mean_convergence(self, by_gap: bool) -> tuple[MeanCheckpoint, ...]:
-        """Return samples of its runs' best gaps, or best scores, up to the end of the shortest run."""
+        """Return samples of its runs' best gaps (`by_gap`) or best scores over time, up to the end of the shortest."""
         end = min(run.summary.asked for run in self.runs)
         return mean_convergence([run.improvements for run in self.runs], end, by_gap)
 
@@ -188,7 +188,7 @@ def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
 
 
 def _ranks(metric: str, labels: Sequence[str], table: np.ndarray) -> Ranks:
-    """Return the ranks of groups from a table with a row per block and a column per group, in which lower is better."""
+    """Return the ranks of groups from a table with a row for each block and a column for each label; low is better."""
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
     blocks, size = table.shape

@@ -147,7 +147,8 @@ async def scores_of(
 ) -> dict[str, HeldOutScore]:
     """Return the scores of the template and of each run's chosen programs on a split, by source.
 
-    Scores known in a run's folder are not computed again; new ones are written to the folders of the runs they are of.
+    Scores known in a run's folder are not computed again. The others are evaluated with `judge` and written to the
+    folders of the runs they are of. Raises as `Judge.evaluate` does, and JournalError if a score cannot be written.
     """
     known = [KnownScores(run.folder, _origin(task, split), split) for run in runs]
     # each folder keeps the template's scores too, so that it is complete without the other runs

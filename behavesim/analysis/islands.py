@@ -103,8 +103,8 @@ def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[Diver
 
 
 def _diversity(run: Run, islands: Sequence[Sequence[int]], registered: int, sample: int) -> Diversity:
-    """Return the diversity of these islands, given by their members, when so many candidates were registered."""
-    rng = np.random.default_rng([run.settings.seed, registered])  # so that a report comes out the same every time
+    """Return the diversity of islands, given by their members, at most `sample` of each, after so many candidates."""
+    rng = np.random.default_rng([run.settings.seed, registered])  # fixed, so that every report is the same
     groups = [_drawn([m for m in island if m >= 0], sample, rng) for island in islands]
     members = sorted({member for group in groups for member in group})
     if not members:

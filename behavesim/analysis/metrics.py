@@ -56,7 +56,7 @@ class Metric:
         self._check("about", self.about in (None, *get_args(About)), "search, held-out, behaviour or None")
 
     def _check(self, part: str, fits: bool, expected: str) -> None:
-        """Raise UsageError if a field does not fit, with what was expected of it."""
+        """Raise UsageError, which says what was `expected`, if the field named `part` does not fit."""
         if not fits:
             raise UsageError(f"metric {self.name!r}: its {part} is to be {expected}, not {getattr(self, part)!r}")
 
@@ -126,7 +126,7 @@ def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], floa
 def _untested(
     name: str, title: str, unit: Unit, of: Callable[[RunReport], float | None], about: About | None = "behaviour"
 ) -> Metric:
-    """Return a metric that is never tested, because neither lower nor higher values of it are better."""
+    """Return a metric, given by its fields, that is never tested: neither lower nor higher values of it are better."""
     return Metric(name, title, unit, None, of, about)
 
 
@@ -138,7 +138,7 @@ def _on_held_out(
     about: About | None = None,
     instead_of: str | None = None,
 ) -> Metric:
-    """Return a metric, a fraction, that `of` takes from a run's held-out results; None for a run without any."""
+    """Return a metric, given by its fields; `of` takes a fraction from held-out results, None for a run without any."""
 
     def value(run: RunReport) -> float | None:
         return None if run.held_out is None else of(run.held_out)
@@ -249,7 +249,7 @@ def known_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
 
 
 def _loaded(text: str) -> Metric:
-    """Return the metric of an installed package or of a file; raises UsageError if it is none."""
+    """Return the metric of an installed package's entry point or of a file's path; raises UsageError if it is none."""
     found = KIND.load(text)
     if not isinstance(found, Metric):
         raise UsageError(f"`metric` of {text} must be a behavesim.Metric, not {found!r}")

@@ -127,7 +127,7 @@ def portfolio(
     count: int,
     validation: Mapping[tuple[str, int], Scores | None] | None = None,
 ) -> Portfolio:
-    """Choose at most `count` of the programs, which must be of one task.
+    """Choose at most `count` of the entrants, which must be of one task, by `clearing`.
 
     `validation` maps programs, by run and candidate, to their scores on validation instances, or to None if they failed
     there. A chosen program that failed is left out and not replaced; these scores change nothing else in the choice.
@@ -148,7 +148,7 @@ def _members(
     clearing: Clearing,
     validation: Mapping[tuple[str, int], Scores | None],
 ) -> tuple[PortfolioProgram, ...]:
-    """Return the chosen programs with all their numbers; `alike` counts distinct programs by packed behaviour."""
+    """Return the programs `kept`, in order, with all their numbers; `alike` counts programs by packed behaviour."""
     objective = clearing.objective
     together = _together([each.scores for each in kept], objective)
     there = [validation.get(each.key) or () for each in kept]
@@ -179,7 +179,7 @@ def _members(
 
 
 def _programs(entrants: Sequence[Entrant]) -> Mapping[bytes, int]:
-    """Return the number of distinct programs with each behaviour; one whose hash is unknown counts as distinct."""
+    """Return the number of distinct entrants by packed behaviour; one whose hash is unknown counts as distinct."""
     distinct = {(packed(each.behaviour), each.program or each.key) for each in entrants}
     return Counter(behaviour for behaviour, _ in distinct)
 
@@ -191,7 +191,10 @@ def _together(scores: Sequence[Scores], objective: Objective) -> list[float]:
 
 
 def _adds(together: Sequence[float | None], place: int, objective: Objective) -> float | None:
-    """Return how much the score improves at a place, as a fraction of the one before; None if one is unknown or 0."""
+    """Return how much `together` improves at a place, as a fraction of the value before.
+
+    None at the first place, if one of the two values is unknown, or if the one before is 0.
+    """
     now, before = together[place], together[place - 1] if place else None
     return None if now is None or not before else (objective.utility(now) - objective.utility(before)) / abs(before)
 

@@ -112,7 +112,7 @@ def without_folders(text: str) -> str:
 
 
 def _command(flat: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
-    """Return the command that starts the run, from all settings and those to be set by `--set`, by name."""
+    """Return the command that starts a run from the settings in `flat`, by name; `chosen` are set by `--set`."""
     options = [word for name in NAMED[1:] for word in (f"--{name}", _text(flat[name]))]
     settings = [word for name, value in chosen.items() for word in ("--set", f"{name}={_text(value)}")]
     return shlex.join(["behavesim", "run", *_task_words(str(flat["task"])), *options, *settings])

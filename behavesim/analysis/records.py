@@ -47,7 +47,7 @@ def calls_by_candidate(journal: Path) -> defaultdict[CandidateId, list[Usage]]:
 
 
 def token_sums(calls: Sequence[Usage]) -> dict[str, int | None]:
-    """Return the tokens of a candidate's requests by kind, summed.
+    """Return the sum of the tokens of a candidate's requests, `calls`, for each of TOKEN_KINDS.
 
     A sum is None if there is no request, or if one of them did not report this kind.
     """

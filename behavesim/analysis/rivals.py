@@ -29,7 +29,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Rival(Spent):
-    """A way to spend work, its score (the mean of `scores`), and on how many instances it beats the set or loses."""
+    """A way to spend work, its score, and on how many instances it is `better` or `worse` than the set."""
 
     score: float
     better: int
@@ -41,7 +41,7 @@ def rivals_of(
 ) -> tuple[Rival, ...]:
     """Return all ways that were tried, best score first; of equal ones that with less CPU time.
 
-    One of them must be SET. `mean` returns the score of a program from its scores on instances.
+    Exactly one of them must be SET; ValueError otherwise. `mean` returns the score from the scores on all instances.
     """
     (ours,) = (each.scores for each in tried if each.name == SET)
     found: list[Rival] = []
@@ -54,7 +54,7 @@ def rivals_of(
 
 
 def verdict(rivals: Sequence[Rival]) -> str:
-    """Return what the rivals, given best first, say of the set: which of them wins, and whether one program does."""
+    """Return a text on the rivals, given best first: which one wins, and whether a single program beats the set."""
     best, ours = rivals[0], next(each for each in rivals if each.name == SET)
     if best is ours:
         return "the set wins against all that was tried at no more runs of programs"

@@ -36,7 +36,7 @@ class Run(RecordedRun):
     """
 
     def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], registered: int) -> None:
-        """Build the run from its events; arguments and errors are those of `RecordedRun`."""
+        """Build the run from its events, as `RecordedRun` does: the arguments and the errors are the same."""
         self._behaviours: dict[CandidateId, Behaviour] = {}
         self._task: tuple[Settings, Task] | None = None  # with the settings that name it, which a fork may replace
         super().__init__(folder, events, registered)

@@ -63,7 +63,8 @@ def similarities(
 ) -> ProgramSimilarities:
     """Return the similarities by behaviour of at least one program; each has a trajectory or samples per instance.
 
-    Raises TrajectoryError if the behaviours cannot be compared or the measure fails.
+    `labels` name the programs in tables. Raises TrajectoryError if the behaviours cannot be compared or the measure
+    fails.
     """
     settings = {name: getattr(measure, name) for name in ("normaliser", "truncate", "skip", "clip")}
     matrix, per_instance = measure.matrix(behaviours), measure.per_instance(behaviours)

@@ -14,6 +14,7 @@ from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, cell
 from behavesim.state.events import TEMPLATE
 
 Role = Literal["template", "best", "recommended"]
+"""What a program is in its run: where the search starts, its best one, or the one recommended after validation."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class SplitScores:
 def split_scores(run: Run, unseen: Mapping[Unseen, HeldOut | None]) -> tuple[SplitScores, ...]:
     """Return the scores of the template, the best and the recommended program, without those that do not exist (yet).
 
-    `unseen` has the results on held-out and shifted instances, by split, where programs were tried there.
+    `unseen` has the results on held-out and shifted instances by split; None, or no entry, if nothing was tried there.
     """
     programs: dict[Role, Candidate | None] = {
         "template": run.template,
@@ -50,7 +51,7 @@ def split_scores(run: Run, unseen: Mapping[Unseen, HeldOut | None]) -> tuple[Spl
 
 
 def _scores(run: Run, role: Role, program: Candidate, unseen: Mapping[Unseen, HeldOut | None]) -> SplitScores:
-    """Return the scores of one program, which must be feasible; `unseen` is as for `split_scores`."""
+    """Return the scores of the feasible program that has this role in the run; `unseen` is as for `split_scores`."""
     assert program.score is not None, "the template, the best and the recommended program are feasible"
     event, number = run.state.recommended, program.candidate
     tried, moved = (_tried(unseen.get(split), number) for split in get_args(Unseen))
@@ -70,7 +71,7 @@ def _scores(run: Run, role: Role, program: Candidate, unseen: Mapping[Unseen, He
 
 
 def _tried(found: HeldOut | None, number: int) -> HeldOutTemplate | HeldOutProgram | None:
-    """Return a program's result on a split by its number; None if it was not tried there."""
+    """Return the result of the program `number` among those `found` on a split; None if it was not tried there."""
     if found is None or number == TEMPLATE:
         return None if found is None else found.template
     return next((each for each in found.programs if each.candidate == number), None)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.analysis.table import Estimate
+
 SIGNIFICANCE = 0.05
 """A difference is significant if its p-value is below this; intervals cover 1 − this (95 %). The field's convention."""
 RESAMPLES = 10_000
@@ -112,6 +114,11 @@ def sample(values: Sequence[float]) -> Sample:
     return Sample(tuple(values), mean, float(np.std(values, ddof=1)), low, high)
 
 
+def estimate(found: Sample | None) -> Estimate | None:
+    """Return a sample's mean, standard deviation and interval as the cell of a table; None for None."""
+    return None if found is None else Estimate(found.mean, found.sd, found.low, found.high)
+
+
 def mean_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
     """Return how the values of two groups of runs differ, mean of a − mean of b; each must have at least one value."""
     between = float(np.mean(a) - np.mean(b))
@@ -164,7 +171,7 @@ def _levels(values: Sequence[float]) -> list[int]:
 
 
 def _two_sided(chances: NDArray[np.float64], found: int) -> float:
-    """Return twice the probability of the smaller tail, at most 1; `chances[s]` is the probability of a sum of s."""
+    """Return twice the probability of the smaller tail at the sum `found`, at most 1; `chances[s]` is that of sum s."""
     return min(1.0, 2 * float(min(chances[: found + 1].sum(), chances[found:].sum())))
 
 

@@ -38,7 +38,7 @@ class Scored:
 
     @property
     def cells(self) -> tuple[int, float, float | None]:
-        """The number, score and gap, as cells of a row and as the first fields of a subclass."""
+        """The number, score and gap (None if unknown), as cells of a row and as the first fields of a subclass."""
         return self.candidate, self.score, self.gap
 
 

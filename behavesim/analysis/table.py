@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # it loads numpy, which a list of runs need not wait for
-    from behavesim.analysis.statistics import Sample
 
 
 @dataclass(frozen=True)
@@ -101,11 +97,6 @@ class Estimate:
     known: int | None = None
     unit: Unit | None = None
 
-    @classmethod
-    def of(cls, found: Sample | None) -> Estimate | None:
-        """Return a sample's mean, standard deviation and interval; None for None."""
-        return None if found is None else cls(found.mean, found.sd, found.low, found.high)
-
 
 Cell = str | int | float | Estimate | None
 """Content of a cell; None is unknown, which every view shows as empty and never as 0."""
@@ -171,7 +162,7 @@ class Table:
         return self._of([place for place, column in enumerate(self.columns) if column.name not in names])
 
     def _of(self, kept: Sequence[int]) -> Table:
-        """Return the table with only the columns at these indices, in this order."""
+        """Return the table with only the columns at the indices `kept`, in this order."""
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         best = frozenset((row, kept.index(place)) for row, place in self.best if place in kept)
         return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows, best=best)
@@ -186,7 +177,7 @@ def cells_of(value: object, columns: Iterable[Column]) -> tuple[Cell, ...]:
 
 
 def facts_table(name: str, title: str, facts: Mapping[str, str | None]) -> Table:
-    """Return a table with a row for each fact, a name and a value, in order; it has no headings for people.
+    """Return a table with a row for each of the `facts`, a name and a text, in order; it has no headings for people.
 
     Facts that are None are left out.
     """

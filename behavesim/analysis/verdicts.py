@@ -107,7 +107,7 @@ def _sentence(test: GroupTest, metric: Metric, seeds: str, least: float) -> str:
 
 
 def _better(test: GroupTest, metric: Metric, is_lower: bool) -> str:
-    """Return which group is better, or which is lower where the metric's better end depends on the task."""
+    """Return which group is better, or which has the lower mean if only the task says which end is better."""
     if metric.direction == "task":
         return f"{test.a} is {'lower' if is_lower else 'higher'} than {test.b}"
     first, second = (test.a, test.b) if is_lower == (metric.direction == "lower") else (test.b, test.a)

@@ -34,10 +34,10 @@ def text_bleu(reference: str, candidate: str) -> float:
 
 
 def crystal_bleu(corpus: Iterable[str], count: int = SHARED) -> Callable[[str, str], float]:
-    """Return a BLEU of Python sources, in [0, 1], that ignores the `count` most frequent n-grams of other sources.
+    """Return a BLEU of Python sources, in [0, 1], that ignores the `count` most frequent n-grams of the `corpus`.
 
-    It takes a reference and a candidate as `bleu` does. N-grams of all lengths are counted together; ties go to the one
-    that occurs first.
+    The corpus is other Python sources. The function takes a reference and a candidate as `bleu` does. N-grams of all
+    lengths are counted together; ties go to the one that occurs first.
     """
     frequent = Counter[Ngram]()
     for source in corpus:
@@ -48,9 +48,9 @@ def crystal_bleu(corpus: Iterable[str], count: int = SHARED) -> Callable[[str, s
 
 
 def bleu_of_words(reference: Sequence[str], candidate: Sequence[str], shared: Collection[Ngram] = frozenset()) -> float:
-    """Return the BLEU of one sequence of words against another, in [0, 1], without the n-grams in `shared`.
+    """Return the BLEU of the candidate's words against the reference's, in [0, 1], without the n-grams in `shared`.
 
-    Equal sequences have 1; sequences without a common word that is not in `shared` have 0.
+    Equal sequences have 1; sequences without a common word that is not in `shared` have 0. It is not symmetric.
     """
     if reference == candidate:
         return 1.0  # also where the words are fewer than the longest n-gram, or all n-grams are shared

@@ -50,9 +50,9 @@ class OfBehaviour:
 def traced(filename: str) -> Iterator[list[str]]:
     """Yield a list to which changes of local variables, in functions of the file, are added as `name = value`.
 
-    `filename` is the one that the functions' code objects have. It ends after LONGEST_TRACE changes, with values cut
-    after LONGEST_VALUE characters and without callables. Only for trusted programs, which run in this process. A
-    debugger or coverage tool sees nothing in the meantime.
+    `filename` is the one that the functions' code objects have. Callables are left out, values are cut after
+    LONGEST_VALUE characters, and after LONGEST_TRACE changes no more are added. Only for trusted programs, which run in
+    this process. A debugger or coverage tool sees nothing in the meantime.
     """
     lines: list[str] = []
     known: dict[int, dict[str, str]] = {}  # the variables of each call that has not returned, as text

@@ -28,7 +28,7 @@ class Similarity(Protocol):
         """The metric's name in commands and documents, such as "codebleu"."""
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the similarity in [0, 1].
+        """Return the similarity of two programs in [0, 1].
 
         Raises BehavesimError, SyntaxError, ValueError or ZeroDivisionError if the metric cannot compare them.
         """

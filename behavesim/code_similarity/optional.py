@@ -37,7 +37,7 @@ def missing(metric: str, model: str | None) -> str:
 
 
 def codebleu(reference: str, candidate: str) -> float:
-    """Return the CodeBLEU (Ren and others 2020), with equal weights, of one Python source against another, in [0, 1].
+    """Return the CodeBLEU (Ren and others 2020), with equal weights, of a Python source against a reference, in [0, 1].
 
     It is not symmetric. Raises ImportError if the package `codebleu` is not installed.
     """

@@ -16,8 +16,8 @@ _ARRAY = types.Array(int64, 1, "C", readonly=False)
 def tree_distance(x: Array, x_first: Array, x_roots: Array, y: Array, y_first: Array, y_roots: Array) -> Any:
     """Return the least number of nodes to insert, delete or relabel that turns one tree into the other.
 
-    x, y: (nodes,) labels in postorder. *_first: (nodes,) index of the first leaf below each node, for a leaf its own.
-    *_roots: the indices of the keyroots, ascending.
+    x, y: (nodes,) labels in postorder. x_first, y_first: (nodes,) index of the first leaf below each node, for a leaf
+    its own. x_roots, y_roots: the indices of the keyroots, ascending.
     """
     trees = np.zeros((len(x), len(y)), np.int64)
     forests = np.zeros((len(x) + 1, len(y) + 1), np.int64)

@@ -14,14 +14,14 @@ from behavesim.state.members import OpenCandidate
 from behavesim.state.state import RunState
 
 ARCHIVE = "archive"
-"""The group that holds every feasible program."""
+"""The name of the group that holds every feasible program."""
 
 
 class BestOfN(Method[MethodSettings]):
     """Asks for independent programs: the prompt never shows what was found before."""
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
-        """Return the question for a program that shows the template alone, whatever was found before."""
+        """Return the question for a candidate: its prompt shows the template alone, and nothing that the run found."""
         asked = self.first_question(state, candidate)
         # what the run knows would make the programs depend on one another
         return replace(asked, prompt=replace(asked.prompt, text=emptied(asked.prompt.text)))

@@ -15,19 +15,19 @@ Matrix = NDArray[np.float64]
 
 
 def utilities(members: Sequence[Member], objective: Objective) -> Matrix:
-    """Return (N, instances) the scores of members, turned so that higher is better."""
+    """Return, (N, instances), the scores of N members, negated if the task minimises: higher is better."""
     return objective.utility(1.0) * np.array([member.scores for member in members], dtype=np.float64)
 
 
 def set_order(
     members: Sequence[Member], gains: Matrix, distances: Matrix | None = None, radius: float = 0.0
 ) -> list[int]:
-    """Return the indices of N members in the order in which a set takes them, all of them.
+    """Return the indices of all N members, at least one, in the order in which a set takes them.
 
-    The first is the best by score. Then comes each time the one that most improves the mean over instances of the set's
-    best gain. This mean is submodular, so greedy choice is near the best. Of equal ones the better by score comes
-    first, then the shorter text, then the earlier in `members`. Taken are first those whose distance to all before is
-    at least `radius` times the median distance; the rest follows by the same rule without the distance.
+    The first is the best by score. Each next one most improves the mean over instances of the set's best gain. This
+    mean is submodular, so greedy choice is near the best. Of equal ones the better by score comes first, then the
+    shorter text, then the earlier in `members`. First come those whose distance to all before is at least `radius`
+    times the median distance; then the rest, by the same rule without the distance.
     gains: (N, instances), higher is better. distances: (N, N); None if distance does not count.
     """
     standing = sorted(

@@ -30,10 +30,11 @@ def dissimilarity(utility: Vector, similarity: Matrix) -> Vector:
 
 
 def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> list[CandidateId]:
-    """Return the `size` members that stay (paper, "Population Management"), oldest first; all if there are fewer.
+    """Return the numbers of the `size` members that stay, oldest first; of all if there are fewer.
 
-    The best by score always stays; the others go by value, higher first, then by score, then by age, older first.
-    Raises ValueError if there is no member.
+    The best by score always stays. The others stay in order of `values`, one for each member, higher first; then by
+    score, then by age, older first (paper, "Population Management"). Raises ValueError if there is no member, or not
+    one value for each.
     """
     best = max(members, key=lambda member: member.merit)
     ranked = sorted(
@@ -45,9 +46,9 @@ def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> 
 
 
 def similarities(members: Sequence[Member]) -> Matrix:
-    """Return the (N, N) similarities of members, given oldest first, as they were measured when each joined.
+    """Return the (N, N) similarities of members, given oldest first, from `Member.similarity`; 1 on the diagonal.
 
-    Raises KeyError if a member was not compared with an older one.
+    Raises KeyError if a member was not compared with an older one when it joined.
     """
     # 1 on the diagonal: a program is as similar to itself as can be
     matrix = np.ones((len(members), len(members)))

@@ -24,8 +24,8 @@ often as the last."""
 def generator(seed: int, number: int, purpose: str) -> Generator:
     """Return the generator of one decision: equal arguments give equal draws, whatever happened before.
 
-    `number` is the candidate that the decision is about, or how many are registered. `purpose` is a key of PURPOSES or
-    any other text.
+    `seed` is the run's. `number` is the candidate that the decision is about, or how many are registered. `purpose` is
+    a key of PURPOSES or any other text; decisions of different purposes draw different numbers.
     """
     # a user's method may name any purpose; crc32, since Python's own hash differs between processes
     return np.random.default_rng([seed, number, PURPOSES.get(purpose) or crc32(purpose.encode())])
@@ -40,7 +40,7 @@ def softmax(logits: ArrayLike) -> NDArray[np.float64]:
 
 
 def ranks(utilities: Sequence[float]) -> NDArray[np.float64]:
-    """Return the rank of each utility, (N,): 1 for the highest; of equal ones the earlier has the lower rank."""
+    """Return the ranks 1 to N of N utilities, (N,): 1 for the highest; of equal ones the earlier has the lower rank."""
     ranked = np.empty(len(utilities))
     # a stable sort, so that equal utilities have the same ranks on every machine
     ranked[np.argsort(-np.asarray(utilities), kind="stable")] = np.arange(1, len(utilities) + 1)
@@ -48,7 +48,7 @@ def ranks(utilities: Sequence[float]) -> NDArray[np.float64]:
 
 
 def rank_probabilities(utilities: Sequence[float]) -> NDArray[np.float64]:
-    """Return plain EoH's probabilities of N parents, (N,), ∝ 1 / (rank + N); the best has rank 1."""
+    """Return plain EoH's probabilities of N parents, (N,), ∝ 1 / (rank + N); the highest utility has rank 1."""
     weights = 1.0 / (ranks(utilities) + len(utilities))
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
@@ -59,7 +59,10 @@ def falling(count: int) -> NDArray[np.float64]:
 
 
 def only(probabilities: NDArray[np.float64], members: Sequence[Member], among: Sequence[Member]) -> NDArray[np.float64]:
-    """Return the probabilities of members, (N,), if only those of `among` may be drawn; it must hold at least one."""
+    """Return the probabilities of N members, (N,), if only those of `among` may be drawn; it must hold at least one.
+
+    Their sum is 1. If all that are left have probability 0, they become equally probable.
+    """
     if len(among) == len(members):
         return probabilities  # the same bits, so that draws among all are what they were
     left = np.isin([member.candidate for member in members], [member.candidate for member in among])
@@ -77,10 +80,10 @@ def clusters(members: Sequence[Member]) -> list[list[Member]]:
 
 
 def pick_cluster(groups: Sequence[list[Member]], scale: float, temperature: float, rng: Generator) -> list[Member]:
-    """Draw one cluster by a softmax of utility / scale / temperature: higher utilities are preferred.
+    """Draw one of the clusters `groups` by a softmax of utility / scale / temperature: higher ones are preferred.
 
     `scale` is the difference in score that counts as 1. A lower temperature prefers the best more; it is above 0. All
-    programs of a cluster have one score.
+    programs of a cluster have one score. Raises ValueError if there is no cluster.
     """
     # subtracting the greatest changes no probability, and large scores keep their digits
     greatest = max(group[0].utility for group in groups)

@@ -94,15 +94,16 @@ class EoH(Method[EoHSettings]):
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
         """Return the comparison with every member; None if there is none or behaviour is not used.
 
-        None for a copy, too: a program whose normal form a member has.
+        It is None for a copy, too: a program whose normal form a member has.
         """
         return with_all(state.member(candidate), state.members_of(POPULATION)) if self.uses_behaviour else None
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Return whether a candidate joins the population, and who leaves it.
 
-        Infeasible ones do not join, nor copies (of equal normal form); in plain EoH neither does a program whose score
-        another one has. A full population drops the last by `survivors`, maybe the candidate.
+        An infeasible candidate does not join. Neither does a copy: in plain EoH a program whose score a member has, in
+        EoH+BehaveSim one of equal normal form. A full population drops its worst program (`survivors`), which may be
+        the candidate.
         """
         members = state.members_of(POPULATION)
         if not candidate.is_feasible or self._is_refused(members, state.member(candidate)):
@@ -114,10 +115,10 @@ class EoH(Method[EoHSettings]):
         return kept_if_it_stays(candidate.id, POPULATION, members, stay)
 
     def _is_filling(self, members: list[Member], candidate: CandidateId) -> bool:
-        """Return whether first programs are still asked for: while the population is not full.
+        """Return whether `candidate` is asked for as a first program: while the population is not full.
 
-        In plain EoH a task with few different scores could never fill it, so operators begin after `FIRST_PROGRAMS`
-        candidates for each place, if there is any member.
+        In plain EoH a task with few different scores could never fill it. So operators begin there after FIRST_PROGRAMS
+        candidates for each place of the population, if there is any member.
         """
         size = self.settings.population
         if self.uses_behaviour or not members:
@@ -125,9 +126,9 @@ class EoH(Method[EoHSettings]):
         return len(members) < size and candidate < FIRST_PROGRAMS * size
 
     def _is_refused(self, members: list[Member], newcomer: Member) -> bool:
-        """Return whether the population has the newcomer already: a program with the same normal form.
+        """Return whether the newcomer counts as a copy of a member, by normal form; in plain EoH by score.
 
-        In plain EoH equal scores are the same program, and the older stays (`population_management` of the authors'
+        There programs of equal score count as one, and the older stays (`population_management` of the authors'
         pop_greedy.py). They round to 5 decimals first; here scores are compared as they are, since tasks scale them.
         """
         if self.uses_behaviour:
@@ -141,9 +142,10 @@ class EoH(Method[EoHSettings]):
     def _of_one(
         self, state: RunState, operator: str, members: list[Member], rng: Generator
     ) -> tuple[str, list[Member]]:
-        """Return an operator of one parent and the parent; m1 takes the turn of m2 where no constants are left.
+        """Return the operator, which shows one parent, and that parent.
 
-        With `asks_each_once` it is a program that the operator has not shown yet, if there is one.
+        With `asks_once`, m1 takes the turn of m2 if the parent has no constants. With `asks_each_once`, the parent is a
+        program that the operator has not shown alone yet, if there is one, and m2 gets one with constants if it can.
         """
         if not self.asks_each_once:
             parents = self._parents(members, 1, rng)
@@ -168,8 +170,8 @@ class EoH(Method[EoHSettings]):
     ) -> list[Member]:
         """Draw `count` different members, or all if there are fewer; worst first (paper, "Parent Selection").
 
-        Where `is_uniform`, all are equally probable. If `among` is not None, only those of it are drawn; it must hold
-        as many.
+        Where `is_uniform`, all are equally probable. Otherwise, if `among` is not None, only those of it are drawn; it
+        must hold as many.
         """
         size = min(count, len(members))
         by_rank = rank_probabilities([member.utility for member in members])

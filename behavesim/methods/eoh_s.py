@@ -1,8 +1,8 @@
 """EoH-S: evolves a small set of complementary programs by their scores on single instances (Liu et al., AAAI 2026).
 
-Read were the paper as it appeared and its first version, arXiv 2508.03082, whose appendix has the prompts. Of "the
-authors' code", github.com/FeiLiu36/EoH-S, only code/llm4ad/method/eohs/population.py could be had. Where the two
-differ, the paper is followed, but for copies, of which it says nothing.
+The sources are the published paper, its first version, arXiv 2508.03082, whose appendix has the prompts, and one file
+of "the authors' code", github.com/FeiLiu36/EoH-S: code/llm4ad/method/eohs/population.py. The paper is followed where
+they differ. It says nothing of copies: there the code is followed.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class EoHS(Method[EoHSSettings]):
     fixed_in_forks = frozenset({"population"})
 
     def regroup(self, state: RunState) -> Regrouped | None:
-        """Return the next population once a generation is registered, else None: the n best of it and the last one.
+        """Return the next population once a generation is registered, else None.
 
-        They are best together and chosen greedily ("Complementary Population Management"). The first is the best by
-        score. Each next one most improves the sum over instances of the best score in the set (ΔCPI, eq. 3). The first
-        programs are a generation; it is complete when n are feasible, or when FIRST_PROGRAMS · n were asked for and one
-        is.
+        It has the n programs of that generation and the last population that are best together, chosen greedily
+        ("Complementary Population Management"). The first is the best by score. Each next one most improves the sum
+        over instances of the best score in the set (ΔCPI, eq. 3). The first programs are a generation; it is complete
+        when n are feasible, or when FIRST_PROGRAMS · n were asked for and one is.
         """
         size = self.settings.population
         if POPULATION in state.groups:
@@ -119,8 +119,8 @@ def farthest_pair(
 ) -> tuple[Member, Member]:
     """Return the two members, of two or more, whose scores differ most ("Complementary-aware Search").
 
-    The difference is the Manhattan distance over the instances. Of equally far pairs it is the first in order. Pairs in
-    `asked`, by their numbers, come last.
+    The difference is the Manhattan distance over the instances. Of equally far pairs it is the first in order. A pair
+    whose numbers are in `asked`, in either order, is only returned if all pairs are.
     """
     scores = utilities(members, objective)
     distances = np.abs(scores[:, None, :] - scores[None, :, :]).sum(axis=2)

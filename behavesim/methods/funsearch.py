@@ -55,7 +55,7 @@ class FunSearchSettings(MethodSettings):
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return the task's score scale, and at most a quarter of the budget for initial programs."""
+        """Return the defaults of `score_scale`, the task's own, and of `n_init`, at most a quarter of the budget."""
         return {**super().suited(task, budget), "score_scale": task.score_scale}
 
 
@@ -74,15 +74,15 @@ class FunSearchBehaveSimSettings(FunSearchSettings):
 
 @dataclass(frozen=True)
 class Clustering:
-    """A request for the first islands: at most `islands` groups of initial programs that behave alike."""
+    """A request for the first islands, so many: groups of initial programs, the `members`, that behave alike."""
 
     members: tuple[Member, ...]
     islands: int
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
-        """Return the islands by average linkage on 1 − BehaveSim.
+        """Return the islands: groups of the members by average linkage on 1 − BehaveSim.
 
-        Each one that is missing to `islands` begins with the best program of the largest.
+        If there are fewer groups than `islands`, each further island begins with the best program of the largest group.
         """
         groups = behaviours.cluster([member.candidate for member in self.members], self.islands)
         return founded([tuple(group) for group in groups], self.islands, self.members)
@@ -110,7 +110,10 @@ class FunSearch(Method[FunSearchSettings]):
         return self.settings.restart_every_s
 
     def regroup(self, state: RunState) -> Regrouped | Clustering | None:
-        """Return the first islands once the initial programs are registered, a restart when one is due, else None."""
+        """Return the first islands, or a request for them, once the initial programs are registered.
+
+        Later return a restart when one is due. Otherwise return None.
+        """
         if not state.groups:
             return self._found(state) if state.registered >= self.settings.n_init else None
         return self._restart(state) if self._is_restart_due(state) else None
@@ -167,7 +170,7 @@ class FunSearch(Method[FunSearchSettings]):
         return Added(candidate.id, self._island(state, candidate) if state.groups else None)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return how many initial programs there are, later when islands restart next; empty if they never do."""
+        """Return how many initial programs there are; once there are islands, when they restart next (empty: never)."""
         every = self.settings.restart_every
         if not state.groups:
             return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, not in islands yet"}
@@ -193,7 +196,10 @@ class FunSearch(Method[FunSearchSettings]):
         return str(self.generator(candidate.id, "place").integers(len(state.groups)))
 
     def _found(self, state: RunState) -> Regrouped | Clustering:
-        """Return the first islands: copies of the template, or the initial programs by behaviour or dealt at random."""
+        """Return the first islands: copies of the template, or the initial programs dealt at random.
+
+        With `clustered_start`, return the request to group the initial programs by behaviour.
+        """
         count, members = self.settings.islands, state.ungrouped
         # without initial programs every island begins with the template, as in FunSearch
         if not members:
@@ -221,11 +227,11 @@ class FunSearch(Method[FunSearchSettings]):
         return Regrouped({names[i]: (best[int(rng.choice(survivors))].candidate,) for i in sorted(emptied)})
 
     def _parents(self, state: RunState, rng: Generator, is_uniform: bool) -> tuple[GroupName, list[Member]]:
-        """Return the island of a prompt's best program, and its programs in ascending order of score.
+        """Return the programs of a prompt, in ascending order of score, after the island that the best one is from.
 
         S1 takes them from different islands in turn, S2 all from one (paper, "Algorithm Selection"). No two have the
         same normal form; there are fewer than `examples_per_prompt` if the islands have no more. Where `is_uniform`,
-        neither scores nor lengths count.
+        programs of an island are equally probable: neither scores nor lengths count.
         """
         count = self.settings.examples_per_prompt
         across = rng.random() < self.settings.p_s1
@@ -276,7 +282,8 @@ class FunSearchBehaveSim(FunSearch):
 def founded(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Sequence[Member]) -> Regrouped:
     """Return the first islands, named "0", "1" and so on: the groups that are not empty, and more up to `islands`.
 
-    Each of those added holds the best program of the largest group. Raises ValueError if all groups are empty.
+    `members` are the programs of the groups. Each island added holds the best program of the largest group. Raises
+    ValueError if all groups are empty.
     """
     filled = [group for group in groups if group]
     largest = max(filled, key=lambda group: len(group))

@@ -35,7 +35,7 @@ class MapElitesSettings(MethodSettings):
 class Spread:
     """A request for centres that behave differently: the best program, then each time the farthest from all before.
 
-    Centres are chosen among `members`, oldest first, at least one; `count` is the greatest number of centres.
+    They are chosen among `members`, which come oldest first and are at least one; `count` is their greatest number.
     """
 
     members: tuple[Member, ...]
@@ -88,7 +88,7 @@ class MapElites(Method[MapElitesSettings]):
     def regroup(self, state: RunState) -> Spread | FirstMap | None:
         """Return the request for centres once the initial programs are registered, then that for the first elites.
 
-        None before and after. If no initial program is feasible, the template is the one member.
+        Before and afterwards return None. If no initial program is feasible, the template is the only centre.
         """
         if state.registered < self.settings.n_init or state.islands:
             return None

@@ -24,7 +24,7 @@ from behavesim.state.state import RunState
 TREE = "tree"
 """The name of the group of all programs in the tree."""
 ROOT: CandidateId = -1
-"""The node at the root, which is no program."""
+"""The number of the node at the root, which is no program; the other nodes are candidates."""
 
 EXPANSION: Sequence[str] = ("e2", "m1", "m1", "m2", "m2", "s1")
 """The operators by which a leaf gets its children, in turn (section 4.2 and the authors' weights).
@@ -117,7 +117,7 @@ class Tree:
     def preferred(self, node: CandidateId, exploration: float) -> CandidateId:
         """Return the child of a node with the greatest UCT (eq. 4); ties go to the oldest. There must be a child.
 
-        `exploration` is λ, the weight of children that were visited seldom.
+        `exploration` is λ, 0 or more: greater values prefer children that were visited seldom.
         """
 
         def uct(child: CandidateId) -> float:
@@ -194,10 +194,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         return {"tree": f"{len(tree.members)} programs, {depth} deep"}
 
     def _selected(self, tree: Tree, exploration: float) -> tuple[CandidateId, str]:
-        """Return the node to be expanded, and the operator (tree policy, figure 2).
-
-        `exploration` is λ, the weight of children that were visited seldom.
-        """
+        """Return the node to be expanded, and the operator (tree policy, figure 2); `exploration` as in `preferred`."""
         node, grown, depth = ROOT, tree.grown(ROOT), 0
         if grown < self._allowed(tree, ROOT):
             return ROOT, "e1"
@@ -217,9 +214,9 @@ class MctsAhd(Method[MctsAhdSettings]):
         return math.floor(math.pow(tree.visits[node], self.settings.widening))
 
     def _shown(self, tree: Tree, node: CandidateId, operator: str, rng: Generator, is_uniform: bool) -> list[Member]:
-        """Return the programs of the prompt, in ascending order of score.
+        """Return the programs that the prompt of `operator` at a node shows, in ascending order of score.
 
-        Where `is_uniform`, e2 crosses the node with any other program, and not with one of the best.
+        Where `is_uniform`, e2 crosses the node's program with any other one, and not only with one of the best.
         """
         by_score = sorted(tree.members.values(), key=lambda member: member.merit)
         if operator == "e1":  # a program of each of some subtrees, as in the authors' `expand`
@@ -239,5 +236,8 @@ class MctsAhd(Method[MctsAhdSettings]):
 
 
 def _node(origin: str | None) -> CandidateId:
-    """Return the node that a program grew from, by the group's name in the state; ROOT for None, a person's program."""
+    """Return the node that a program grew from: the number that `origin` is the text of; ROOT for None.
+
+    Questions name the node as their group. A program that a person injected has none.
+    """
     return ROOT if origin is None else int(origin)

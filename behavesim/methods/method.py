@@ -35,7 +35,7 @@ class MethodSettings(Options):
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return the defaults that depend on the task or the budget (candidates); what a person sets comes first.
+        """Return, by name, the defaults that depend on the task or the budget (candidates); a person's values win.
 
         Here that is `n_init`, the number of initial programs, if the method has such a setting: at most a quarter of
         the budget.
@@ -121,9 +121,8 @@ class Method(Configurable, ABC, Generic[S]):
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
         """Return the question for the next candidate, whose number is `candidate`, or for a text that is needed first.
 
-        Return None to wait.
-        After None it is asked again when more candidates are registered. While a text is awaited, nothing is
-        registered, so that decisions do not depend on how long the text took.
+        Return None to wait: then it is called again when more candidates are registered. While a text is awaited,
+        nothing is registered, so that decisions do not depend on how long the text took.
         """
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
@@ -135,7 +134,7 @@ class Method(Configurable, ABC, Generic[S]):
         """Return whether a candidate is kept, and in which group. Candidates come in the order of their numbers."""
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return what a person sees of the method beside its groups: texts by name, such as when islands restart."""
+        """Return what screens say of the method beside its groups: texts by name, such as when islands restart."""
         return {}
 
     @property
@@ -148,27 +147,27 @@ class Method(Configurable, ABC, Generic[S]):
         return self.brief.prompts
 
     def first_question(self, state: RunState, candidate: CandidateId) -> Asked:
-        """Return the question for a program that is written from the template alone."""
+        """Return the question for a candidate whose prompt shows the template alone."""
         return Asked(candidate, (TEMPLATE,), None, self.prompts.showing_template("template", candidate, state.template))
 
     def shared_question(self, state: RunState, candidate: CandidateId, begin: int, count: int) -> Asked | None:
         """Return the question that `candidate` shares with those before it, or None if it needs a question of its own.
 
-        From candidate `begin` on, every `count` candidates share one question. A person's program can take the place of
-        the first of them; then the next one gets the question, and never that of the `count` before.
+        From candidate `begin` on, every `count` candidates in a row share one question. If a program that a person
+        injected takes the place of the first of them, the next one needs its own question.
         """
         first, last = candidate - (candidate - begin) % count, state.last_asked
         return None if last is None or last.candidate < first else replace(last, candidate=candidate)
 
     @property
     def asks_once(self) -> bool:
-        """Whether questions are not repeated: the setting `ask_once`, where prompts are read and not the paper's."""
+        """Whether questions are not repeated: `ask_once`, if a model reads the prompts and they are not the paper's."""
         settings = self.prompts.settings
         return settings.ask_once and settings.prompts != "paper" and self.brief.takes_notes
 
     @property
     def asks_each_once(self) -> bool:
-        """Whether no request shows a program alone twice while others are left: `asks_once`, and `ask_each_once`."""
+        """Whether no operator shows a program alone twice while others are left: `asks_once` and `ask_each_once`."""
         return self.asks_once and self.prompts.settings.ask_each_once
 
     def fresh(
@@ -176,8 +175,9 @@ class Method(Configurable, ABC, Generic[S]):
     ) -> Parents:
         """Return the parents that `draw(False)` draws; with `asks_once` some that the operator has not shown together.
 
-        After TRIES draws it is called with True, which asks for a uniform draw, and so often again. If all those were
-        shown together before, the first are returned. `taken` are further parents, as numbers, that count as shown.
+        It draws TRIES times, then as often with `draw(True)`, which asks for a uniform draw. If all that it draws were
+        shown together before, or for a single parent, the first draw is returned. `taken` are further parents, as
+        numbers, that count as shown.
         """
         first = parents = draw(False)
         if not self.asks_once or len(first) < 2:
@@ -191,9 +191,9 @@ class Method(Configurable, ABC, Generic[S]):
         return first
 
     def not_asked(self, state: RunState, operator: str, members: Sequence[Member]) -> Sequence[Member]:
-        """Return the members that the operator has not shown alone yet; all of them if it has shown each.
+        """Return the members that the operator has not shown alone yet; all if it has shown each.
 
-        Without `asks_each_once` it returns all of them too.
+        Without `asks_each_once` it returns all, too.
         """
         if not self.asks_each_once:
             return members
@@ -219,9 +219,9 @@ def question(
 def kept_if_it_stays(
     candidate: CandidateId, group: GroupName, members: Sequence[Member], stay: Collection[CandidateId]
 ) -> Added | NotAdded:
-    """Return that a candidate joins `group` and its `members` that do not stay leave, or that it is not added.
+    """Return that a candidate joins `group` and the `members` that do not stay leave it, or that it is not added.
 
-    `stay` are the numbers of those that stay; the candidate is not added if it is not among them.
+    `stay` holds the numbers of those that stay; a candidate that is not among them is not added.
     """
     if candidate not in stay:
         return NotAdded(candidate)

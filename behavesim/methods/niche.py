@@ -41,15 +41,15 @@ class NicheSettings(MethodSettings):
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return the task's niche radius, and at most a quarter of the budget for initial programs."""
+        """Return the defaults of `niche_radius`, the task's own, and of `n_init`, at most a quarter of the budget."""
         return {**super().suited(task, budget), "niche_radius": task.niche_radius}
 
 
 @dataclass(frozen=True)
 class Election:
-    """A request for the best program of each niche, best first, at most `count`.
+    """A request for the elites: the best program of each niche, best first, at most `count`.
 
-    `archive` holds all members, oldest first. `radius` is the setting `niche_radius`.
+    They are chosen from `archive`, all members, oldest first. `radius` is the setting `niche_radius`.
     """
 
     archive: tuple[Member, ...]

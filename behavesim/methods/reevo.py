@@ -123,9 +123,9 @@ class ReEvo(Method[ReEvoSettings]):
         return self.settings.reflection and self.brief.takes_notes
 
     def _last_boundary(self, registered: int) -> int | None:
-        """Return how many candidates were registered when the last generation was complete.
+        """Return the number of candidates up to the last child of the last generation whose children are registered.
 
-        The initial programs are the first generation; None before they are complete.
+        The initial programs are the first generation's children; None before all of them are registered.
         """
         beyond = registered - self.settings.initial_population
         if beyond < 0:
@@ -138,10 +138,10 @@ class ReEvo(Method[ReEvoSettings]):
         return start if generation == 0 else start - self.settings.mutants
 
     def _cross(self, state: RunState, candidate: CandidateId, end: CandidateId) -> Asked | NoteAsked:
-        """Return the question for a child of a pair, or first a reflection that the generation still needs.
+        """Return the question for a child of two parents, or first for a reflection that the generation still needs.
 
-        `end` is the number after the generation's last child. Without two programs of different scores the best one is
-        mutated instead: the authors' code (github.com/ai4co/reevo, reevo.py, `evolve`) then skips crossover too.
+        `end` is the number after the generation's last child. If no two parents differ in score, the best program is
+        mutated instead: the authors' code (`evolve`) then skips crossover too.
         """
         pairs = self._pairs(state, candidate, max(candidate + 1, min(end, state.budget)))
         if not pairs:
@@ -186,7 +186,7 @@ class ReEvo(Method[ReEvoSettings]):
 
 
 def _pair(pool: Sequence[Member], rng: Generator, is_uniform: bool) -> list[Member]:
-    """Draw two programs of different scores, the worse first; all are equally probable, `is_uniform` or not."""
+    """Draw two programs of `pool` with different scores, the worse first; equally probable, `is_uniform` or not."""
     one = pool[int(rng.integers(len(pool)))]
     # different scores: a reflection is on what makes one of the two better
     others = [m for m in pool if m.score != one.score]
@@ -212,5 +212,5 @@ def _learnt(state: RunState) -> tuple[str, list[Note]]:
 
 
 def _said(hint: str) -> str:
-    """Return a reflection's text, "" if it says that there is no difference."""
+    """Return a reflection's text, `hint`; "" if it says that there is no difference."""
     return "" if hint.strip(" .*\"'{}").casefold().startswith(NOTHING) else hint

@@ -47,7 +47,8 @@ class SetSearchSettings(MethodSettings):
     scores among programs of different behaviour; where no program improves a score, as on a single instance, it is the
     best mean score of another behaviour."""
     set_radius: float = Field(0.3, ge=0)
-    """Least distance between programs of the set, in units of the median distance in the population."""
+    """Least distance between programs of the set, in units of the median distance in the population; with 0 distance
+    does not count."""
     samples_per_prompt: int = Field(2, ge=1)
     """Number of candidates asked for with the same prompt."""
     n_init: int = Field(100, ge=0)
@@ -71,9 +72,9 @@ class SetSearch(Method[SetSearchSettings]):
         return self.settings.worth in ("both", "behaviour")
 
     def regroup(self, state: RunState) -> Regrouped | None:
-        """Return the set anew, first ones first, if a program has joined the population since it was chosen.
+        """Return the set, chosen anew, if a program has joined the population since it was last chosen; else None.
 
-        None before the initial programs are registered, and while there is no feasible one.
+        It is None before the initial programs are registered, and while the population is empty.
         """
         members = state.groups[POPULATION].members if POPULATION in state.groups else []
         if state.registered < self.settings.n_init or not members:
@@ -84,7 +85,7 @@ class SetSearch(Method[SetSearchSettings]):
         return Regrouped({SET: tuple(member.candidate for member in chosen)}, selection=True)
 
     def chosen(self, state: RunState) -> list[Member]:
-        """Return the whole population in the order in which the set takes it; [] if it is empty."""
+        """Return the whole population, which must not be empty, in the order in which the set takes its programs."""
         return self._order(state, state.members_of(POPULATION))
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
@@ -115,7 +116,7 @@ class SetSearch(Method[SetSearchSettings]):
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
         """Return the comparison with the whole population; None if it is empty or behaviour is not used.
 
-        None for a copy, too: a program whose normal form a member has.
+        It is None for a copy, too: a program whose normal form a member has.
         """
         return with_all(state.member(candidate), state.members_of(POPULATION)) if self.uses_behaviour else None
 
@@ -154,9 +155,9 @@ class SetSearch(Method[SetSearchSettings]):
     def _parents(self, state: RunState, taken: Sequence[Member], rng: Generator, is_uniform: bool) -> list[Member]:
         """Draw a program of the set, `taken`, and one of the population that complements it; the worse comes first.
 
-        Both are drawn by rank. What ranks the second is said by `worth`: the mean over instances of the better score of
-        the two, its distance from the first, or the sum of both ranks. A single program comes alone.
-        Where `is_uniform`, ranks do not count.
+        Both are drawn by rank, better ones preferred. The setting `worth` says what ranks the second: the mean over
+        instances of the better gain of the two, its distance from the first, or the sum of both ranks. If the
+        population has one program, it comes alone. Where `is_uniform`, ranks do not count.
         """
         assert state.template is not None, "every run begins with its template"
         members, worth = state.members_of(POPULATION), self.settings.worth
@@ -177,9 +178,9 @@ class SetSearch(Method[SetSearchSettings]):
 def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | None, objective: Objective) -> str:
     """Return the words of a prompt on what a set lacks: where its best score gains least on the template.
 
-    `taken` are the set's programs, `shown` those of the prompt; `template` must be there. The words name at most
+    `taken` are the set's programs, `shown` those of the prompt; `template` must not be None. The words name at most
     WEAKEST_SHOWN instances, and say what the shown programs score on the weakest. If the set's best program there is
-    not shown and has an idea, they give the idea.
+    not shown and has an idea, they give the idea. On a single instance they give the set's best score alone.
     """
     assert template is not None, "every run begins with its template"
     gains = _relative(taken, template, objective)
@@ -206,7 +207,8 @@ def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | N
 def wanted_of(is_set_told: bool, by_instance: bool) -> str:
     """Return what a new program should do, as the end of "Write a program that …".
 
-    `is_set_told` says whether the prompt tells of the set; `by_instance`, whether the best score on an instance counts.
+    `is_set_told`: the prompt says what the set lacks, so the words may speak of the set. `by_instance`: a better score
+    on one instance is enough; otherwise the mean score counts.
     """
     if by_instance:
         if is_set_told:
@@ -226,7 +228,7 @@ def _by_rank(count: int, rng: Generator, is_uniform: bool) -> int:
 
 
 def _relative(members: Sequence[Member], template: Member, objective: Objective) -> Matrix:
-    """Return (N, instances) how much better than the template each member is on each instance, a fraction.
+    """Return, (N, instances), how much better than the template each of N ≥ 1 members is, as a fraction of its score.
 
     On an instance where the template scores 0 it is the plain difference.
     """
@@ -238,7 +240,8 @@ def _relative(members: Sequence[Member], template: Member, objective: Objective)
 def _distances(members: Sequence[Member], gains: Matrix, worth: Worth) -> Matrix:
     """Return (N, N) distances of members, given oldest first: of behaviour, 1 − BehaveSim, or as `worth` says.
 
-    For "text" they are those of the syntax trees; for "instances" 1 where two differ in any score, else 0.
+    For "text" they are those of the syntax trees. For "instances" they are 1 where two differ in any of their `gains`,
+    (N, instances), else 0.
     """
     if worth == "text":
         return subtree_distances([member.source for member in members])

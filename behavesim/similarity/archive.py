@@ -65,7 +65,7 @@ def _entries(value: Any, expected: str) -> tuple[Any, ...]:
 
 
 def check_shapes(left: Shape, right: Shape) -> None:
-    """Raise TrajectoryError if two algorithms have different numbers of instances or starting points."""
+    """Raise TrajectoryError if the shapes of two algorithms differ: the numbers of instances or of starting points."""
     if len(left) != len(right):
         raise TrajectoryError(
             f"algorithms are compared on the same instances; got {len(left)} and {len(right)} instances"

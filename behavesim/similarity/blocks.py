@@ -55,10 +55,10 @@ def checked(found: Sims, first: int, settings: MeasureSettings) -> Sims:
 
 
 class GrowingArray:
-    """A one-dimensional array that grows at its end."""
+    """A one-dimensional array of one type that grows at its end; `size` is how many numbers it has."""
 
     def __init__(self, dtype: type[np.generic]) -> None:
-        """Begin without numbers."""
+        """Begin without numbers; those that are added become numbers of type `dtype`."""
         self._numbers = np.empty(0, dtype)
         self.size = 0
 
@@ -110,9 +110,10 @@ class BlockEncoder:
     ) -> None:
         """Begin with no run appended.
 
-        lanes: runs in a block; `padding` fills the ends of shorter ones. encode: returns the numbers, (length,), of a
-        run's first states. compare: takes the encoded runs, then a run, how many of its states count, the index of the
-        first encoded run to compare with, and the settings; returns what a `Compare` does.
+        lanes: runs in a block; `padding` fills the ends of shorter ones. dtype: the type of stored numbers. encode:
+        returns the numbers, (length,), of a run's first states. compare: takes the encoded runs, then a run, how many
+        of its states count, the index of the first encoded run to compare with, and the settings; returns what a
+        `Compare` does.
         """
         self._padding, self._encode, self._compare = padding, encode, compare
         self._rows = np.empty((0, lanes), dtype)

@@ -57,9 +57,9 @@ class BehaveSim(MeasureSettings):
         return min(1.0, max(0.0, raw)) if self.clip else raw
 
     def between(self, left: Algorithm, right: Algorithm) -> float:
-        """Return BehaveSim of two algorithms, each a run per instance (or several, one per starting point).
+        """Return BehaveSim of two algorithms, each a run per instance, or several, one per starting point.
 
-        Raises TrajectoryError (DistanceError is one) if they cannot be compared.
+        It is symmetric. Raises TrajectoryError (DistanceError is one) if they cannot be compared.
         """
         (left_runs, left_shape), (right_runs, right_shape) = runs_of(left), runs_of(right)
         check_shapes(left_shape, right_shape)
@@ -145,7 +145,7 @@ class BehaveSim(MeasureSettings):
         return np.concatenate(found), np.concatenate(sims)
 
     def per_instance(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
-        """Return, (instances, N, N), the similarities on each instance alone, N at least 1; `matrix` is their mean.
+        """Return, (instances, N, N), the similarities of N ≥ 1 algorithms on each instance; `matrix` is their mean.
 
         Raises TrajectoryError (DistanceError is one) if two cannot be compared.
         """
@@ -154,7 +154,7 @@ class BehaveSim(MeasureSettings):
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])
 
     def _is_within_unit(self, run: AlgorithmRun, column: Column) -> bool:
-        """Return whether the runs are prefixes so short that no distance between their states exceeds the normaliser.
+        """Return whether `run` and those of the column are prefixes too short for a distance above the normaliser.
 
         The edit distance of two prefixes is at most the length of the longer one. True for prefixes of any length if
         the normaliser is "pair"; False for other kinds, and for settings that are not plain.

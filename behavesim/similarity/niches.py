@@ -100,7 +100,7 @@ class Niches:
         return self._scale[1]
 
     def _distances(self, number: int) -> NDArray[np.float64]:
-        """Return (N,) the distances, 1 − BehaveSim, of a behaviour to all."""
+        """Return, (N,), the distances, 1 − BehaveSim, of the behaviour of this number to all N; computed once."""
         if number not in self._rows:
             self._rows[number] = 1.0 - self._measure.one_vs_many(self._algorithms[number], self._archive)
         return self._rows[number]

@@ -225,7 +225,10 @@ def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
 
 
 def _own_costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices, distance: Distance) -> Costs:
-    """Return the (m, n) distances by a person's function; raises DistanceError if one is not finite or below 0."""
+    """Return the (m, n) distances between the states `steps_x` of x and `steps_y` of y by a person's function.
+
+    Raises DistanceError if one is not a finite number of 0 or more.
+    """
     cost = np.empty((len(steps_x), len(steps_y)))
     states_y = [y.state(j) for j in steps_y]
     for row, i in enumerate(steps_x):

@@ -106,7 +106,7 @@ class Pair:
         return self.first.problem
 
     def instances(self, count: int = INSTANCES, seed: int = SEED) -> list[tuple[Any, ...]]:
-        """Return `count` random instances; all pairs of a problem share them, and fewer are the first of more."""
+        """Return `count` random instances, equal for all pairs of a problem; a smaller count gives the first ones."""
         # Equal in every process, unlike `hash`, and different for each of the six problems.
         name = sum(map(ord, self.problem.name))
         return [self.problem.draw(np.random.default_rng([seed, name, number])) for number in range(count)]

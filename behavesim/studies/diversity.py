@@ -65,5 +65,9 @@ class DiversityStudy:
 
 
 def study(runs: Sequence[Run]) -> DiversityStudy:
-    """Compute the diversity of each run; raises UsageError if a run's task cannot be loaded."""
+    """Compute the diversity of each run.
+
+    Raises UsageError if a task cannot be loaded, JournalError if a journal cannot be read, TrajectoryError if the
+    measure fails.
+    """
     return DiversityStudy(tuple((run.folder.run, diversity_over_time(run, SAMPLE)) for run in runs))

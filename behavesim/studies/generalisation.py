@@ -9,8 +9,8 @@ from typing import Any
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.statistics import Sample, sample
-from behavesim.analysis.table import COUNT, FRACTION, Cell, Column, Estimate, Table
+from behavesim.analysis.statistics import Sample, estimate, sample
+from behavesim.analysis.table import COUNT, FRACTION, Cell, Column, Table
 from behavesim.task import Split, Task
 
 SIZE = 5
@@ -51,7 +51,7 @@ class GeneralisationStudy:
         """Return the table."""
         gaps = (Column(split.replace("-", "_"), FRACTION, title=split) for split in SHOWN)
         rows: list[tuple[Cell, ...]] = [
-            (row.task, row.runs, row.program, *(Estimate.of(row.gaps[split]) for split in SHOWN)) for row in self.rows
+            (row.task, row.runs, row.program, *(estimate(row.gaps[split]) for split in SHOWN)) for row in self.rows
         ]
         caption = "shifted: instances of another distribution; of a portfolio the best solution of each instance counts"
         columns = (Column("task"), Column("runs", COUNT), Column("program"), *gaps)
@@ -61,7 +61,8 @@ class GeneralisationStudy:
 def chosen(run: Run) -> dict[str, list[Candidate]]:
     """Return the programs of a run under the names in PROGRAMS; a list is empty if the run has no such program.
 
-    The portfolio's is empty for an online task too. Raises UsageError if the run's task cannot be loaded.
+    The portfolio's is empty for an online task too. Raises UsageError if the run's task cannot be loaded, JournalError
+    if its journal cannot be read, TrajectoryError if the measure fails.
     """
     task, (template, best, recommended, together) = run.task(), PROGRAMS
     members = () if task.online else run.portfolio(SIZE).members  # of an online task only one decision counts
@@ -75,7 +76,7 @@ def chosen(run: Run) -> dict[str, list[Candidate]]:
 def study(runs: Sequence[Run], unseen: Mapping[str, UnseenScores]) -> GeneralisationStudy:
     """Return the gaps over the runs of each task; `unseen` has scores on held-out and shifted instances by task.
 
-    Raises KeyError if `unseen` lacks a task of the runs, UsageError if a task cannot be loaded.
+    Raises KeyError if `unseen` lacks a task of the runs, and as `chosen` does.
     """
     rows = []
     for name, of_task in groupby(sorted(runs, key=_task), _task):

@@ -125,7 +125,7 @@ def study(rows: Iterable[Similarities]) -> MeasuresStudy:
 
 
 def thinned(iterates: Iterates) -> Iterates:
-    """Return LENGTH states at evenly spaced indices, first and last included; paths with fewer repeat states."""
+    """Return LENGTH of the iterates, at evenly spaced indices with first and last; if there are fewer, some repeat."""
     return np.asarray(iterates[np.linspace(0, len(iterates) - 1, LENGTH).round().astype(int)])
 
 
@@ -140,7 +140,7 @@ def _at(start: Point) -> Similarities:
 
 
 def _greatest_distance(paths: Mapping[str, Iterates]) -> float:
-    """Return the largest distance between any two states from this start, or between a state and the gap state.
+    """Return the largest distance between any two states of all paths, or between a state and OPTIMUM.
 
     The box of starts is no bound: optimisers leave it.
     """

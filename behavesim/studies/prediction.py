@@ -14,8 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.statistics import Paired, Sample, paired, sample
-from behavesim.analysis.table import RATIO, SCORE, Cell, Column, Estimate, Table
+from behavesim.analysis.statistics import Paired, Sample, estimate, paired, sample
+from behavesim.analysis.table import RATIO, SCORE, Cell, Column, Table
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import NAMES, of_source, source_matrix
 from behavesim.code_similarity.optional import missing
@@ -94,7 +94,7 @@ class PredictionStudy:
         return sample(known) if known else None
 
     def ahead(self, metric: str, target: str, is_equal: bool) -> Paired | None:
-        """Return BehaveSim's correlation minus another metric's, paired by run; None if no run has both.
+        """Return BehaveSim's correlation with a target minus another metric's, paired by run; None if no run has both.
 
         `is_equal`: only over pairs of equal search score, else over all.
         """
@@ -137,7 +137,7 @@ class PredictionStudy:
     def _correlations(self, is_equal: bool) -> Table:
         which = "pairs of equal score in the search" if is_equal else "all pairs"
         rows: list[tuple[Cell, ...]] = [
-            (metric, *(Estimate.of(self.sample(metric, target, is_equal)) for target in TARGETS))
+            (metric, *(estimate(self.sample(metric, target, is_equal)) for target in TARGETS))
             for metric in self.metrics
         ]
         columns = (Column("metric"), *(Column(target, RATIO) for target in TARGETS))

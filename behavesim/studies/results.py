@@ -10,7 +10,7 @@ from typing import Any
 
 from behavesim.analysis.comparison import GroupTest, Pairs, corrected, tests_between
 from behavesim.analysis.metrics import BY_NAME, METRICS
-from behavesim.analysis.statistics import sample
+from behavesim.analysis.statistics import estimate, sample
 from behavesim.analysis.table import COUNT, PROBABILITY, Column, Estimate, Table
 from behavesim.base.errors import UsageError
 
@@ -19,7 +19,7 @@ NEEDED = ("task", "group", "seed")
 
 
 @dataclass(frozen=True)
-class KeptRun:
+class KeptNumbers:
     """The numbers kept of a run; `values` has the known ones of METRICS by their names, `group` is a label."""
 
     task: str
@@ -32,7 +32,7 @@ class KeptRun:
 class ResultsStudy:
     """The kept runs, and the tests between their groups by task, corrected for all tests of a metric on all tasks."""
 
-    runs: tuple[KeptRun, ...]
+    runs: tuple[KeptNumbers, ...]
     tests: Mapping[str, tuple[GroupTest, ...]]
 
     def document(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class ResultsStudy:
             columns = Column("group"), Column("runs", COUNT), *(metric.column for metric in shown)
             counts = {label: sum((run.task, run.group) == (task, label) for run in self.runs) for label in found}
             rows = tuple(
-                (label, counts[label], *(Estimate.of(samples.get(metric.name)) for metric in shown))
+                (label, counts[label], *(estimate(samples.get(metric.name)) for metric in shown))
                 for label, samples in found.items()
                 if shown
             )
@@ -99,7 +99,7 @@ def study(path: Path, pairs: Pairs | None) -> ResultsStudy:
     )
 
 
-def values_by_group(runs: Sequence[KeptRun], task: str) -> dict[str, dict[str, list[float]]]:
+def values_by_group(runs: Sequence[KeptNumbers], task: str) -> dict[str, dict[str, list[float]]]:
     """Return the known values of the runs on a task, by the label of the group and the name of the metric."""
     found: dict[str, dict[str, list[float]]] = {}
     for run in runs:
@@ -110,13 +110,13 @@ def values_by_group(runs: Sequence[KeptRun], task: str) -> dict[str, dict[str, l
     return found
 
 
-def _read(path: Path) -> tuple[KeptRun, ...]:
-    """Return the runs of a file; errors as `study`."""
+def _read(path: Path) -> tuple[KeptNumbers, ...]:
+    """Return the runs in a CSV file; raises UsageError if it cannot be read or lacks a column of NEEDED."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         return tuple(
-            KeptRun(
+            KeptNumbers(
                 row["task"],
                 row["group"],
                 int(row["seed"]),

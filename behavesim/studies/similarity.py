@@ -127,7 +127,7 @@ def measured(model: str | None = None) -> Iterator[Measured]:
 
 
 def study(rows: Iterable[Measured], model: str | None = None) -> SimilarityStudy:
-    """Collect the pairs that `measured(model)` yielded into a study; give the same `model` here.
+    """Return the study of the pairs, `rows`, that `measured(model)` yielded; give the same `model` here.
 
     None means that no embeddings were computed.
     """

@@ -38,7 +38,7 @@ def _descent(rng: Generator, momentum: float = 0.0, noise: float = 1.0, in_advan
     `in_advance` the noise has the same distribution but is drawn before the first step, in reverse order.
     """
     drawn = rng.normal(size=(STEPS, 2))[::-1] if in_advance else None
-    place, speed = np.array([1.5, -1.0]), np.zeros(2)
+    place, speed = np.array([1.5, -1.0]), np.zeros(2)  # any start inside the box, away from the optimum at 0
     states = [place]
     for step in range(STEPS):
         noisy = rng.normal(size=2) if drawn is None else drawn[step]

@@ -22,7 +22,8 @@ from behavesim.trajectory import AlgorithmRun, packed
 class Rules:
     """How programs are compared: by the measure of behaviour, and by `metric`, the name of a metric of source code.
 
-    `radius` is the clearing radius as a multiple of the median distance of two behaviours. `words` describes instances.
+    `radius` is the clearing radius as a multiple of the median distance of two behaviours. `words` puts the decisions
+    of programs on an instance in words; it names the task and the split.
     """
 
     measure: BehaveSim
@@ -34,11 +35,11 @@ class Rules:
 def study(tried: Sequence[Tried], refused: Sequence[Refused], rules: Rules) -> KnownStudy:
     """Compare programs, at least one, that were run on the instances of one split.
 
-    `refused` could not be run or were rejected: they are listed, not compared. `rules` say how the others are compared.
-    Two programs behave the same if their trajectories and their scores are equal on every instance. Raises UsageError
-    if the task's programs have no trajectories, or the metric's package is missing or cannot read a program; KeyError
-    for an unknown metric; TrajectoryError if the trajectories cannot be compared; TaskError if the task fails to put a
-    decision in words.
+    Those of `refused` could not be run or were rejected: they are listed, not compared. `rules` say how those of
+    `tried` are compared. Two programs behave the same if their trajectories and their scores are equal on every
+    instance. Raises UsageError if the task's programs have no trajectories, or the metric's package is missing or
+    cannot read a program; KeyError for an unknown metric; TrajectoryError if the trajectories cannot be compared;
+    TaskError if the task fails to put a decision in words.
     """
     if not any(each.verdict.trajectories for each in tried):
         raise UsageError(f"task {rules.words.task.name} has no trajectories, so that nothing can be compared")
@@ -57,7 +58,7 @@ def study(tried: Sequence[Tried], refused: Sequence[Refused], rules: Rules) -> K
 def _found(
     tried: Sequence[Tried], similarity: NDArray[np.float64], objective: Objective, words: InWords
 ) -> tuple[Found, ...]:
-    """Return what is known of each program; the first of a behaviour is the one that the others are copies of.
+    """Return what is known of each of the N programs `tried`, in order; of one behaviour, all but the first are copies.
 
     `similarity` has their BehaveSim, (N, N); `words` puts decisions and instances in words.
     """
@@ -96,8 +97,8 @@ def _nearest(
 ) -> tuple[int | None, Parting | None]:
     """Return the row of the program of another behaviour most similar to that of `row`, and where the two part.
 
-    `keys` has the behaviour and the scores of each program, `similarity` their BehaveSim, (N, N). Of equally similar
-    ones it is the first. Both are None if all programs have one behaviour.
+    `keys` has the behaviour and the scores of each program in `tried`, `similarity` their BehaveSim, (N, N). Of equally
+    similar ones it is the first. Both are None if all programs have one behaviour.
     """
     others = [other for other, key in enumerate(keys) if key != keys[row]]
     if not others:
@@ -109,9 +110,9 @@ def _nearest(
 def _far(
     found: Sequence[Found], distances: NDArray[np.float64], objective: Objective, radius: float
 ) -> tuple[int, float]:
-    """Return how many behaviours clearing keeps, the best first, and the least distance between two of these.
+    """Return how many behaviours clearing keeps, from the best on, and the least distance that it demands of two.
 
-    That distance is `radius` times the median distance of two behaviours.
+    That is `radius` times the median distance of two behaviours. `distances` are those of the programs `found`, (N, N).
     """
     rows = [row for row, each in enumerate(found) if each.copy_of is None]
     rows.sort(key=lambda row: -objective.utility(found[row].score))

@@ -26,10 +26,9 @@ DIGITS = 8
 PARTS = 10**6
 """Resolution of stored vectors: coordinates are rounded to multiples of 1/PARTS."""
 
-Deed = tuple[int, ...] | tuple[tuple[int, ...], ...]
-"""A stored trajectory: the final sequence of prefixes, or the change of each vector from the one before, in 1/PARTS.
-
-Changes compress well: most are 0."""
+Stored = tuple[int, ...] | tuple[tuple[int, ...], ...]
+"""A stored trajectory: the last state of prefixes, or the change of each vector from the one before, in units of
+1/PARTS. Changes compress well: most are 0."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class KeptRun:
     seed: int
     programs: tuple[Program, ...]
     """One for each behaviour, that with the shortest text, in the order in which the behaviours appeared."""
-    behaviours: tuple[tuple[Deed, ...], ...]
+    behaviours: tuple[tuple[Stored, ...], ...]
     """The trajectories of each of `programs`, one for each instance."""
     best: tuple[Program, ...]
     """The ten best distinct programs by score, or all if fewer; some may share a behaviour."""
@@ -88,7 +87,7 @@ class Fresh:
 
 
 def kept(run: Run) -> KeptRun:
-    """Return what is stored of a run; vectors are rounded to multiples of 1/PARTS.
+    """Return what the study stores of a run; coordinates of vectors are rounded to multiples of 1/PARTS.
 
     Raises UsageError if its trajectories are neither prefixes nor vectors, JournalError if its journal cannot be read.
     """
@@ -99,13 +98,13 @@ def kept(run: Run) -> KeptRun:
         if len(each.source) < len(first.source):  # equal behaviour, equal score
             behaviours[each.behaviour] = each
     programs = tuple(map(_program, behaviours.values()))
-    did = tuple(tuple(map(_deed, behaviour)) for behaviour in behaviours)
+    did = tuple(tuple(map(_stored, behaviour)) for behaviour in behaviours)
     best = tuple(map(_program, run.ranked()[:TOP]))
     return KeptRun(Path(run.settings.task).stem, run.settings.method, run.settings.seed, programs, did, best)
 
 
 def write_runs(path: Path, runs: Sequence[KeptRun]) -> None:
-    """Write one line of JSON for each run into an xz file, which is replaced."""
+    """Write one line of JSON for each run into an xz file, which is replaced; OSError if it cannot be written."""
     # Slow and small: the file is committed once and read often.
     with lzma.open(path, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as file:
         file.writelines(json.dumps(asdict(run), separators=(",", ":")) + "\n" for run in runs)
@@ -120,7 +119,7 @@ def read_runs(path: Path) -> list[KeptRun]:
 
 
 def write_fresh(path: Path, fresh: Fresh) -> None:
-    """Write the scores on fresh instances as JSON into an xz file, which is replaced."""
+    """Write the scores on fresh instances as JSON into an xz file, which is replaced; OSError if it cannot be."""
     with lzma.open(path, "wt", encoding="utf-8") as file:
         json.dump(asdict(fresh), file, separators=(",", ":"))
 
@@ -145,7 +144,7 @@ def _program(candidate: Candidate | Entrant) -> Program:
     return Program(candidate.candidate, candidate.source or "", candidate.scores)
 
 
-def _deed(run: AlgorithmRun) -> Deed:
+def _stored(run: AlgorithmRun) -> Stored:
     if not isinstance(run, Trajectory) or run.kind not in ("prefixes", "vectors"):
         raise UsageError("the study of portfolios keeps runs whose trajectories are prefixes or vectors")
     if run.kind == "prefixes":
@@ -155,6 +154,6 @@ def _deed(run: AlgorithmRun) -> Deed:
     return tuple(map(tuple, changes.tolist()))
 
 
-def _trajectory(deed: Deed) -> Trajectory:
-    numbers = np.array(deed)
+def _trajectory(stored: Stored) -> Trajectory:
+    numbers = np.array(stored)
     return Trajectory.prefixes(numbers) if numbers.ndim == 1 else Trajectory.vectors(numbers.cumsum(axis=0) / PARTS)

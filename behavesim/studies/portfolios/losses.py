@@ -28,9 +28,7 @@ class Losses:
     method: str
     seed: int
     sets: Mapping[str, tuple[float, ...]]
-    """By a set's name the mean losses of its first 1, 2, … 10 programs together: on each instance the best counts.
-
-    EQUAL_WORK's are there if they were measured."""
+    """By a set's name the mean loss of the best of its first k = 1 … 10 programs; EQUAL_WORK's if measured."""
     cleared: int
     """Number of programs in the cleared set."""
     two_opt_time: float | None

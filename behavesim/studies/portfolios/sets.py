@@ -91,15 +91,16 @@ class Ranking:
         return tuple(chosen)
 
     def of(self, ranks: Ranks) -> tuple[Program, ...]:
-        """Return the programs at some ranks."""
+        """Return the programs of these ranks (from 0), in the given order."""
         return tuple(self.programs[rank] for rank in ranks)
 
 
 def ranking(run: KeptRun, apart: NDArray[np.float64], direction: Direction) -> Ranking:
     """Rank the behaviours of a run by mean score on its first instances, as many as `apart` has.
 
-    `apart` has the distances of the run's programs on each of them, shape (instances, N, N). Programs equal on these
-    instances count once. Ties go to the shorter text, then to the lower candidate.
+    `apart` has the distances of the run's programs on each of them, shape (instances, N, N). `direction` says which
+    scores are better. Programs equal on these instances count once. Ties go to the shorter text, then to the lower
+    candidate.
     """
     count = len(apart)
     sign = 1 if direction == "minimise" else -1
@@ -128,8 +129,8 @@ def least_of(distances: Distances, base: NDArray[np.intp]) -> float:
 def sets_of(runs: Sequence[KeptRun], measure: BehaveSim, direction: Direction) -> list[Sets]:
     """Return the sets of each run by every way of choosing, in the order of `runs`.
 
-    The runs must share task and method: "same ranks" takes ranks from one another. Raises TrajectoryError if
-    the trajectories of a run cannot be compared.
+    The runs must share task and method: "same ranks" takes ranks from one another. `direction` says which scores of the
+    task are better. Raises TrajectoryError if the trajectories of a run cannot be compared.
     """
     apart = [1 - measure.per_instance(run.trajectories()) for run in runs]
     wholes = [ranking(run, each, direction) for run, each in zip(runs, apart, strict=True)]

@@ -186,7 +186,10 @@ class PortfolioStudy:
         return Comparison(task, ours, other, size, *losses, paired(differences), *counts)
 
     def _by_seed(self, task: str, subject: Subject, size: int) -> dict[int, float]:
-        """Return the mean loss over the subject's methods by seed, for seeds that all have, rounded to DIGITS."""
+        """Return by seed the mean loss of sets of `size` programs over the subject's methods, rounded to DIGITS.
+
+        Seeds that one of the methods lacks are left out.
+        """
         found: dict[int, list[float]] = {}
         for run in self.runs:
             if run.task == task and run.method in subject.methods:

@@ -52,7 +52,7 @@ def drawn(tests: Sequence[Tested]) -> Figure:
 
 
 def _draw_task(axes: Axes, tests: Sequence[Tested], rivals: Sequence[str]) -> None:
-    """Draw the mean differences of a task with 95 % intervals, filled where significant after correction."""
+    """Draw a task's mean differences and 95 % intervals, a row for each rival, filled if significant when corrected."""
     axes.axvline(0.0, color="0.6", linewidth=0.8)
     for split, (name, offset, colour, marker) in SPLITS.items():
         for each in (test for test in tests if test.split == split):

@@ -108,7 +108,7 @@ def sets_of(run: Run) -> dict[str, list[str]]:
 
 
 def write_kept(path: Path, kept: KeptSets | KeptPrograms) -> None:
-    """Write what is stored of a task into an xz file, which is replaced."""
+    """Write what is stored of a task as JSON into an xz file, which is replaced; raises OSError if it cannot be."""
     with lzma.open(path, "wb", preset=9 | lzma.PRESET_EXTREME) as file:
         file.write(TypeAdapter(type(kept)).dump_json(kept))
 

@@ -141,7 +141,7 @@ def detectable(seeds: int, tests: int) -> float | None:
 
 
 def _tests(kept: KeptSets) -> Iterator[Tested]:
-    """Yield the tests of a task, without the correction."""
+    """Yield the tests of the task whose sets are `kept`, without the correction."""
     for split, tried in kept.splits.items():
         reference = _best_of_all(tried, kept)
         ours = {run.seed: run for run in kept.runs if run.label == OURS[0]}
@@ -165,9 +165,9 @@ def _tests(kept: KeptSets) -> Iterator[Tested]:
 def _tested(
     task: str, split: str, size: int, name: str, ours: dict[int, float], others: dict[int, float]
 ) -> Tested | None:
-    """Return the test of losses (fractions) by seed, of `ours` and of the rival `name`; None if no seed has both.
+    """Return the test of two losses (fractions) by seed: `ours`, and the `others` of the rival called `name`.
 
-    `size` is the number of programs in a set.
+    `split` names the instances, and `size` is the number of programs in a set. None if no seed has both.
     """
     seeds = sorted(ours.keys() & others.keys())
     if not seeds:
@@ -179,9 +179,10 @@ def _tested(
 
 
 def _spent(name: str, run: SetRun, size: int, tried: Tried) -> list[Scores]:
-    """Return the scores that a rival of WORK finds with programs of a run's own set; [] if they are not known.
+    """Return the scores in `tried` that a rival of WORK finds with programs of a run's own set; [] if not known.
 
-    `name` is the rival's, and `size` the number of programs or starts that it may use.
+    `name` is the rival's, and `size` the number of programs or starts that it may use. There is a row for each program,
+    or for each start of the best one.
     """
     chosen = run.sets[OURS[1]][:size]
     first, half = chosen[0], chosen[: size // 2]
@@ -202,9 +203,10 @@ def _rows(keys: Sequence[str], tried: Tried) -> list[Scores]:
 
 
 def _best_of_all(tried: Tried, kept: KeptSets) -> tuple[Costs, float]:
-    """Return the best score that anything reached on each instance, (instances,), and 1 to minimise or −1 to maximise.
+    """Return the best score that anything in `tried` reached on each instance, (instances,), and a sign.
 
-    Anything is the template, the programs in sets, and what was found from other starts or by local search.
+    Anything is the template, the programs in sets, and what was found from other starts or by local search. The sign is
+    1 if the task of `kept` minimises, −1 if it maximises.
     """
     sign = 1.0 if kept.direction == "minimise" else -1.0
     rows = [tried.template, *(each for each in tried.scores.values() if each), *tried.improved.values()]
