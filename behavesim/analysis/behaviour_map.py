@@ -81,7 +81,7 @@ def behaviour_map(run: Run) -> BehaviourMap:
 
 
 def _nearest(similarities: NDArray[np.float64], candidates: Sequence[int]) -> list[tuple[Near, ...]]:
-    """Return for each candidate its nearest others, by the (N, N) similarities in the order of `candidates`."""
+    """Return each candidate's most similar others, at most NEAREST; `similarities`, (N, N), are in the same order."""
     others = similarities.copy()
     np.fill_diagonal(others, -1.0)  # below any similarity: a program does not count as near to itself
     order = np.argsort(-others, axis=1, kind="stable")[:, : min(NEAREST, len(candidates) - 1)].tolist()

@@ -115,7 +115,7 @@ def _neighbours(run: Run, candidate: Candidate) -> tuple[Neighbour, ...]:
 
 
 def _is_same(one: Candidate, other: Candidate) -> bool:
-    """Return whether two feasible candidates have the same program, by its hash if that is known."""
+    """Return whether two candidates have the same program: they are one candidate, or their known hashes are equal."""
     return one.candidate == other.candidate or (one.program_hash != "" and one.program_hash == other.program_hash)
 
 

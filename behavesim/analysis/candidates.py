@@ -94,7 +94,7 @@ class Candidates:
         return self._candidate(number) if number in self._known else None
 
     def _update(self, candidate: CandidateId, **changes: Any) -> None:
-        """Set fields of a candidate by name; a candidate that is new begins with the fields of the template."""
+        """Set fields of a candidate by name; a new one begins without parents and with the operator "template"."""
         # The template alone is evaluated without being asked for.
         self._known.setdefault(candidate, {"parents": (), "operator": "template"}).update(changes)
         self._made.pop(candidate, None)

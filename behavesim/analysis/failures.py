@@ -41,7 +41,7 @@ def failures(run: Run) -> tuple[RejectionReason, ...]:
 
 
 def _reason(stage: str, reason: str, rejected: list[Candidate], total: int) -> RejectionReason:
-    """Return one reason with its example; `total` is the number of candidates that are feasible or rejected."""
+    """Return the reason of these `rejected` candidates; `total` is the number of feasible and rejected ones in all."""
     messages = Counter(candidate.message for candidate in rejected)
     # `max` returns the first of equal ones, so the example does not depend on the order of a set.
     example = max(rejected, key=lambda candidate: messages[candidate.message])

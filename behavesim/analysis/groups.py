@@ -94,7 +94,7 @@ def repeats(runs: Sequence[RunReport]) -> list[int]:
 
 
 def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:
-    """Group runs as RunGroup says, in order of first appearance; a run like no other is a group of its own."""
+    """Group runs that differ at most in seed (see RunGroup), in order of appearance; a run may be alone in a group."""
     found: dict[str, list[RunReport]] = {}
     for run in runs:
         found.setdefault(_conditions(run), []).append(run)

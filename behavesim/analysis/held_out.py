@@ -125,7 +125,7 @@ def _result(
 
 
 def _origin(task: Task, split: Unseen) -> dict[str, str]:
-    """Return the hashes under which scores of this task on a split are kept."""
+    """Return the hashes of the task and of the split's instances, by name, under which scores are kept."""
     return {"task": provenance(task)["task"], "instances": instances_hash(task, split)}
 
 
@@ -207,7 +207,7 @@ def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, ob
 
 
 def _is_fallen(program: HeldOutProgram, run: Run) -> bool:
-    """Return whether a program is better than the template in the search, but not on the other instances."""
+    """Return whether a program is better than the template in the search, but not on the split; False if it failed."""
     template = run.state.template
     if program.improvement is None or template is None or program.improvement > 0:
         return False

@@ -175,7 +175,10 @@ It is a fraction of the best score known, and positive if the recommended progra
 CHOICE_GAIN = _on_held_out(
     "held_out_choice", "gain on the template", "higher", lambda found: found.recommended_gain_advantage
 )
-"""Metric: gain of the recommended program − gain of the search's best on held-out instances, a fraction."""
+"""Metric: gain of the recommended program − gain of the search's best on held-out instances, a fraction.
+
+It is positive if the recommended program is better. None if a gain is unknown.
+"""
 
 
 def reaching(name: str) -> Metric | None:

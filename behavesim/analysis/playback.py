@@ -78,7 +78,7 @@ def with_pictures(task: Task, scenes: Sequence[Scene]) -> tuple[Scene, ...]:
 
 
 def _fits(scene: Scene, values: Sequence[Any]) -> bool:
-    """Return whether every state of a trajectory with these values can be drawn with the scene's picture."""
+    """Return whether the scene's picture can draw every state of a trajectory with these values; True without one."""
     match scene.picture:
         case Route(places):
             return scene.kind == "prefixes" and min(values) >= 0 and max(values) < len(places)

@@ -86,7 +86,7 @@ class Provenance:
 
 
 def provenance_of(run: Run) -> Provenance:
-    """Return how the run was made, as far as its journal says; raises UsageError as `owners_in` does."""
+    """Return how the run was made; raises UsageError if its method or its proposer cannot be loaded."""
     flat, defaults = run.settings.flat(), _defaults(run)
     differing = {name: value for name, value in flat.items() if name not in NAMED and value != defaults.get(name)}
     decisive = run.settings.decisive()
@@ -157,7 +157,7 @@ def _text(value: object) -> str:
 
 
 def serving(notices: Sequence[Notice]) -> Notice | None:
-    """Return the last notice that says which workers of a cluster serve, with only that as its text; None without."""
+    """Return the last notice that says which workers of a cluster serve, without SERVING; None if there is none."""
     found = next((each for each in reversed(notices) if each.text.startswith((SERVING, NONE_SERVES))), None)
     return found and Notice(found.at, found.text.removeprefix(SERVING))
 

@@ -121,7 +121,9 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
     unseen = unseen or {}
     islands_found = islands(run.state)
     nothing: _Measured = Clustering(), Diversity((None,) * len(islands_found), None), (), NONE_CHOSEN
-    (clusters, now, over_time, chosen), why = attempted(lambda: _measured(run), nothing, UNMEASURED)
+    (clusters, now, over_time, chosen), why = attempted(
+        lambda: (clustering(run), diversity(run), diversity_over_time(run), run.portfolio(TOP)), nothing, UNMEASURED
+    )
     versions = {name: run.started.provenance.get(name) for name in ("task", "instances", "template")}
     return RunReport(
         origin=Origin(run.folder.path, run.settings, versions, _has_held_out(run)),
@@ -151,11 +153,6 @@ def _has_held_out(run: Run) -> bool:
     """Return whether the task has held-out instances; True if that cannot be found out."""
     found, _ = attempted(lambda: len(instances_made_anew(run.task(), "held-out", LONGEST_LOOK_S)) > 0, True, "")
     return found
-
-
-def _measured(run: Run) -> _Measured:
-    """Return the parts of a report that compare behaviours; raises BehavesimError if these cannot be compared."""
-    return clustering(run), diversity(run), diversity_over_time(run), run.portfolio(TOP)
 
 
 def attempted(find: Callable[[], T], otherwise: T, missing: str) -> tuple[T, tuple[str, ...]]:

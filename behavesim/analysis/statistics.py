@@ -106,7 +106,7 @@ def rank_sum_chances(ranks: Iterable[int]) -> NDArray[np.float64]:
 
 
 def sample(values: Sequence[float]) -> Sample:
-    """Return at least one value with mean, standard deviation (n − 1) and 95 % bootstrap interval of the mean."""
+    """Return values, at least one, with their mean, standard deviation (n − 1) and 95 % bootstrap interval of it."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return Sample(tuple(values), mean, None, None, None)

@@ -31,9 +31,9 @@ class Unit:
 
 
 WORDS = Unit()
-"""Column of text: left-aligned."""
+"""The unit of a column of text, which is left-aligned."""
 WRITTEN = Unit()
-"""Column of preformatted numbers: right-aligned. Equal to WORDS, so alignment compares identities."""
+"""The unit of a column of preformatted numbers, right-aligned. It equals WORDS, so alignment compares identities."""
 # The units of all tables: two decimals where a difference of less means nothing, four for p-values.
 COUNT = Unit("d")
 MEAN_COUNT = Unit(".1f")
@@ -154,7 +154,7 @@ class Table:
         return row in self.marked or (row, column) in self.best
 
     def part(self, start: int, stop: int) -> Table:
-        """Return the table with only the key columns and those from `start` up to but without `stop`."""
+        """Return the table with only the key columns and those from index `start` up to but without `stop`."""
         return self._of([*range(self.keys), *range(max(start, self.keys), stop)])
 
     def without(self, *names: str) -> Table:

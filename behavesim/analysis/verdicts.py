@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
 
-from behavesim.analysis.comparison import GroupTest, RunComparison, TaskComparison
+from behavesim.analysis.comparison import RunComparison, TaskComparison
+from behavesim.analysis.group_tests import GroupTest
 from behavesim.analysis.groups import Family
 from behavesim.analysis.metrics import Metric
 from behavesim.analysis.report import RunReport
@@ -92,7 +93,7 @@ def _verdict(test: GroupTest, family: Family, sizes: Mapping[str, int], metric: 
 
 
 def _sentence(test: GroupTest, metric: Metric, seeds: str, least: float) -> str:
-    """Return what a test says in words; `least` is the smallest corrected p-value that so many seeds can show."""
+    """Return what a test says; `seeds` are words, `least` is the smallest corrected p-value that so many can show."""
     by = f"by {metric.title}"
     if test.p_holm is None:
         return f"{test.a} and {test.b} cannot be tested {by}: a test takes two seeds or more of each"
@@ -107,7 +108,7 @@ def _sentence(test: GroupTest, metric: Metric, seeds: str, least: float) -> str:
 
 
 def _better(test: GroupTest, metric: Metric, is_lower: bool) -> str:
-    """Return which group is better, or which has the lower mean if only the task says which end is better."""
+    """Return which group is better, or, if the task decides what is better, whether a is lower or higher than b."""
     if metric.direction == "task":
         return f"{test.a} is {'lower' if is_lower else 'higher'} than {test.b}"
     first, second = (test.a, test.b) if is_lower == (metric.direction == "lower") else (test.b, test.a)

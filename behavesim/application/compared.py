@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from behavesim.analysis.comparison import GroupTest, RunComparison, TaskComparison, comparison
+from behavesim.analysis.comparison import RunComparison, TaskComparison, comparison
+from behavesim.analysis.group_tests import GroupTest
 from behavesim.analysis.groups import Ranks
 from behavesim.analysis.metrics import Metric, known_metrics
 from behavesim.analysis.report import report

@@ -33,8 +33,8 @@ def text_bleu(reference: str, candidate: str) -> float:
     return bleu_of_words(text_words(reference), text_words(candidate))
 
 
-def crystal_bleu(corpus: Iterable[str], count: int = SHARED) -> Callable[[str, str], float]:
-    """Return a BLEU of Python sources, in [0, 1], that ignores the `count` most frequent n-grams of the `corpus`.
+def crystal_bleu(corpus: Iterable[str]) -> Callable[[str, str], float]:
+    """Return a BLEU of Python sources, in [0, 1], that ignores the SHARED most frequent n-grams of the `corpus`.
 
     The corpus is other Python sources. The function takes a reference and a candidate as `bleu` does. N-grams of all
     lengths are counted together; ties go to the one that occurs first.
@@ -43,7 +43,7 @@ def crystal_bleu(corpus: Iterable[str], count: int = SHARED) -> Callable[[str, s
     for source in corpus:
         for length in range(1, LONGEST + 1):
             frequent.update(_ngrams(words(source), length))
-    shared = frozenset(ngram for ngram, _ in frequent.most_common(count))
+    shared = frozenset(ngram for ngram, _ in frequent.most_common(SHARED))
     return lambda reference, candidate: bleu_of_words(words(reference), words(candidate), shared)
 
 

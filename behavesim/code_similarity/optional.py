@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -64,20 +63,16 @@ def embeddings(model: str) -> tuple[Similarity, ...]:
         ) from None
     whole = cache(lambda text: _unit(transformer.encode(text)))
     each = cache(lambda text: _unit(np.asarray(transformer.encode(text, output_value="token_embeddings").cpu())))
-    cosine = _cosine(whole)
+
+    def cosine(a: str, b: str) -> float:
+        """Return the cosine of two texts' embeddings, cut to [0, 1]."""
+        return float(np.clip(whole(a) @ whole(b), 0.0, 1.0))
+
     return (
         OfSource("codebertscore", lambda a, b: _matched(each(a), each(b))),
         OfSource("embedding", cosine),
         OfTraces("trace-embedding", cosine),
     )
-
-
-def _cosine(embedded: Callable[[str], NDArray[Any]]) -> Callable[[str, str], float]:
-    """Return the metric of texts that is the cosine of their embeddings, cut to [0, 1].
-
-    `embedded` returns a text's embedding, (dimensions,), scaled to length 1.
-    """
-    return lambda a, b: float(np.clip(embedded(a) @ embedded(b), 0.0, 1.0))
 
 
 def _matched(a: NDArray[Any], b: NDArray[Any]) -> float:

@@ -31,7 +31,8 @@ class FunSearchSettings(MethodSettings):
     samples_per_prompt: int = Field(2, ge=1)
     """Number of candidates asked for with the same prompt."""
     n_init: int = Field(0, ge=0)
-    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget. With 0
+    every island begins with the template."""
     clustered_start: bool = False
     """Whether to group the initial programs into islands by behaviour; otherwise they are dealt out at random."""
     placement: Literal["behaviour", "parent", "random"] = "parent"
@@ -63,7 +64,8 @@ class FunSearchBehaveSimSettings(FunSearchSettings):
     """The settings of FunSearch, with the defaults of FunSearch+BehaveSim."""
 
     n_init: int = Field(100, ge=0)
-    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget. With 0
+    every island begins with the template."""
     clustered_start: bool = True
     """Whether to group the initial programs into islands by behaviour; otherwise they are dealt out at random."""
     placement: Literal["behaviour", "parent", "random"] = "behaviour"

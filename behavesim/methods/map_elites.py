@@ -17,14 +17,15 @@ from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
 CENTRES = "centres"
-"""The group of the programs at the centre of each cell. They stay centres after they have lost their cell."""
+"""The name of the group of programs at the centre of each cell. They stay centres after they have lost their cell."""
 
 
 class MapElitesSettings(MethodSettings):
     """The settings of MAP-Elites."""
 
     n_init: int = Field(100, ge=0)
-    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget. With 0
+    the template is the only centre."""
     cells: int = Field(30, ge=1)
     """Greatest number of cells; there are fewer if the initial programs have fewer different behaviours."""
     examples_per_prompt: int = Field(2, ge=1)

@@ -50,7 +50,8 @@ class MctsAhdSettings(MethodSettings):
     depth: int = Field(10, ge=1)
     """Greatest depth of a program that is expanded (H); the search does not descend below it."""
     exploration: float = Field(0.1, ge=0)
-    """λ0: weight of seldom visited programs at the start; it falls linearly to 0 as the budget is spent."""
+    """λ0: weight of seldom visited programs at the start; greater values explore more. It falls linearly to 0 as the
+    budget is spent."""
     widening: float = Field(0.5, gt=0, le=1)
     """α of progressive widening: after its first expansion, a node with N visits may have up to N^α children."""
     elites: int = Field(10, ge=1)

@@ -37,7 +37,7 @@ class ReEvoSettings(MethodSettings):
     population: int = Field(10, ge=2)
     """Number of children by crossover in a generation."""
     mutation_rate: float = Field(0.5, ge=0, le=1)
-    """Number of mutants of the best program in a generation, as a share of `population`."""
+    """Number of mutants of the best program in a generation, as a share of `population`; 0 for none."""
     reflection: bool = True
     """Whether to ask for reflections; the offline proposer writes none."""
 

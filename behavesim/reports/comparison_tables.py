@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from behavesim.analysis.comparison import ChoiceTest, GroupResult, GroupTest, RunComparison, TaskComparison
+from behavesim.analysis.comparison import GroupResult, RunComparison, TaskComparison
+from behavesim.analysis.group_tests import ChoiceTest, GroupTest
 from behavesim.analysis.groups import Ranks
 from behavesim.analysis.metrics import About, Metric
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table, cells_of

@@ -124,7 +124,7 @@ def check_prefix_distances(x: NDArray[Any], y: NDArray[Any], settings: MeasureSe
 
 
 def _by_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
-    """Return unclipped Sim by dtw, mean or erp; raises DistanceError if a distance that counts is not allowed."""
+    """Return unclipped Sim by dtw, mean or erp; DistanceError if a distance that counts is not finite or too large."""
     scalar, cost = _scalar(), _expected_costs(x, y, settings)
     occurring: tuple[Costs, ...] = (cost,)
     if settings.measure == "dtw":

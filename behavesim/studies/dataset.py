@@ -105,11 +105,11 @@ class Pair:
         """The problem that both programs solve."""
         return self.first.problem
 
-    def instances(self, count: int = INSTANCES, seed: int = SEED) -> list[tuple[Any, ...]]:
+    def instances(self, count: int = INSTANCES) -> list[tuple[Any, ...]]:
         """Return `count` random instances, equal for all pairs of a problem; a smaller count gives the first ones."""
         # Equal in every process, unlike `hash`, and different for each of the six problems.
         name = sum(map(ord, self.problem.name))
-        return [self.problem.draw(np.random.default_rng([seed, name, number])) for number in range(count)]
+        return [self.problem.draw(np.random.default_rng([SEED, name, number])) for number in range(count)]
 
 
 def _forms(problem: Problem, module: str, name: str) -> tuple[str, Program, Program]:

@@ -82,7 +82,8 @@ def study(runs: Sequence[Run], unseen: Mapping[str, UnseenScores]) -> Generalisa
     for name, of_task in groupby(sorted(runs, key=_task), _task):
         here = list(of_task)
         task, programs = here[0].task(), [chosen(run) for run in here]
-        scores = {"search": _seen(programs), **unseen[name]}
+        seen = {each.source or "": each.scores for found in programs for group in found.values() for each in group}
+        scores: dict[Split, Mapping[str, Sequence[float]]] = {"search": seen, **unseen[name]}
         for program in PROGRAMS:
             sources = [[each.source or "" for each in found[program]] for found in programs]
             gaps = {split: _gaps(task, split, sources, scores.get(split, {})) for split in SHOWN}
@@ -92,11 +93,6 @@ def study(runs: Sequence[Run], unseen: Mapping[str, UnseenScores]) -> Generalisa
 
 def _task(run: Run) -> str:
     return run.settings.task
-
-
-def _seen(programs: Sequence[Mapping[str, Sequence[Candidate]]]) -> dict[str, Sequence[float]]:
-    """Return the scores of all these programs on the search's instances, by source."""
-    return {each.source or "": each.scores for found in programs for group in found.values() for each in group}
 
 
 def _gaps(

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from behavesim.analysis.comparison import GroupTest, Pairs, corrected, tests_between
+from behavesim.analysis.group_tests import GroupTest, Pairs, corrected, tests_between
 from behavesim.analysis.metrics import BY_NAME, METRICS
 from behavesim.analysis.statistics import estimate, sample
 from behavesim.analysis.table import COUNT, PROBABILITY, Column, Estimate, Table

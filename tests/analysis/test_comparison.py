@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from behavesim.analysis.comparison import GroupTest, Pairs, TaskComparison, comparison
+from behavesim.analysis.comparison import TaskComparison, comparison
+from behavesim.analysis.group_tests import GroupTest, Pairs
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.metrics import METRICS, reaching

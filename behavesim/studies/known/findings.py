@@ -187,7 +187,7 @@ class KnownStudy:
         }
 
     def _rows(self, same: bool) -> list[tuple[int, int]]:
-        """Return the rows of all pairs of programs that behave the same, or of all that do not."""
+        """Return the indices in `found` of all pairs of programs that behave the same; if not `same`, of the others."""
         number = np.array([each.behaviour for each in self.found])
         rows, columns = np.triu_indices(len(number), 1)
         kept = (number[rows] == number[columns]) == same

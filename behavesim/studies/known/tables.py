@@ -70,7 +70,7 @@ def _again(study: KnownStudy) -> Table:
 
 
 def _others(finders: Sequence[Found]) -> list[str]:
-    """Return the finders' names; of several of one party the number and the party."""
+    """Return the finders' names; if a party has several, its name with their number stands for them."""
     count = Counter(each.whose for each in finders)
     firsts = {each.whose: each.name for each in reversed(finders)}
     return [firsts[whose] if of == 1 else f"{whose} ({of} programs)" for whose, of in count.items()]

@@ -75,7 +75,7 @@ class Fresh:
     template: list[float]
     """Scores of the task's template."""
     references: list[float]
-    """Best scores known."""
+    """The best score known on each instance."""
     scores: dict[str, list[float] | None]
     """Scores of each program; None for a program that failed."""
     starts: dict[str, list[list[float]]]

@@ -38,8 +38,8 @@ DIGITS = 12
 DRAWS = 4000
 """Number of samples that are drawn to find the power of a test: a share of them is known to 1.3 points (95 %)."""
 
-Costs = NDArray[np.float64]
-"""Shape (programs, instances): how much worse than the best score that anything reached there, a fraction."""
+Reference = tuple[NDArray[np.float64], float]
+"""The best score that anything reached on each instance, (instances,), and 1 to minimise or −1 to maximise."""
 
 
 @dataclass(frozen=True)
@@ -202,20 +202,16 @@ def _rows(keys: Sequence[str], tried: Tried) -> list[Scores]:
     return [tried.scores[key] or tried.template for key in keys]
 
 
-def _best_of_all(tried: Tried, kept: KeptSets) -> tuple[Costs, float]:
-    """Return the best score that anything in `tried` reached on each instance, (instances,), and a sign.
-
-    Anything is the template, the programs in sets, and what was found from other starts or by local search. The sign is
-    1 if the task of `kept` minimises, −1 if it maximises.
-    """
+def _best_of_all(tried: Tried, kept: KeptSets) -> Reference:
+    """Return the best scores in `tried`: of the template, the programs in sets, other starts and local search."""
     sign = 1.0 if kept.direction == "minimise" else -1.0
     rows = [tried.template, *(each for each in tried.scores.values() if each), *tried.improved.values()]
     rows += [row for starts in (*tried.begun.values(), *tried.begun_improved.values()) for row in starts]
     return sign * (sign * np.array(rows)).min(axis=0), sign
 
 
-def _loss(rows: Sequence[Scores], reference: tuple[Costs, float]) -> float:
-    """Return the mean over instances of how much worse the best of some rows is than the reference, a fraction."""
+def _loss(rows: Sequence[Scores], reference: Reference) -> float:
+    """Return the mean over instances of how much worse the best of `rows` is than the best of all, a fraction."""
     best, sign = reference
     found = sign * (sign * np.array(rows)).min(axis=0)
     return round(float(np.mean(sign * (found - best) / np.abs(best))), DIGITS)
