@@ -90,6 +90,10 @@ _OWN_CAPABILITIES = struct.pack("=Ii", 0x20080522, 0)
 """`struct __user_cap_header_struct`: version 3, and process 0, which means the calling one."""
 SYS_ADMIN = 1 << 21
 """The bit of the capability to mount, and to make and enter namespaces."""
+_LARGE_BLOCKS, _SMALL_BLOCKS = [1 << power for power in range(16, 10, -1)], range(1032, 8, -16)
+"""Sizes (bytes) of the blocks by which free memory of the heap is found, each list from the largest."""
+_LARGEST_HEAP = 1 << 30
+"""Distance in bytes from the heap's end at which a block is certainly not in it."""
 _NUMBERS = {**HARMLESS, **DELICATE, **RISKY, **UNCHARGED, **ENCLOSING, **_OTHERS}
 """The numbers of all calls in this module."""
 Argument = int | bytes | ctypes.Structure | None
@@ -150,6 +154,23 @@ def trim_memory() -> None:
     """Return free memory to the system by malloc_trim(3); does nothing if the C library lacks it."""
     if trim := getattr(_libc(), "malloc_trim", None):
         trim(0)
+
+
+def fill_holes() -> None:
+    """Take all free blocks of the C library's heap for good: what is allocated later lies together at its end.
+
+    Libraries leave such blocks all over the heap, and a forked process copies each page that it writes to. Does nothing
+    if the C library is not glibc.
+    """
+    libc = _libc()
+    if not hasattr(libc, "malloc_trim"):
+        return
+    libc.sbrk.restype = libc.malloc.restype = ctypes.c_void_p
+    end = libc.sbrk(_as_register(0))
+    # small blocks of each size, because glibc keeps them by size; the others are cut from larger ones
+    for size in (*_LARGE_BLOCKS, *_SMALL_BLOCKS):
+        while 0 < end - (libc.malloc(_as_register(size)) or end) < _LARGEST_HEAP:
+            pass
 
 
 def prepared_to_drop_capabilities(kept: int = 0) -> Call:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from behavesim.base.errors import SandboxError
-from behavesim.sandbox import apart, candidate, isolation, layers, processes, remains
+from behavesim.sandbox import apart, candidate, isolation, kernel, layers, processes, remains
 from behavesim.sandbox.forking import ForkServer, Perform, prepare_for_forks
 from behavesim.sandbox.messages import Ready, TaskAssignment, errors_sent, line
 from behavesim.task import instances_begun, task_from
@@ -61,6 +61,7 @@ def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     instances = tuple(instances_begun(task, assignment.split, assignment.starts))
     solve, files = remains.solving_only(task)
     work = candidate.Work(solve, entry_point, instances, assignment.limits.output, stateless)
+    kernel.fill_holes()  # before the rehearsal: numpy keeps small blocks of it, which each child writes to
     candidate.rehearse(template, work, assignment.first_use_s)
     if processes.threads() > 1:
         raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")
