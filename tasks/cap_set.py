@@ -94,7 +94,7 @@ class CapSet(DecisionTask):
         return chosen[:count].copy()
 
     def checked(self, instance: Space, solution: Solution) -> Integers:
-        """Return the vectors' indices as int64; raises InvalidSolution if three of the vectors lie on a line."""
+        """Return the vectors' indices as int64; raises InvalidSolution for none, a repeated one, or three on a line."""
         chosen = as_subset(solution, len(instance.vectors), "vectors of the set")
         for place, vector in enumerate(chosen.tolist()):
             if np.isin(instance.thirds(vector, chosen[:place]), chosen).any():

@@ -90,7 +90,7 @@ class FlowShop(DecisionTask):
 
 
 def _done(front: Integers, job: Integers) -> Integers:
-    """Return when each machine is done if a job with these times comes next and begins as early as it can."""
+    """Return when each machine is done, at `front` so far, after one more job with the times `job` on the machines."""
     after, end = front.copy(), 0
     for machine, time in enumerate(job.tolist()):
         end = max(end, int(front[machine])) + time

@@ -75,7 +75,7 @@ class IndependentSet(DecisionTask):
         return np.array(joined, dtype=np.int64)
 
     def checked(self, instance: Graph, solution: Solution) -> Integers:
-        """Return the vertices as int64; raises InvalidSolution if two are neighbours, or one is in the set twice."""
+        """Return the vertices as int64; raises InvalidSolution for none, a repeated one, or two that are neighbours."""
         joined = as_subset(solution, len(instance), "vertices of the set")
         if instance[np.ix_(joined, joined)].any():
             raise InvalidSolution("expected a set without neighbours, two of its vertices are joined")

@@ -33,7 +33,7 @@ SIZES: Sizes = {
     "validation": ((50, 5, 0.25), (50, 5, 0.5), (100, 5, 0.75), (100, 5, 0.25)),
     "held-out": ((50, 5, 0.25), (50, 5, 0.5), (100, 5, 0.75), (100, 5, 0.25), (100, 5, 0.5), (100, 5, 0.75)),
 }
-"""Numbers of items and resources of each instance, and the share of all items' weight that the resources hold."""
+"""Numbers of items and resources, and the share of all items' weight that the resources hold, by split."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Knapsack(DecisionTask):
         return np.array(packed, dtype=np.int64)
 
     def checked(self, instance: Items, solution: Solution) -> Integers:
-        """Return the packed items as int64; raises InvalidSolution if one is packed twice, or they do not fit."""
+        """Return the packed items as int64; raises InvalidSolution for none, a repeated one, or too much weight."""
         items = as_subset(solution, len(instance.values), "packed items")
         over = instance.weights[items].sum(axis=0) - instance.room
         if over.max() > 0:

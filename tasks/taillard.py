@@ -23,7 +23,7 @@ def times(seed: int, rows: int, columns: int) -> NDArray[np.int64]:
 
 
 def orders(seed: int, jobs: int, machines: int) -> NDArray[np.int64]:
-    """Return the order in which each job visits the machines, (jobs, machines) int64: a permutation in each row."""
+    """Return the order in which each job visits the machines, by a seed of Taillard's: (jobs, machines) int64."""
     draws = fractions(seed)
     found = np.tile(np.arange(machines), (jobs, 1))
     for row in found:

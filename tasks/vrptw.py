@@ -55,7 +55,7 @@ CAPACITY = 60
 DAY = 5.0
 """When every vehicle must be back at the depot."""
 WIDTHS = (0.5, 1.0, 2.0)
-"""Lengths of the windows, which customers are drawn from."""
+"""The lengths that a customer's time window may have; each is as likely."""
 SERVICE = 0.1
 """Time that a vehicle stays with a customer."""
 

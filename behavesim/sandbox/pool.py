@@ -33,9 +33,9 @@ class Pool(SolutionPool):
 
     An async context manager. Entering raises UsageError if the isolation level is below `strong`, unless
     `allow_weak_isolation`, and SandboxError if the sandbox does not start. `limits` are those of each program, the
-    default ones if None. Time limits on zygotes go by `clock`, a new one if None. The zygotes have the modules
-    `preloaded` imported, and for programs that mention scipy `scientific`, too. Each instance is begun at most `starts`
-    times (`instances_begun`). Tests give fewer `layers`.
+    default ones if None. Each program's process is forked from one that has the modules `preloaded` imported, and for
+    programs that mention scipy `scientific`, too: a zygote. Time limits on zygotes go by `clock`, a new one if None.
+    Each instance is begun at most `starts` times (`instances_begun`). Tests give fewer `layers`.
     """
 
     def __init__(

@@ -96,11 +96,12 @@ class RunnerPool:
 
 
 class ZygoteRunner:
-    """Runs programs in a zygote of this machine, at most `workers` at once; an async context manager.
+    """Runs programs in processes that a zygote of this machine forks, at most `workers` at once.
 
-    Entering starts the zygote that `assignment` describes and tests the isolation. It raises UsageError if the level is
-    below `strong`, unless `allow_weak_isolation`, TaskError if an evaluator cannot be loaded, and SandboxError if the
-    zygote does not start. Leaving ends all processes. Time limits on zygotes go by `clock`, a new one if None.
+    An async context manager. Entering starts the zygote that `assignment` describes and tests the isolation. It raises
+    UsageError if the level is below `strong`, unless `allow_weak_isolation`, TaskError if an evaluator cannot be
+    loaded, and SandboxError if the zygote does not start. Leaving ends all processes. Time limits on zygotes go by
+    `clock`, a new one if None.
     """
 
     def __init__(

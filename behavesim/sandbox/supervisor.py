@@ -15,9 +15,10 @@ STARTS = 5
 
 
 class ZygoteSupervisor:
-    """Starts a zygote (see `connection.py`) when `connection` is called and none lives; `clock` measures its silence.
+    """Starts a zygote, which forks programs' processes, when `connection` is called and none lives.
 
     `accept` is called with the first message of each new zygote. If it raises, that zygote is ended and never used.
+    `clock` measures how long a zygote is silent.
     """
 
     def __init__(self, assignment: Assignment, accept: Callable[[Ready], None], clock: Heartbeat) -> None:

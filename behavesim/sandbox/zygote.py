@@ -23,7 +23,7 @@ from behavesim.task import instances_begun, task_from
 
 
 def main(assignment: TaskAssignment, control: socket.socket) -> None:
-    """Load the task, if one is assigned, confine this process, report to the daemon and serve it.
+    """Load the task, if one is assigned, confine this process, and serve the daemon, the process that searches.
 
     Returns when the daemon closes the socket or this process gets SIGTERM. If loading or confining fails, the error is
     sent to the daemon and raised here too.

@@ -17,8 +17,9 @@ from behavesim.sandbox.tree.keeper import Keeper
 def main(assignment: TreeAssignment, control: socket.socket) -> None:
     """Confine this process, fork the nursery, which loads the evaluator, and serve the daemon as its keeper.
 
-    Returns when the daemon closes the socket, this process gets SIGTERM, or the nursery fails. If confining fails, the
-    error is sent to the daemon and raised here too.
+    The daemon is the process that searches, at the other end of `control`. Returns when the daemon closes the socket,
+    this process gets SIGTERM, or the nursery fails. If confining fails, the error is sent to the daemon and raised here
+    too.
     """
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
