@@ -39,7 +39,7 @@ def report_findings(found: AsyncIterator[Finding], width: int, as_json: bool) ->
 
 
 def _show(finding: Finding, section: str, width: int) -> None:
-    """Print a finding, below its section's heading if it is the first of it, and its text, indented, below it."""
+    """Print a finding, below its section's heading unless the one before is of that `section`; its text is indented."""
     if finding.section != section:
         typer.echo(f"\n{finding.section}")
     typer.echo(hanging(f"{MARKS[finding.result]:5} {finding.name:{width}} ", finding.message))

@@ -98,7 +98,7 @@ def _parted(programs: Sequence[NamedProgram], results: Sequence[Evaluation]) -> 
 
 
 def _report(found: KnownStudy, csv: Path | None, figures: Path | None, as_json: bool) -> None:
-    """Print the study, as JSON or as tables, and write its files."""
+    """Print the study, as JSON or as tables; write tables into `csv` and the map into `figures`, unless None."""
     print_result(found, as_json, KnownStudy.document, lambda found: show(tables(found)))
     tell_written([csv / name for name in write_tables(tables(found), csv)] if csv else [])
     tell_written(draw(found, figures) if figures else [])

@@ -169,7 +169,7 @@ Shifted = Annotated[bool, typer.Option("--shifted", hidden=True, help="What `--h
 
 
 def split_of(held_out: bool, shifted: bool) -> Split:
-    """Return the split whose instances a command uses."""
+    """Return the split that a command uses: "shifted" or "held-out" if that option was given, else "search"."""
     return "shifted" if shifted else "held-out" if held_out else "search"
 
 

@@ -171,7 +171,7 @@ def _show(compared: RunComparison, chosen: Sequence[Metric], full: bool, names: 
 def _all_sections(
     compared: RunComparison, chosen: Sequence[Metric], names: Sequence[str]
 ) -> list[tuple[str, list[Section]]]:
-    """Return the sections of a report, as pairs of what they are about and the sections.
+    """Return the sections of a report with the metrics `chosen`, as pairs of what they are about and the sections.
 
     The comparison comes first, about "", if there are several runs; then each run, about its name. A single run is
     about "". Only sections with one of `names` are returned, all if `names` is empty. Raises UsageError if no section

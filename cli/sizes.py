@@ -16,7 +16,7 @@ from .trial import tried
 
 
 def show_sizes(names: Sequence[str], as_json: bool) -> None:
-    """Run the templates of tasks on the search's instances; print their sizes, CPU seconds and scores."""
+    """Run the templates of the tasks `names` on the search's instances; print sizes, CPU seconds and scores."""
     found = [_timed(name) for name in names]
     print_result(found, as_json, list, lambda found: show([_table(found)]))
 

@@ -109,7 +109,7 @@ def _open_closed() -> None:
 
 
 def _text(number: int, before: TextIO | None) -> io.TextIOWrapper:
-    """Return stdout or stderr as a text stream with the encoding of `before`, or the locale's if that is None.
+    """Return stdout (1) or stderr (2) as a text stream, in the encoding of `before` or, if that is None, the locale's.
 
     It is flushed after each line, except stdout if that is not a terminal.
     """

@@ -85,9 +85,10 @@ def task_file(
 
 
 def _completed(wanted: Wanted, convention: Convention, place: str, known: Mapping[str, Any]) -> EvaluatorFile:
-    """Return the task's file as far as it is known without running the evaluator.
+    """Return the task's file as far as it is known without running the evaluator, which is at `place`.
 
-    Raises UsageError if there is no program to start from, or if programs could read too much (`_refuse_wide`).
+    `known` are the configuration's values by name. Raises UsageError if there is no program to start from, or if
+    programs could read too much (`_refuse_wide`).
     """
     if wanted.program is None and convention not in ("llm4ad", "eoh"):
         raise UsageError("--evaluator needs the program to start from; add --program FILE, or --program DIR")

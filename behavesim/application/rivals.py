@@ -128,7 +128,7 @@ def _scored(task: Task, instances: Sequence[Any], solved: Solved) -> _Tried | No
 
 
 def _spent(name: str, task: Task, tried: Sequence[_Tried], starts: int, improved: bool = False) -> Spent:
-    """Return the rival `name`: the best score of these programs, begun at most `starts` times, on each instance.
+    """Return the rival `name`: the best score of the `tried` programs, begun at most `starts` times, on each instance.
 
     The scores are those after `Task.improve` if `improved`.
     """

@@ -64,10 +64,10 @@ almost nothing."""
 
 
 async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
-    """Make a new run in the launch's folder, search, and recommend a program.
+    """Make a new run in the launch's folder, search while `view` shows that, and recommend a program.
 
-    Raises UsageError if the folder exists or cannot be made, TaskError if the template fails, and another
-    BehavesimError if the search fails, such as ProposerError.
+    `tell` gets lines on what takes long. Raises UsageError if the folder exists or cannot be made, TaskError if the
+    template fails, and another BehavesimError if the search fails, such as ProposerError.
     """
     return await _session(launch, new_search(launch), view, tell, "trying the template")
 
@@ -75,7 +75,7 @@ async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
 async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> Ended:
     """Make a new run from a copy of the journal of `source`, search under the launch's settings, and recommend.
 
-    Raises UsageError if a setting changed that a fork must keep, another BehavesimError if the search fails.
+    The arguments and other errors are those of `begin`. Raises UsageError if a setting changed that a fork must keep.
     """
     return await _session(launch, forked_search(launch, source), view, tell)
 

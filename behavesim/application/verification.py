@@ -64,7 +64,10 @@ def _task_of(event: RunStarted | RunForked) -> list[str | None]:
 
 
 async def _again(folder: RunFolder, workers: int | str, seq: int, event: Choice, found: Verification) -> Choice:
-    """Repeat a choice from the events before it; a portfolio of several runs is counted as unchecked and returned."""
+    """Return the choice that follows from the events before event `seq`, and count that in `found`.
+
+    A portfolio of several runs is not chosen again: it is counted as unchecked, and returned as recorded.
+    """
     if isinstance(event, PortfolioChosen) and event.others:
         found.unchecked["portfolio of several runs"] += 1
         return event

@@ -70,7 +70,7 @@ def say_whose(axes: Axes, sources: Iterable[ScoreSource]) -> None:
 
 
 def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Sequence[Checkpoint]) -> None:
-    """Draw the best program and the mean of the ten best over the number of candidates.
+    """Draw the best program (`improvements`) and the mean of the ten best (`checkpoints`) over numbers of candidates.
 
     The vertical axis is the gap in per cent. If a gap is unknown, it is the score, and the mean of the ten best is left
     out. Without a feasible candidate there are only the axes' labels.
@@ -224,7 +224,7 @@ def draw_ranks(axes: Axes, ranks: Ranks) -> None:
 
 
 def _label(axes: Axes, across: str, up: str) -> None:
-    """Write the axes' labels, hide the frame at the top and right, and add a legend if a curve has a label."""
+    """Label the axes `across` and `up`, hide the frame at the top and right, and add a legend if curves have labels."""
     axes.set_xlabel(across, fontsize=8)
     axes.set_ylabel(up, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)

@@ -30,7 +30,7 @@ PLAIN = 80
 
 
 def screen(stderr: bool = False) -> Console:
-    """Return a console that prints text as it is: rich would read brackets and colons in names as markup."""
+    """Return a console on stdout or `stderr` that prints text as it is: rich would read brackets in names as markup."""
     console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
     if console.is_dumb_terminal:  # for which rich takes 80 columns, however many it has
         console.size = ConsoleDimensions(*shutil.get_terminal_size())

@@ -68,7 +68,7 @@ def comparison_html(shown: ComparisonDocument) -> str:
 
 
 def _page(title: str, json: str, scripts: Sequence[str], more: Sequence[str] = (), connect: str = "'none'") -> str:
-    """Return a page with a document as JSON, our own `scripts` joined into one module, and `more` modules."""
+    """Return a page: a document (`json`), our `scripts` as one module, `more` modules; `connect` is as in `html`."""
     libraries = [_text("vendor", name) for name in LIBRARIES]
     modules = ["\n".join(_text("scripts", name) for name in scripts), *more]
     return Template(_text("page.html")).substitute(
