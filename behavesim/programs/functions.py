@@ -76,7 +76,7 @@ def complaint(found: Function, wanted: ast.arguments) -> str:
 
 
 def _keyword_complaint(found: ast.arguments, wanted: ast.arguments) -> str:
-    """Return why a function cannot be called with the template's keyword-only arguments; '' if it can."""
+    """Return why a function (`found`) cannot be called with the keyword-only arguments of `wanted`; '' if it can."""
     given = [argument.arg for argument in wanted.kwonlyargs]
     pairs = zip(found.kwonlyargs, found.kw_defaults, strict=True)
     needed = [argument.arg for argument, default in pairs if default is None]

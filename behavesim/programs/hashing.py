@@ -114,7 +114,7 @@ def _may_rename(name: str, binding: Binding, keywords: Set[str | None]) -> bool:
 
 
 def _rename(occurrences: Sequence[Occurrence], keywords: Set[str | None]) -> None:
-    """Rename the locals in the tree, in place, to v0, v1, … in order of appearance.
+    """Rename the locals among all names of a tree, in place, to v0, v1, … in order of appearance.
 
     If a name that is kept looks like v1, the prefix is `v_`, and so on. `keywords` are those of all calls.
     """

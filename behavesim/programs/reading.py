@@ -122,7 +122,7 @@ class FunctionForm:
         return Program(found.source, thought_in(prose), key)
 
     def hash(self, source: str) -> str:
-        """Return the hash of a program's normal form, without layout, comments, docstrings and names of locals."""
+        """Return the `program_hash` of a program, which ignores layout, comments, docstrings and names of locals."""
         return program_hash(source)
 
 
@@ -177,7 +177,10 @@ def _read_prose(text: str, parser: Parser) -> list[Parsed | Failure]:
 
 
 def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
-    """Return the last program with the entry point, with the imports that it lacks; else the weightiest failure."""
+    """Return the last of the readings that has the entry point, with the imports that it lacks; else a failure.
+
+    Of several failures it is the one whose reason comes first in REASONS.
+    """
     programs = [reading for reading in reversed(readings) if isinstance(reading, Parsed)]
     unread = [reading for reading in reversed(readings) if isinstance(reading, Failure)]
     failures: list[Failure] = []
@@ -193,7 +196,7 @@ def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | F
 
 
 def _with_imports(program: Parsed, wanted: _Wanted) -> Parsed:
-    """Return the program with the imports that it lacks (rule 5 of `read`)."""
+    """Return the program with the imports that it lacks, as far as `wanted` has them (rule 5 of `read`)."""
     usual = wanted.imports
     lacking = program.names & usual.keys() - imports_in(program.tree.body).keys()
     if not lacking:  # most programs: to find the missing names takes longer

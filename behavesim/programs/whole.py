@@ -237,7 +237,7 @@ def _is_bare_code(said: str, parser: Parser) -> bool:
 
 
 def _thought(said: str, parts: Sequence[Block], is_edited: bool) -> str:
-    """Return the model's sentence about its program: the text before the code, or else after it; '' if none."""
+    """Return the model's words on its program: before the code (edits, if `is_edited`), else after it; '' if none."""
     begin = first_edit(said) if is_edited else 0
     if is_edited and (not parts or begin < parts[0].begin):
         return thought_in("\n".join(said.split("\n")[:begin]))

@@ -17,9 +17,9 @@ def costs_in_words(
 ) -> str:
     """Return what each quarter of the steps costs one or two programs on an instance, and their costliest steps.
 
-    Return "" if the task does not say what steps cost. `index` is the instance's, from 0. `count` is the number of
-    programs in the prompt: the second of two programs is its last. If not `is_cost`, the quarters say what steps add to
-    the score.
+    Return "" if the task does not say what steps cost. `trajectories` has one for each program, on the instance with
+    the `index` (from 0). `count` is the number of programs in the prompt: the second of two is its last. If not
+    `is_cost`, the quarters say what steps add to the score.
     """
     known = [_costs(each, index, words) for each in trajectories]
     if not all(known):
@@ -65,7 +65,7 @@ def _compared(quarters: Sequence[Sequence[float]], names: Sequence[str], verb: s
 
 
 def _costliest(trajectory: AlgorithmRun, index: int, words: InWords, name: str, costs: Sequence[float]) -> str:
-    """Return the step that costs a program most, in words; "" if several do, or no step costs more than 0."""
+    """Return the step that costs the program `name` most, in words; "" if several do or none costs more than 0."""
     most = max(costs)
     assert isinstance(trajectory, Trajectory), "only their steps have costs"
     if most <= 0 or costs.count(most) > 1:

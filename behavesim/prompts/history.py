@@ -129,7 +129,7 @@ def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
 
 
 def _origin(parents: Sequence[CandidateId], shown: Sequence[CandidateId]) -> str:
-    """Return from which of the shown programs a failed one was written, as the beginning of a line."""
+    """Return from which of the programs `shown` one with these parents was written, as the beginning of a line."""
     if len(shown) == 1:
         return "written from the program above: "
     numbers = [str(number) for number, each in enumerate(shown, 1) if each in parents]

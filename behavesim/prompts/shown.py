@@ -76,7 +76,7 @@ def paired_spread(programs: Sequence[Member], objective: Objective) -> str:
 
 
 def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float, label: str) -> str:
-    """Return the programs with their scores, metrics, feedback, times and ideas, as the wording `full` shows them."""
+    """Return the programs as the wording `full` shows them, with times, ideas and, if `scores`, scores and feedback."""
     if len(programs) == 1:
         said = ["Here is a program that solves the problem."]
     elif _are_equal(programs):
@@ -102,7 +102,7 @@ def time_in_words(program: Member, limit_s: float) -> str:
 
 
 def said_with_metrics(program: Member, objective: Objective) -> str:
-    """Return a program's score as `said_score` does, and then its metrics as `metrics_in_words` does."""
+    """Return a program's score, its gap and its metrics as sentences (see `said_score`, `metrics_in_words`)."""
     return f"{said_score(program, objective)} {metrics_in_words(program.metrics, program.score)}".rstrip()
 
 
@@ -126,7 +126,7 @@ def said_gap(gap: float | None) -> str:
 
 
 def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], label: str) -> str:
-    """Return the programs as the paper's prompts show them, without scores; algorithms come with their ideas."""
+    """Return programs, called `noun`, as the paper's prompts show them, without scores; algorithms have their ideas."""
     ends = [":" if noun == "program" else f". {_idea(each)}" for each in programs]
     if len(programs) == 1:
         article = "a" if noun == "program" else "an"

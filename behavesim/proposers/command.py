@@ -95,7 +95,7 @@ class CommandProposer(Proposer[CommandSettings]):
 
 
 def _fault(what: str, *, is_run: bool = True) -> Fault:
-    """Return the fault "the command …": "passing" if the command was run, else "setup", as it is probably wrong."""
+    """Return the fault "the command `what`": "passing" if it was run, else "setup", as it is probably wrong."""
     return Fault("passing" if is_run else "setup", f"the command {what}", usage=None, may_be_billed=is_run)
 
 

@@ -73,8 +73,9 @@ class OpenAIProposer(Proposer[OpenAISettings]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return the reply to a prompt; its `calls` hold the tokens of each answered request, refused ones included.
 
-        If the prompt was given up, the text is empty and `fault` says why. Raises ProposerError if asking again would
-        not help any prompt, if no prompt has had a reply for too long, or if the endpoint asks for too long a pause.
+        If the prompt names no model, `number` decides which is asked. If the prompt was given up, the text is empty and
+        `fault` says why. Raises ProposerError if asking again would not help any prompt, if no prompt has had a reply
+        for too long, or if the endpoint asks for too long a pause.
         """
         model = prompt.model or self._settings.model_of(self._seed, number)
         # tokens are estimated here, since only here the system prompt is known

@@ -174,7 +174,7 @@ def _usage(counts: object) -> Usage:
 
 
 def _count(counts: object, *paths: str) -> int | None:
-    """Return the first whole number from 0 to below MOST_TOKENS at a path (names joined by dots); None if none is."""
+    """Return the first count from 0 to below MOST_TOKENS at a path in `counts` (names joined by dots), else None."""
     for path in paths:
         found: Any = counts
         for name in path.split("."):

@@ -71,7 +71,8 @@ class BatchSender:
     async def reply(self, tries: Tries, prompt: str) -> Reply:
         """Return the reply to a prompt from the batch that holds it; its text is "" if the prompt was given up.
 
-        Raises ProposerError if asking again would not help any prompt, or if nothing was answered for too long.
+        `tries` counts the prompt's requests. Raises ProposerError if asking again would not help any prompt, or if
+        nothing was answered for too long.
         """
         assert tries.number is not None
         question = _Question(tries, tries.number, prompt, asyncio.get_running_loop().create_future())

@@ -193,7 +193,7 @@ class Endpoint:
         return answer(response.status_code, response.headers, response.content, optional, self.secrets.clean)
 
     async def _id(self, made: Awaitable[openai.BaseModel]) -> str:
-        """Return the id of a file or batch, without secrets; raises ValueError if the endpoint gave it none."""
+        """Return the id of a new file or batch, without secrets; raises ValueError if the endpoint gave it none."""
         if not (given := (await _object(made)).get("id")):
             raise ValueError("the endpoint gave no id")
         return self.secrets.clean(given)

@@ -159,7 +159,7 @@ def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
 
 
 def _broken(error: BaseException, route: Route, timeout_s: float) -> tuple[Meaning, str]:
-    """Return the meaning and message of a fault after a request was sent."""
+    """Return what a fault after a request was sent means, and its message; `timeout_s` is the time limit in seconds."""
     if isinstance(error, TimeoutError):
         return "passing", f"{route.server} gave no answer within {timeout_s:g} s"
     if isinstance(error, aiohttp.ClientPayloadError | zlib.error):

@@ -46,7 +46,7 @@ class Toy(Task):
         return (1, 2)
 
     def solve(self, function: Any, instance: Any) -> Any:
-        """Return the program's number as an array of one."""
+        """Return the number that the program `function` returns, as an array of one, whatever the instance."""
         return np.array([function()])
 
     def score(self, instance: int, solution: Any) -> float:

@@ -71,7 +71,7 @@ def _parameters(function: ast.FunctionDef, annotations: frozenset[str]) -> list[
 
 
 def _ending(returned: str | None, has_arrays: bool) -> str:
-    """Return the root and the final statement that suit the name of a function's return annotation."""
+    """Return the root and the final statement for a return annotation, in a grammar with or without arrays."""
     if has_arrays and returned == "int":
         return "result: array\nreturn int(np.argmax(result))"
     kind = "array" if has_arrays and returned in ARRAYS else "scalar"

@@ -202,7 +202,7 @@ def plain_number(node: ast.AST) -> float | int | None:
 
 
 def _rules(kind: str, statement: ast.Assign | ast.AnnAssign, types: set[str], text: str) -> Iterator[Rule]:
-    """Yield the rules of a type that one line of the grammar gives: a definition, or an alternative each.
+    """Yield the rules of the type `kind` that one line of the grammar gives: a definition, or an alternative each.
 
     `types` are the names of all types, `text` is the whole grammar.
     """

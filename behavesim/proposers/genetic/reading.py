@@ -75,7 +75,7 @@ class Reader:
         return values
 
     def _derived(self, node: ast.expr, kind: str, memo: dict[tuple[int, str], Term | None]) -> Term | None:
-        """Return the expression as a term of a type, by the first rules that match; None if none does."""
+        """Return an expression as a term of the type `kind`, by the first rules that match; None if none does."""
         # `memo` has the results so far, by the expression's id and the type: expanded lines occur many times
         if kind == NUMBER:
             value = plain_number(node)

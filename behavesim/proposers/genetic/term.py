@@ -66,7 +66,7 @@ def fresh(grammar: Grammar, random: np.random.Generator) -> Term:
 
 
 def grown(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) -> Term:
-    """Return a random expression of a type, at most `depth` deep if the grammar allows it; one rule alone is 0 deep."""
+    """Return a random expression of the type `kind`, at most `depth` deep if possible; one rule alone is 0 deep."""
     if kind == NUMBER:
         # from 0.03 to 5.6, each magnitude as likely: the weights that people write
         return Term(NUMBER, value=rounded(10 ** random.uniform(-1.5, 0.75)))
@@ -81,7 +81,7 @@ def rounded(value: float) -> float | int:
 
 
 def _rule(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) -> Rule:
-    """Draw a rule of a type that allows an expression at most `depth` deep, else one with the least depth."""
+    """Draw a rule of the type `kind` for an expression at most `depth` deep, else one with the least depth."""
     rules = grammar.rules[kind]
     within = [rule for rule in rules if grammar.least[rule] <= depth]
     if not within:

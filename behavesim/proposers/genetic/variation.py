@@ -48,7 +48,7 @@ class Couple:
         return int(self.random.choice(len(sizes), p=sizes / sizes.sum()))
 
     def grow(self, kind: str) -> Term:
-        """Return a new random expression of a type, at most GROWTH deep if the grammar allows it."""
+        """Return a new random expression of the type `kind`, at most GROWTH deep if the grammar allows it."""
         return grown(self.grammar, kind, GROWTH, self.random)
 
 
