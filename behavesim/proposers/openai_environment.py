@@ -12,7 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 
 from behavesim.base.errors import UsageError
-from behavesim.proposers.openai_settings import base_url
+from behavesim.proposers.openai_settings import base_url, has_endpoint
 
 _HEADER = re.compile(r"\s*[\w!#$%&'*+.^`|~-]+\s*:[\t -~]*\r?", re.ASCII)
 
@@ -83,10 +83,9 @@ def _refuse_unusable() -> None:
 
     Checked are the forms of the URL, the custom headers, the key, and the ids of organization and project.
     """
-    url, key = os.environ.get("OPENAI_BASE_URL", ""), os.environ.get("OPENAI_API_KEY", "")
-    if url and not is_usable(url):
+    if not is_usable(base_url()):
         raise UsageError("OPENAI_BASE_URL must be a full URL such as http://localhost:8000/v1")
-    if not url and not key:
+    if not has_endpoint():
         raise UsageError("set OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint that needs no key")
     # The package skips lines without a colon; aiohttp would raise on the others only when the first request is sent.
     headers = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")

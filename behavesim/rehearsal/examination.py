@@ -39,7 +39,8 @@ async def examined(method: str) -> AsyncIterator[Finding]:
 
     The findings are `documented`, `complete`, `deterministic` and `resumable`; after a failure of `complete` there are
     no others. A method that asks for notes is examined once more with a proposer that writes none. Raises UsageError if
-    there is no such method. What the method raises in a search after the first is raised too, not made a finding.
+    there is no such method. What the method raises in the search for `complete` becomes that finding; what it raises in
+    the searches for the two others is raised.
     """
     found, rehearsed = method_type(method), f"a search of {SMALL['budget']} candidates"
     yield _documented(found)
