@@ -31,6 +31,8 @@ def name(path: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_generated_page_is_what_the_code_says(page: str) -> None:
+    if page == "commands" and tuple(map(int, typer.__version__.split(".")[:2])) < (0, 29):
+        pytest.skip("Typer before 0.29 writes [TASK] as TASK in usage lines")
     assert (ROOT / f"docs/reference/{page}.md").read_text() == PAGES[page](), "run python -m tests.reference"
 
 
