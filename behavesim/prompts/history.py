@@ -20,11 +20,11 @@ CHILDREN_SHOWN = 3
 
 
 def run_in_words(state: RunState, shown: Sequence[Member], words: InWords, limit_s: float = 0.0) -> str:
-    """Return how many programs a run has tried, its best score, and a table of how far behind it the ones `shown` are.
+    """Return how many programs a run has tried, its best score, and how far behind `shown` are on each instance.
 
     Return "" before the first candidate is registered. `shown` are the prompt's programs, in its order. `words` names
-    the instances. If the best is not among them, its CPU time is said beside `limit_s`, the limit in seconds; 0 leaves
-    it out.
+    the instances. If the best program is not among them, its CPU time is said beside `limit_s`, the limit in seconds; 0
+    leaves it out.
     """
     tried = state.tried
     if not state.registered:
