@@ -19,7 +19,10 @@ AT_ONCE = 256
 
 @dataclass(frozen=True)
 class Entrant:
-    """A feasible program that may be chosen; `run` is its run's name, `behaviour` has one item per instance."""
+    """A feasible program that may be chosen; `run` is its run's name, `behaviour` has one item per instance.
+
+    `score` is the task's mean of `scores`.
+    """
 
     run: str
     candidate: int

@@ -32,9 +32,9 @@ class HeldOutTemplate:
 class HeldOutProgram:
     """A program on held-out instances; `search_score` is its score on the search's instances.
 
-    `improvement` is its gain on the template (`recommendation.gain`), a fraction, positive if it is better; `gap` is a
-    fraction, None if the best known score is missing or 0. If it failed, score, gap and improvement are None and
-    `reason` says why; otherwise `reason` is None.
+    `improvement` is its gain on the template, the mean over instances of the difference relative to the template's
+    score: a fraction, positive if it is better. `gap` is a fraction, None if the best known score is missing or 0. If
+    it failed, score, gap and improvement are None and `reason` says why; otherwise `reason` is None.
     """
 
     candidate: int

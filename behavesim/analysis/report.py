@@ -68,7 +68,7 @@ class RunReport:
     candidates, `improvements` every new best program. `splits` are the scores of the template, the best and the
     recommended program on each set of instances. `notes` are sentences that say what could not be computed and why, for
     example because the task is missing. `metrics` has the value of each metric by name, None if the run has none; it is
-    empty until `metric.measured` fills it.
+    empty until `metrics.measured` fills it.
     """
 
     origin: Origin

@@ -29,7 +29,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Rival(Spent):
-    """A way to spend work, its score, and on how many instances it is `better` or `worse` than the set."""
+    """A way to spend work, its mean score, and on how many instances it is `better` or `worse` than the set."""
 
     score: float
     better: int

@@ -53,9 +53,9 @@ class MeanDifference:
 
 @dataclass(frozen=True)
 class Paired:
-    """Differences within pairs: their mean, its 95 % bootstrap interval, and the p-value of `signed_rank`.
+    """Differences within pairs: their mean, its 95 % bootstrap interval, and the p-value of Wilcoxon's test.
 
-    All fields but the mean are None for fewer than two pairs.
+    That is the two-sided signed-rank test. All fields but the mean are None for fewer than two pairs.
     """
 
     mean: float

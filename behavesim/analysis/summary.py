@@ -72,9 +72,9 @@ class Summary:
     `isolation` names how well the sandbox shuts candidates off. `score_source` is "self-reported" if an evaluator in
     the sandbox computes the scores, where programs could change them, else "trusted". `behaviour` names what programs
     are compared by: the task's "trajectory", or what an evaluator left, which is "calls", "answers", "metrics" or
-    "trajectory.json" (docs/how-to/traces.md); None if unknown. `digest` is a SHA-256 of all
-    registered candidates' sources, scores and islands, as hexadecimal digits. `advice` has what a person advised the
-    model, and the first candidates with (`since`) and, if it is in force no longer, without it (`until`).
+    "trajectory.json" (docs/how-to/traces.md); None if unknown. `digest` is a SHA-256 of all registered candidates'
+    sources, scores and islands, as hexadecimal digits. `advice` has what a person advised the model, and the first
+    candidates with (`since`) and, if it is in force no longer, without it (`until`).
     """
 
     run: str

@@ -22,10 +22,7 @@ class Comparison:
     members: tuple[CandidateId, ...] = ()
 
     def decide(self, behaviours: Behaviours) -> Compared:
-        """Return the event with those similarities: to groups unclipped, to members in [0, 1].
-
-        Raises KeyError if `behaviours` does not have one of the programs.
-        """
+        """Return the event with those similarities, to groups unclipped, to members in [0, 1]; KeyError if unknown."""
         # without groups nothing is asked: even then all members would be compared, only to be dropped
         to_groups = behaviours.means(self.candidate, self.groups) if self.groups else {}
         to_members = behaviours.similarities(self.candidate, self.members) if self.members else {}

@@ -92,18 +92,15 @@ class EoH(Method[EoHSettings]):
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison with every member; None if there is none or behaviour is not used.
-
-        It is None for a copy, too: a program whose normal form a member has.
-        """
+        """Return the comparison with every member; None without members, for a copy, or if behaviour is not used."""
         return with_all(state.member(candidate), state.members_of(POPULATION)) if self.uses_behaviour else None
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Return whether a candidate joins the population, and who leaves it.
 
         An infeasible candidate does not join. Neither does a copy: in plain EoH a program whose score a member has, in
-        EoH+BehaveSim one of equal normal form. A full population drops its worst program (`survivors`), which may be
-        the candidate.
+        EoH+BehaveSim one of equal normal form. A full population drops one program, which may be the candidate: the
+        last in the order of `dominance.survivors`.
         """
         members = state.members_of(POPULATION)
         if not candidate.is_feasible or self._is_refused(members, state.member(candidate)):

@@ -106,10 +106,7 @@ class EoHS(Method[EoHSSettings]):
         return Added(candidate.id, None)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return how many programs the set has and how many of the present generation are registered.
-
-        While there is no set, return how many first programs wait for it.
-        """
+        """Return the set's size and how many of the generation are registered, or how many wait for the first set."""
         if POPULATION not in state.groups:
             return {"set": f"none yet, {len(state.ungrouped)} first programs"}
         group = state.groups[POPULATION]

@@ -76,7 +76,7 @@ class FunSearchBehaveSimSettings(FunSearchSettings):
 
 @dataclass(frozen=True)
 class Clustering:
-    """A request for the first islands, so many: groups of initial programs, the `members`, that behave alike."""
+    """A request for the first `islands`, by number: groups of initial programs, the `members`, that behave alike."""
 
     members: tuple[Member, ...]
     islands: int

@@ -219,10 +219,7 @@ def question(
 def kept_if_it_stays(
     candidate: CandidateId, group: GroupName, members: Sequence[Member], stay: Collection[CandidateId]
 ) -> Added | NotAdded:
-    """Return that a candidate joins `group` and the `members` that do not stay leave it, or that it is not added.
-
-    `stay` holds the numbers of those that stay; a candidate that is not among them is not added.
-    """
+    """Return that a candidate joins `group` and `members` not in `stay` leave it; not added if it is not in `stay`."""
     if candidate not in stay:
         return NotAdded(candidate)
     return Added(candidate, group, tuple(m.candidate for m in members if m.candidate not in stay))

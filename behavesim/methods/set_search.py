@@ -114,10 +114,7 @@ class SetSearch(Method[SetSearchSettings]):
         return question(candidate, parents, prompt, POPULATION)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison with the whole population; None if it is empty or behaviour is not used.
-
-        It is None for a copy, too: a program whose normal form a member has.
-        """
+        """Return the comparison with every member; None without members, for a copy, or if behaviour is not used."""
         return with_all(state.member(candidate), state.members_of(POPULATION)) if self.uses_behaviour else None
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
@@ -228,7 +225,7 @@ def _by_rank(count: int, rng: Generator, is_uniform: bool) -> int:
 
 
 def _relative(members: Sequence[Member], template: Member, objective: Objective) -> Matrix:
-    """Return, (N, instances), how much better than the template each of N ≥ 1 members is, as a fraction of its score.
+    """Return, (N, instances), how much better N ≥ 1 members are than the template, as a fraction of its score there.
 
     On an instance where the template scores 0 it is the plain difference.
     """

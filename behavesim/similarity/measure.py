@@ -59,7 +59,7 @@ class BehaveSim(MeasureSettings):
     def between(self, left: Algorithm, right: Algorithm) -> float:
         """Return BehaveSim of two algorithms, each a run per instance, or several, one per starting point.
 
-        It is symmetric. Raises TrajectoryError (DistanceError is one) if they cannot be compared.
+        Raises TrajectoryError (DistanceError is one) if they cannot be compared.
         """
         (left_runs, left_shape), (right_runs, right_shape) = runs_of(left), runs_of(right)
         check_shapes(left_shape, right_shape)

@@ -214,7 +214,7 @@ def _targets(costs: NDArray[np.float64], rows: Any, columns: Any) -> dict[str, P
 
     Lower costs are better; they are first divided by the instance's mean. A program's level is its mean cost, its
     profile what is left without the level, scaled to length 1. "score alike" is minus the difference of levels. "fail
-    alike" is the product of the profiles. "nothing added" is minus the gain of taking the better program on each
+    alike" is the scalar product of the profiles. "nothing added" is minus the gain of taking the better program on each
     instance, over the better of the two levels.
     """
     costs = costs / np.abs(costs.mean(axis=0))

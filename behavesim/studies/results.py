@@ -89,8 +89,8 @@ class ResultsStudy:
 def study(path: Path, pairs: Pairs | None) -> ResultsStudy:
     """Compare the runs kept in a CSV file, such as the runs.csv of `report --csv`.
 
-    `pairs` are the labels of the groups to test, None for all pairs. Raises UsageError if the file cannot be read, or
-    lacks a column of NEEDED.
+    `pairs` are the labels of the groups to test, None for all pairs. Raises UsageError if the file cannot be read,
+    lacks a column of NEEDED, or has a seed or a metric's value that is no number.
     """
     runs = _read(path)
     tasks = dict.fromkeys(run.task for run in runs)
@@ -111,7 +111,7 @@ def values_by_group(runs: Sequence[KeptNumbers], task: str) -> dict[str, dict[st
 
 
 def _read(path: Path) -> tuple[KeptNumbers, ...]:
-    """Return the runs in a CSV file; raises UsageError if it cannot be read or lacks a column of NEEDED."""
+    """Return the runs in a CSV file; raises UsageError as `study` says."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))

@@ -61,10 +61,9 @@ class Parting:
 class Found:
     """A program with its score and gap, the number of its behaviour from 1, and its nearest program.
 
-    `gap` is a fraction, None if the best score is unknown or 0.
-    `copy_of` is the first program with this behaviour, None for that program itself. `nearest` is `copy_of`, or the
-    most similar program of another behaviour, with their BehaveSim and where they part; the three are None if there is
-    none. A copy never parts: its `parting` is None.
+    `gap` is a fraction, None if the best score is unknown or 0. `copy_of` is the first program with this behaviour,
+    None for that program itself. `nearest` is `copy_of`, or the most similar program of another behaviour, with their
+    BehaveSim and where they part; the three are None if there is none. A copy never parts: its `parting` is None.
     """
 
     name: str
