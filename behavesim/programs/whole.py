@@ -232,8 +232,8 @@ def _files(codes: Sequence[str], initial: str) -> str | Failure:
 
 def _is_bare_code(said: str, parser: Parser) -> bool:
     """Whether an answer without blocks is Python code: it parses, and a line begins as programs do, such as `def`."""
-    has_statement = re.search(r"^(?:def|class|import|from|for|while|\w+ *=)\b", said, re.MULTILINE) is not None
-    return has_statement and _syntax(said, parser) is None
+    begins = r"^(?:(?:def|class|import|from|for|while)\b|\w+ *=(?!=))"
+    return re.search(begins, said, re.MULTILINE) is not None and _syntax(said, parser) is None
 
 
 def _thought(said: str, parts: Sequence[Block], is_edited: bool) -> str:

@@ -194,6 +194,11 @@ def test_odd_replies_give_their_program(reply):
     assert frame.blocks_of(source(found)) is not None
 
 
+@pytest.mark.parametrize("code", ["size = 2\nprint(size)\n", "size=2\n", "import math\nprint(math.pi)\n"])
+def test_code_without_a_fence_and_a_function_is_the_program(code):
+    assert source(extract(WholeForm("size = 1\n"), Request(code, "size = 1\n", "stop"))) == code
+
+
 @pytest.mark.parametrize("edits", ["full", "diff"])
 @pytest.mark.parametrize(
     "reply",
