@@ -152,6 +152,7 @@ class FunSearch(Method[FunSearchSettings]):
             return drawn[-1][1]
 
         parents = self.fresh(state, "improve", draw)
+        # `fresh` returns one of the lists that were drawn: which one tells the island
         island = next(island for island, members in drawn if members is parents)
         return question(candidate, parents, self.prompts.showing_programs("improve", parents), island)
 

@@ -181,6 +181,7 @@ class ReEvo(Method[ReEvoSettings]):
         pairs: list[list[Member]] = []
         for child in range(begin, end):
             draw = partial(_pair, pool, self.generator(child))
+            # the pairs so far count as shown: a generation repeats none while there are others
             pairs.append(self.fresh(state, "crossover", draw, [_numbers(pair) for pair in pairs]))
         return pairs
 

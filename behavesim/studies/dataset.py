@@ -57,6 +57,7 @@ class Program:
     def source(self) -> str:
         """The function's source, named as `problem.entry`, without docstring, `record` and the calls of it."""
         lines = textwrap.dedent(inspect.getsource(self.call)).splitlines()
+        # a docstring is one line there, and each call of `record` too (`pairs/__init__.py`)
         kept = (line for line in lines if not re.match(r"\s*(record\(|\"\"\")", line))
         text = "\n".join(kept).replace(", record)", ")") + "\n"
         return text.replace(f"def {self.function}(", f"def {self.problem.entry}(", 1)

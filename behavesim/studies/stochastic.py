@@ -42,6 +42,7 @@ def _descent(rng: Generator, momentum: float = 0.0, noise: float = 1.0, in_advan
     states = [place]
     for step in range(STEPS):
         noisy = rng.normal(size=2) if drawn is None else drawn[step]
+        # the gradient of x²/2 + 2y²: unequal curvatures, so that the way to the optimum is bent
         speed = momentum * speed + np.array([1.0, 4.0]) * place + noise * noisy
         # Inside the box no two points are farther apart than the measure's largest distance.
         place = np.clip(place - 0.05 * speed, -BOX, BOX)
