@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import lzma
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.clearing import Entrant
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
+from behavesim.studies import xz_json
 from behavesim.trajectory import AlgorithmRun, Trajectory
 
+MAKER = "experiments/portfolio/tables.py"
+"""The script that makes the files."""
 TOP = 10
 """Maximum number of programs in a set."""
 DIGITS = 8
@@ -104,30 +104,23 @@ def kept(run: Run) -> KeptRun:
 
 
 def write_runs(path: Path, runs: Sequence[KeptRun]) -> None:
-    """Write one line of JSON for each run into an xz file, which is replaced; OSError if it cannot be written."""
-    # Slow and small: the file is committed once and read often.
-    with lzma.open(path, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as file:
-        file.writelines(json.dumps(asdict(run), separators=(",", ":")) + "\n" for run in runs)
+    """Write the runs into an xz file, which is replaced; raises OSError if it cannot be written."""
+    xz_json.write(path, runs, KeptRun)
 
 
 def read_runs(path: Path) -> list[KeptRun]:
-    """Read what `write_runs` wrote; raises UsageError if there is no such file, ValueError if it holds other things."""
-    if not path.is_file():
-        raise UsageError(f"no kept runs in {path}; experiments/portfolio/tables.py makes them of finished ones")
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        return [TypeAdapter(KeptRun).validate_json(line) for line in file]
+    """Read what `write_runs` wrote; raises UsageError if the file is missing, damaged or of another kind."""
+    return xz_json.read(path, KeptRun, MAKER)
 
 
 def write_fresh(path: Path, fresh: Fresh) -> None:
-    """Write the scores on fresh instances as JSON into an xz file, which is replaced; OSError if it cannot be."""
-    with lzma.open(path, "wt", encoding="utf-8") as file:
-        json.dump(asdict(fresh), file, separators=(",", ":"))
+    """Write the scores on fresh instances into an xz file, which is replaced; OSError if it cannot be written."""
+    xz_json.write(path, [fresh], Fresh)
 
 
 def read_fresh(path: Path) -> Fresh:
-    """Read what `write_fresh` wrote; raises OSError if the file cannot be read."""
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        return Fresh(**json.load(file))
+    """Read what `write_fresh` wrote; raises UsageError if the file is missing, damaged or of another kind."""
+    return xz_json.read(path, Fresh, MAKER)[0]
 
 
 def name_of(source: str) -> str:

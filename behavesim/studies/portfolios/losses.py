@@ -38,8 +38,7 @@ class Losses:
 def losses_in(file: Path) -> Iterator[Losses]:
     """Yield the losses of each run in `file`, NAME.jsonl.xz; fresh scores are those in NAME.fresh.json.xz beside it.
 
-    Raises OSError if the scores cannot be read, ValueError if the JSON is not that of kept runs, TaskError (a
-    UsageError) if the runs' task is unknown.
+    Raises UsageError if one of them is missing or damaged, or if the runs' task is unknown.
     """
     runs, fresh = read_runs(file), read_fresh(file.with_name(file.name.replace(".jsonl.", ".fresh.json.")))
     task = TaskReference(runs[0].task).load()

@@ -231,8 +231,7 @@ class PortfolioStudy:
 def study(folder: Path) -> PortfolioStudy:
     """Compute the study from a folder's kept runs (NAME.jsonl.xz) and scores beside them (NAME.fresh.json.xz).
 
-    Raises UsageError if the folder has no kept runs, OSError if scores cannot be read, ValueError if the JSON of a
-    file is not that of kept runs, TaskError for an unknown task.
+    Raises UsageError if the folder has no kept runs, if a file is missing or damaged, or for an unknown task.
     """
     files = sorted(folder.glob("*.jsonl.xz"))
     if not files:

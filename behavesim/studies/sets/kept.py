@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from pydantic import TypeAdapter
 
 from behavesim.analysis.clearing import Entrant
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
 from behavesim.methods.complement import set_order, utilities
 from behavesim.state.members import Member
+from behavesim.studies import xz_json
 from behavesim.task import Direction
 from behavesim.trajectory import packed
 
+MAKER = "experiments/sets/tables.py"
+"""The script that makes the files of scores."""
 TOP = 10
 """Greatest number of programs in a set."""
 SUFFIX = ".sets.json.xz"
@@ -108,29 +108,21 @@ def sets_of(run: Run) -> dict[str, list[str]]:
 
 
 def write_kept(path: Path, kept: KeptSets | KeptPrograms) -> None:
-    """Write what is stored of a task as JSON into an xz file, which is replaced; raises OSError if it cannot be."""
-    with lzma.open(path, "wb", preset=9 | lzma.PRESET_EXTREME) as file:
-        file.write(TypeAdapter(type(kept)).dump_json(kept))
+    """Write what is stored of a task into an xz file, which is replaced; raises OSError if it cannot be written."""
+    xz_json.write(path, [kept], type(kept))
 
 
 def read_programs(path: Path) -> KeptPrograms:
-    """Read the programs of a task's sets that `write_kept` wrote.
-
-    Raises UsageError if there is no such file, ValueError if its JSON is something else.
-    """
-    if not path.exists():
-        raise UsageError(f"there is no file {path}; experiments/sets/programs.py makes it of finished runs")
-    return TypeAdapter(KeptPrograms).validate_json(lzma.open(path).read())
+    """Read the programs of a task's sets; raises UsageError if the file is missing, damaged or of another kind."""
+    return xz_json.read(path, KeptPrograms, "experiments/sets/programs.py")[0]
 
 
 def read_kept(folder: Path) -> Sequence[KeptSets]:
     """Read the files of all tasks in a folder, in the order of their names.
 
-    Raises UsageError if there is none, ValueError if the JSON of one is something else.
+    Raises UsageError if there is none, or if one is damaged or of another kind.
     """
     files = sorted(folder.glob(f"*{SUFFIX}"))
     if not files:
-        raise UsageError(
-            f"there are no kept sets (*{SUFFIX}) in {folder}; experiments/sets/tables.py makes them of finished runs"
-        )
-    return [TypeAdapter(KeptSets).validate_json(lzma.open(file).read()) for file in files]
+        raise UsageError(f"there are no kept sets (*{SUFFIX}) in {folder}; {MAKER} makes them of finished runs")
+    return [xz_json.read(file, KeptSets, MAKER)[0] for file in files]

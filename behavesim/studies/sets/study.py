@@ -111,7 +111,7 @@ class SetStudy:
 def study(folder: Path) -> SetStudy:
     """Compute the study from a folder's kept sets, with p-values corrected for at least PLANNED tests.
 
-    Raises UsageError if there are no kept sets, ValueError if the JSON of a file is something else.
+    Raises UsageError if there are no kept sets, or if a file of them is damaged.
     """
     tests = [each for kept in read_kept(folder) for each in _tests(kept)]
     missing = [1.0] * (PLANNED - len(tests))
