@@ -37,6 +37,7 @@ class Commands(TyperGroup):
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except USAGE_ERROR as error:
             raise _usage_error(error) from None
+        gc.freeze()  # else the interpreter would search all objects for garbage once more while it ends
         sys.exit(code if isinstance(code, int) else 0)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
