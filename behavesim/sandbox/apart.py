@@ -8,7 +8,6 @@ Questions are pickles, which only trusted code writes. Answers are arrays of num
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -79,7 +78,6 @@ def answer_questions(entry_point: str, limit: int, source: str, progress: Progre
     call's arguments cannot be loaded, or the program raises SystemExit or KeyboardInterrupt, that failure is the last
     answer.
     """
-    random.seed(0)  # after each fork the standard library seeds it by entropy
     try:
         function = progress.counted(function_of(source, entry_point))
         while (asked := _asked(fd, progress)) is not None:

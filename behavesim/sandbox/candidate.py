@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -67,7 +66,6 @@ def run_program(source: str, work: Work, progress: Progress, link: int | None = 
     `progress` records how far it got. `link` is a socket to the process that runs the program and answers its calls;
     None runs the program in this process. Whatever the program raises, even SystemExit, becomes its failure.
     """
-    random.seed(0)  # after each fork the standard library seeds it by entropy
     try:
         limit = work.output_limit
         function = function_of(source, work.entry_point) if link is None else Remote(link, source, limit)

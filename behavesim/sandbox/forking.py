@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import select
 import signal
 import socket
@@ -131,6 +132,7 @@ class ForkServer:
         try:
             source = wire.receive_source(fds[0])
             self._confinement.enclose(*fds)
+            random.seed(0)  # after each fork the standard library seeds it by entropy
             self._perform(source, progress, *fds)
             leave(0)
         except MemoryError:

@@ -45,6 +45,12 @@ def expected(x: float, looks: int) -> float:
     return sum(1 - (x - 0.3) ** 2 + noise.gauss(0, 0.01) for _ in range(looks)) / looks
 
 
+def test_random_numbers_without_a_seed_come_out_the_same_each_time(tmp_path):
+    source = "{'a': __import__('random').random(), 'b': __import__('numpy').random.rand()}"
+    first, *others = [each.metrics for _ in range(2) for each in given(tmp_path, source, source)]
+    assert first and others == [first] * 3
+
+
 def test_a_program_that_fails_the_first_stage_does_not_reach_the_second():
     file = file_of("openevolve", "noisy/evaluator.py", thresholds=(0.5, 0.75, 0.9))
     programs = [f"def choose(): return {x}" for x in (0.5, 9.0)]
