@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import os
+import re
 import shlex
 from pathlib import Path
 from textwrap import wrap
@@ -15,6 +16,7 @@ from behavesim.evaluators.calling import Called, called_by
 from behavesim.evaluators.description import described
 from behavesim.evaluators.detection import convention_of
 from behavesim.evaluators.template import annotation_of, is_class
+from behavesim.programs.evolve_blocks import Frame
 from behavesim.programs.imports import usual_imports, with_imports
 from behavesim.task.evaluated import Convention
 
@@ -43,7 +45,7 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
 
     Raises UsageError if the program is missing or not a Python file, if the evaluator calls none of its functions, or
     if a class asks for classes. The same error follows if `name` is not a Python name, or if the file exists or cannot
-    be written. Raises TaskError if a class cannot say what it asks for.
+    be written. Raises TaskError if a class cannot say what it asks for, or if an EVOLVE-BLOCK has no end.
     """
     kind, place = convention_of(evaluator)
     direction = {"DIRECTION": "minimise" if is_minimised or kind == "eoh" else "maximise"}
@@ -61,12 +63,18 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
         raise UsageError(f"the first program {program} is no Python: {error}") from None
     if found is None:
         raise UsageError(f"{evaluator} calls no function of {program} by name; start from `behavesim task init {name}`")
+    is_fixed = any(re.search(rf"^def {found.function}\b", text, re.MULTILINE) for text in Frame.of(template).fixed)
     path = write_example("task", name, "evaluator", {**direction, **_around_file(kind, place, found, template)})
     if not found.is_known:
         lines = path.read_text(encoding="utf-8").splitlines()
         number = 1 + next(place for place, line in enumerate(lines) if line.lstrip().startswith("calls = "))
         unread = f"how often {evaluator} calls `{found.function}`, and with what, could not be read"
         tell(f"{unread}; edit line {number} of {path}")
+    if is_fixed:
+        tell(
+            f"`{found.function}` stands outside the EVOLVE-BLOCK of {program}, and programs of the task may change it "
+            "too: let `score` compute whatever it computes of an answer, or a program can give itself any score"
+        )
 
 
 def _called(kind: Convention, place: str, template: str) -> Called | None:

@@ -74,6 +74,18 @@ def test_a_run_of_such_a_task_is_trusted_and_can_be_verified(behavesim: Command,
     assert behavesim("verify", "first").code == 0
 
 
+@pytest.mark.parametrize(("inner", "warned"), [("point", False), ("helper", True)])
+def test_a_function_that_a_search_could_not_change_before_is_named(
+    behavesim: Command, tmp_path: Path, inner: str, warned: bool
+) -> None:
+    options = KINDS["shinka"].made(tmp_path)
+    block = f"# EVOLVE-BLOCK-START\ndef {inner}():\n    return 2.0\n# EVOLVE-BLOCK-END\n"
+    (tmp_path / "initial.py").write_text(block if not warned else f"{block}\n\ndef point():\n    return helper()\n")
+    made = behavesim("task", "init", "mine", *options[: options.index("--proposer")])
+    assert made.code == 0
+    assert ("`point` stands outside the EVOLVE-BLOCK of initial.py" in made.err) is warned
+
+
 def test_what_could_not_be_read_is_left_to_be_filled_in(behavesim: Command, tmp_path: Path) -> None:
     KINDS["command"].made(tmp_path)
     (tmp_path / "judge.py").write_text("import sys\n")
