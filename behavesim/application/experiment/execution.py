@@ -102,8 +102,8 @@ class Execution:
         self._took.append(time.monotonic() - began)
         self._tell(f"{len(self._took)}/{len(self._planned)} {run.name}: {self._said(run, code)}{self._left()}")
 
-    async def _carried_out(self, run: Planned) -> int | None:
-        """Make or resume a run in a process of its own and return its exit code."""
+    async def _carried_out(self, run: Planned) -> int:
+        """Make or resume a run in a process of its own and return its exit code, below 0 if a signal ended it."""
         folder = self._runs_dir / run.name
         settings = {**run.settings.flat(), "workers": self._workers}
         with folder.with_name(f"{run.name}.log").open("ab") as log:
@@ -121,10 +121,10 @@ class Execution:
             order = {"parent": os.getpid(), "folder": str(folder), "settings": settings}
             await process.communicate(json.dumps(order).encode())
             self._living.discard(process)
-        return process.returncode
+        return await process.wait()
 
-    def _said(self, run: Planned, code: int | None) -> str:
-        """Return how a run ended, by its exit code, and what it found."""
+    def _said(self, run: Planned, code: int) -> str:
+        """Return how a run ended, by the exit code `code` of its process; what it found, if that is 0."""
         if code:
             return f"ended with exit code {code}; see {self._runs_dir / run.name}.log"
         made = Run.load(self._runs_dir / run.name)
