@@ -90,7 +90,10 @@ class CapacitatedRouting(RoutingTask):
         return drawn(_drawn, 5024, SIZES, split)
 
     def choice_in_words(self, instance: Customers, before: Sequence[int], decision: int) -> str:
-        """Return the node `decision` with its rank and distance; of the depot, with the load served on the route."""
+        """Return the node `decision` with its rank and distance; of the depot, with the load served on the route.
+
+        The distance is from the last node in `before`. If `before` is empty, the node has neither.
+        """
         if not before:
             return self.in_words(instance, decision)
         away = instance.distances[before[-1]]

@@ -29,7 +29,10 @@ class TourTask(DecisionTask):
         return f"city {decision}"
 
     def choice_in_words(self, instance: Any, before: Sequence[int], decision: int) -> str:
-        """Return the city `decision` with its rank and distance: "city 7, the 2nd nearest of 31 left, 0.084 away"."""
+        """Return the city `decision` with its rank and distance: "city 7, the 2nd nearest of 31 left, 0.084 away".
+
+        The distance is from the last city in `before`. The first city of a tour has neither: "city 0".
+        """
         if not before:
             return self.in_words(instance, decision)
         near = np.delete(instance.distances[before[-1]], before)

@@ -18,7 +18,7 @@ NEAREST = 5
 
 @dataclass(frozen=True)
 class Parent:
-    """A program that the prompt showed, with its score in the task's unit and its gap, a fraction; None if unknown."""
+    """A program that the prompt showed, with its score in the task's unit and its gap (`Run.gap`); None if unknown."""
 
     candidate: int
     score: float | None

@@ -71,7 +71,8 @@ class KnownScores:
     def keep(self, scores: Mapping[str, HeldOutScore]) -> None:
         """Add scores, by source, and write the file if any is new; failures are left out.
 
-        Does nothing if the folder is not writable. Raises JournalError if the file cannot be written otherwise.
+        Writes nothing if the folder is not writable: the scores are then known to this object alone. Raises
+        JournalError if the file cannot be written otherwise.
         """
         fresh = {_name(source): [score.score, list(score.scores)] for source, score in scores.items() if score.scores}
         if fresh.keys() - self._scores.keys():

@@ -26,7 +26,7 @@ none."""
 
 @dataclass(frozen=True)
 class Record(Candidate):
-    """A candidate with its gap (a fraction, None if unknown), who computed its score, and its tokens.
+    """A candidate with its gap (see `Run.gap`; None if unknown), who computed its score, and its tokens.
 
     `tokens` maps each of TOKEN_KINDS to the sum over all answered requests of the candidate, repairs included. A sum is
     None if there was no request, or if one of them did not report this kind.

@@ -72,7 +72,11 @@ def _files(task: Task) -> dict[str, str]:
 
 
 def _with_siblings(name: str) -> Iterator[str]:
-    """Yield the modules that a module imports from its own package or the built-in tasks, then the module."""
+    """Yield the modules that a module needs from its own package or the built-in tasks, then the module itself.
+
+    These are the ones that it imports by `from`, and before each of them those that it needs in turn. A module may come
+    more than once.
+    """
     for node in parsed(_source(name)).body:
         if isinstance(node, ast.ImportFrom) and node.module:
             module = node.module if node.level == 0 else f"{name.rpartition('.')[0]}.{node.module}"

@@ -67,11 +67,11 @@ def _known(run: Run, split: Unseen) -> HeldOut | None:
 async def _found_there(
     runs: Sequence[Run], tell: Callable[[str], None], workers: int | str, split: Unseen
 ) -> dict[Path, HeldOut]:
-    """Evaluate the best programs of the runs on a split's instances; return the results by the run's folder.
+    """Evaluate the runs' best and recommended programs on a split's instances; return results by the run's folder.
 
     A run whose task has no such instances is missing. `tell` gets a line for each task. `workers` is the number of
     programs run at once, or a cluster's name. Raises UsageError if a task cannot be loaded, TaskError if its template
-    fails there, and SandboxError if the sandbox cannot be started.
+    fails there, SandboxError if the sandbox cannot be started, and JournalError if a score cannot be written.
     """
     from behavesim.engine.judging import shared_cluster  # a slow import, as in `_judging`
 

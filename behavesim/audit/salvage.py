@@ -58,7 +58,10 @@ class Salvage:
     readings: list[ClockRead] = field(default_factory=list)
     """Readings of the clock, in order."""
     registered: int = 0
-    """Number of candidates that were registered: one more than the highest number of one that was."""
+    """Number of candidates that were registered: one more than the highest number of one that was.
+
+    Candidates that were asked for and not registered yet have this number or higher ones (see `asks`).
+    """
     late: list[Arrival] = field(default_factory=list)
     """Replies and outcomes of candidates that were not registered yet at the next fork, in order."""
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 LARGEST = 200 << 20
-"""Most bytes of a task's files together: each worker gets a copy."""
+"""Most bytes of a task's files together, since each worker gets a copy; a larger task is refused."""
 MOST_FILES = 10_000
-"""Most files of a task."""
+"""Most files of a task; one with more is refused."""
 PIECE = 1 << 22
 """Most bytes of a piece: while a file is sent to many workers, each of them adds this to the daemon's memory."""
 

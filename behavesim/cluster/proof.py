@@ -11,7 +11,10 @@ from behavesim.task import Split, Task, task_from
 
 
 def proof(task: Task, split: Split) -> str:
-    """Return the hashes of a task's file and of a split's instances; raises TaskError if these cannot be hashed."""
+    """Return the hashes of a task's file and of a split's instances, as hexadecimal digits with a space between.
+
+    Raises OSError if the file is gone, TaskError if the instances cannot be made or hashed.
+    """
     return f"{file_hash(type(task))} {instances_hash(task, split)}"
 
 

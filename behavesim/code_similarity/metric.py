@@ -65,7 +65,7 @@ class OfSource:
     is_symmetric: bool = True
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the similarity of the sources in [0, 1]; raises what the metric of texts raises."""
+        """Return the similarity of the sources in [0, 1]; raises what `of_texts` raises."""
         if a.source == b.source:
             return 1.0  # CodeBLEU gives less to short sources, which have no data flow
         if self.is_symmetric:

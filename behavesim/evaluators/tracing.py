@@ -19,7 +19,7 @@ from behavesim.task.evaluated import TRAJECTORY
 CALLS = "calls"
 """Value of `Result.traced` if the steps are one number for each call of the program's functions."""
 ANSWERS = "answers"
-"""Value of `Result.traced` if the steps are the numbers in what the program's functions returned in few calls."""
+"""Value of `Result.traced` if there were at most FEW calls; the steps are then all numbers in what they returned."""
 METRICS = "metrics"
 """Value of `Result.traced` if the steps are made of the metrics, as none are made of calls."""
 _WORDS: Mapping[str | None, str] = {
@@ -121,7 +121,10 @@ class Recorder:
         return watched
 
     def _record(self, returned: Any, is_ranked: bool) -> None:
-        """Keep what a call returned: its priority or choice, and of the first FEW calls all numbers in it."""
+        """Keep what a call returned: its priority if the first call of all was ranked (`is_ranked`), else its choice.
+
+        All numbers in what calls returned are kept too, until there are more than FEW calls.
+        """
         if self._is_ranked is None:
             self._is_ranked = is_ranked
         if self._is_ranked:

@@ -36,7 +36,10 @@ FIRST_EXPANSION = [operator for operator in EXPANSION if operator != "s1"]
 """EXPANSION for a leaf right below the root: without s1, which needs two programs in the line of descent."""
 
 SUBTREES = (2, 5)
-"""The fewest and the most subtrees of the root of which e1 shows a program (the authors' `ec_m`)."""
+"""The fewest and the most subtrees of the root of which e1 shows a program each (the authors' `ec_m`).
+
+The number is drawn for each prompt; if the root has fewer subtrees, all are shown.
+"""
 
 ANCESTRY = 3
 """Most programs of a line of descent that s1 shows: the last ones. The authors show up to 10; prompts stay short."""

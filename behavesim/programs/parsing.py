@@ -13,7 +13,10 @@ from behavesim.base.syntax import parsed
 from behavesim.programs.scopes import children
 
 LONGEST_PROGRAM = 30_000
-"""Most characters of a program, about 800 lines: prompts show it. A whole text may have more (`WholeForm`)."""
+"""Most characters of a program, about 800 lines, since prompts show it; a longer one is refused as `too-long`.
+
+A whole text may have more (`WholeForm`).
+"""
 DEEPEST = 150
 """Most levels of a syntax tree. Whether Python can compile a deeper tree depends on the depth of its call stack."""
 LARGEST_PROGRAM = 100_000

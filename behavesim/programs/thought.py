@@ -11,7 +11,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 _WORDS = re.compile(r"\w\s+\w")
 """Two words: braces with a single word are LaTeX or a placeholder."""
 _LIMIT = 500
-"""Most characters of a description: it is shown in prompts."""
+"""Most characters of a program's description, which prompts show; a longer one is cut."""
 
 
 def thought_in(prose: str) -> str:

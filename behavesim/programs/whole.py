@@ -237,7 +237,11 @@ def _is_bare_code(said: str, parser: Parser) -> bool:
 
 
 def _thought(said: str, parts: Sequence[Block], is_edited: bool) -> str:
-    """Return the model's words on its program: before the code (edits, if `is_edited`), else after it; '' if none."""
+    """Return the model's description of its program, as `thought_in` makes it; "" if there is none.
+
+    It is the text before the fenced blocks or, if that is blank, after them. If `is_edited` and the first edit stands
+    before all blocks, it is the text before that edit, and nothing else counts.
+    """
     begin = first_edit(said) if is_edited else 0
     if is_edited and (not parts or begin < parts[0].begin):
         return thought_in("\n".join(said.split("\n")[:begin]))

@@ -46,7 +46,7 @@ def filled_within(prompt: Prompt, parts: Mapping[str, Callable[[], str]], tokens
     """Return a prompt with parts in their places, as many as fit a budget of tokens; None allows any length.
 
     `parts` are functions that return each part; those without a place are not called. The parts named first in LEFT_OUT
-    are left out first; `Prompt.left_out` then names them.
+    are left out first; `Prompt.left_out` then names them. A prompt that is too long even without them is returned so.
     """
     said = {name: part() for name, part in parts.items() if has_place(prompt.text, name)}
     shorter = [(what, {name: ""}) for name, what in LEFT_OUT.items() if name in said]

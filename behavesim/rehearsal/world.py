@@ -42,7 +42,7 @@ class Toy(Task):
     normaliser = float(CITIES)
 
     def instances(self, split: Split) -> Sequence[Any]:
-        """Return the instances, the same for every split: two numbers, by which part of the score is divided."""
+        """Return the instances, the same for every split: two numbers; `score` divides by the one it is given."""
         return (1, 2)
 
     def solve(self, function: Any, instance: Any) -> Any:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a list of runs needs Advice, and not the events
 IN_PROMPTS = 5
 """Most sentences that prompts carry, the latest ones: each is repeated in every prompt."""
 LONGEST = 500
-"""Most characters of a sentence of advice: about 100 tokens."""
+"""Most characters of a sentence of advice, about 100 tokens; a longer one is refused, or cut if it comes as a file."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
 """Keys of a provenance whose values must stay the same within a run, because scores or decisions depend on them."""
 
 LONGEST_UNIT = 40
-"""Most characters of an objective's unit that are read from a journal: it stands in one line with two scores."""
+"""Most characters of an objective's unit; a longer one in a journal is cut, since a line has it and two scores."""
 OWN_TASK = "behavesim_task_"
 """The prefix of the module names under which task files are loaded."""
 

@@ -26,7 +26,7 @@ UnseenScores = Mapping[Split, Mapping[str, Sequence[float]]]
 
 @dataclass(frozen=True)
 class Row:
-    """What one of PROGRAMS is worth on a task: its gap (a fraction) on each split, over `runs` runs.
+    """What one of PROGRAMS is worth on a task: its gap (see `Run.gap`) on each split, over `runs` runs.
 
     A gap is None if that of any run is unknown.
     """

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 
 _HEADER = re.compile(r"^=== file: (?P<path>[^\n]+?) ===\n", re.MULTILINE)
 MOST_FILES = 100
-"""Most files that one program may have."""
+"""Most files that one program may have; with more it is refused."""
 LONGEST_PATH = 500
-"""Most bytes (UTF-8) of a file's path in a program."""
+"""Most bytes (UTF-8) of a file's path in a program, which is refused if a path is longer."""
 LONGEST_NAME = 200
 """Most bytes (UTF-8) of one folder or file name in a path: file systems take 255."""
 

@@ -50,7 +50,7 @@ class Experiment(BaseModel):
     methods: list[str] = []
     """Names of methods, or paths of method files; none is needed if every variant names its method."""
     seeds: Seeds | Mapping[str, Seeds] = 3
-    """The seeds of all tasks, or the seeds of each task by its name."""
+    """The seeds of all tasks, or the seeds of each task by its name. The number 3 stands for the seeds 0, 1 and 2."""
     settings: Mapping[str, Any] = {}
     """Settings for all runs; each run takes those that its method and proposer have."""
     task_settings: Mapping[str, Mapping[str, Any]] = {}

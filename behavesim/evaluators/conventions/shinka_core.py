@@ -143,9 +143,10 @@ class _Validation:
 
 
 def _aggregated(results: list[Any], taken: list[float], aggregate: Aggregate | None) -> Arguments:
-    """Return the metrics that `aggregate` makes of the results; without `aggregate`, their number.
+    """Return the metrics that `aggregate` makes of the results; without it, their number as `num_successful_runs`.
 
-    The mean and the standard deviation of the times `taken`, in seconds, are added.
+    The mean and the standard deviation of the times `taken`, in seconds, are added as `execution_time_mean` and
+    `execution_time_std`; they are 0 without times.
     """
     metrics: Arguments = aggregate(results) if aggregate else {"num_successful_runs": len(results)}
     metrics["execution_time_mean"] = statistics.fmean(taken) if taken else 0.0

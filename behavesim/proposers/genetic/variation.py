@@ -95,14 +95,17 @@ def constants(couple: Couple) -> Term | None:
 
 
 def replacement(couple: Couple) -> Term | None:
-    """Replace a drawn part of the base, no constant number, by a new expression of its type."""
+    """Replace a drawn part of the base, no constant number, by a new expression of its type.
+
+    None if the base has constant numbers alone.
+    """
     return couple.changed(_is_part, lambda old: couple.grow(old.type))
 
 
 def crossover(couple: Couple) -> Term | None:
     """Replace a drawn part of the base, no constant number, by a part of the other program with the same type.
 
-    None if the other has none.
+    None if the other has none of the drawn part's type.
     """
 
     def taken(old: Term) -> Term | None:
@@ -181,7 +184,7 @@ def _joined(couple: Couple, wanted: Callable[[Rule], bool]) -> Term | None:
 def _around(rule: Rule, parts: list[Term], couple: Couple) -> Term:
     """Return a term of the rule with the parts in drawn holes of the rule's type and new expressions in the others.
 
-    The parts are of the rule's type too, and stay in order.
+    The parts are of the rule's type too, and stay in order. Raises ValueError if there are more parts than such holes.
     """
     places = [index for index, hole in enumerate(rule.holes) if hole == rule.type]
     # sorted, so that the first part stays first: in a conditional expression it is used first

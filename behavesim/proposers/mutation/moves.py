@@ -143,15 +143,15 @@ def _operators(program: PythonText) -> list[Span]:
 
 
 def expression(material: Material) -> str | None:
-    """Return the program with an expression replaced by another of its own, of the same kind (see `kind_of`).
+    """Return the program with a drawn expression replaced by another of its own, of the same kind (see `kind_of`).
 
-    None if none fits.
+    None if none fits at the drawn place, though one may fit at others.
     """
     return _other(material, [material.program])
 
 
 def crossover(material: Material) -> str | None:
-    """Return the program with an expression replaced by one of another program; None if none fits.
+    """Return the program with a drawn expression replaced by one of another program; None if none fits there.
 
     With probability 0.4, a function is replaced by that program's function of the same name instead, if there is one.
     Without another program, the expression comes from this one.
@@ -162,7 +162,7 @@ def crossover(material: Material) -> str | None:
 
 
 def _other(material: Material, donors: Sequence[PythonText]) -> str | None:
-    """Return the program with an expression replaced by one of the `donors`; None if none fits."""
+    """Return the program with a drawn expression replaced by one of the `donors`; None if none fits there."""
     program = material.program
     place = choose_any(program.expressions(), material.random)
     if place is None:
@@ -172,7 +172,7 @@ def _other(material: Material, donors: Sequence[PythonText]) -> str | None:
 
 
 def _function(material: Material) -> str | None:
-    """Return the program with one function replaced by another program's of the same name; None if none fits."""
+    """Return the program with a function replaced by a drawn program's of the same name; None if none of it fits."""
     program, theirs = material.program, choose_any(material.others, material.random)
     if theirs is None:
         return None

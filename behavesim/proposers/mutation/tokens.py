@@ -63,7 +63,10 @@ def _operator(tokens: Tokens) -> str | None:
 
 
 def _weight(tokens: Tokens) -> str | None:
-    """Return the text with a name multiplied by a random factor near 1; None if there is none that may change."""
+    """Return the text with a name at the right of an operator multiplied by a random factor near 1.
+
+    None if there is no such name that may change.
+    """
     return _written(tokens, tokens.operands, lambda name: f"({name} * {np.exp(tokens.random.normal(0, 0.3)):.4g})")
 
 

@@ -92,7 +92,7 @@ class Pair:
 class Party:
     """Those who found some programs: how many, with how many behaviours, how many found by nobody else, and the best.
 
-    `best` is the name of their best program, with its score and gap (a fraction, None if unknown).
+    `best` is the name of their best program, with its score and gap (see `Objective.gap`; None if unknown).
     """
 
     whose: str
