@@ -22,7 +22,10 @@ def show_sizes(names: Sequence[str], as_json: bool) -> None:
 
 
 def _timed(name: str) -> dict[str, Any]:
-    """Return a row of the table: the score and CPU seconds of a task's template, which are None if it cannot run."""
+    """Return a row of the table, by column: the size of a task, and its template's score, gap and CPU seconds.
+
+    Score and gap are None if the template fails, and all three if the task cannot run here.
+    """
     settings, task = task_settings(name, {"allow_weak_isolation": True})
     known = {"task": name, "size": task.search_size, "best_known": task.objective.best_known}
     try:

@@ -39,8 +39,8 @@ class CandidateDetails:
     `prompt` and `reply` are the texts of the last prompt and reply; None if there is none, as for the template.
     `left_out` says what was left out of the prompt to fit the setting `prompt_tokens`; empty for nothing.
     `neighbours` are at most five programs, nearest in behaviour first; empty if the candidate is not feasible.
-    `limit_s` is the limit on CPU seconds that count; the candidate used `of.counted_s`. `score_source` says who
-    computed the score: trusted code, or an evaluator beside the program ("self-reported").
+    `limit_s` is the limit on CPU seconds over all search instances; the candidate used `of.counted_s` of it.
+    `score_source` says who computed the score: trusted code, or an evaluator beside the program ("self-reported").
     """
 
     run: str

@@ -113,7 +113,7 @@ def _completed(wanted: Wanted, convention: Convention, place: str, known: Mappin
 
 
 def _of_class(file: EvaluatorFile, said: Description, write: Callable[[str, str], Path]) -> EvaluatorFile:
-    """Return a class evaluator's file with what the class says of itself.
+    """Return a class evaluator's file with what the class says of itself (`said`).
 
     If there is no first program, `write` writes the class's template program.
     """

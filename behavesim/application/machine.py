@@ -85,7 +85,8 @@ async def findings(models: Sequence[str]) -> Findings:
 async def _endpoint(models: Sequence[str]) -> dict[str, str]:
     """Return remarks by "endpoint", "prices" and "model NAME" for each model.
 
-    Without an endpoint nothing is asked: {"endpoint": "not asked"}. Raises BehavesimError if it lists no models.
+    Without an endpoint nothing is asked: {"endpoint": "not asked"}. Raises ProposerError if it cannot be reached or
+    gives no list of models; an empty list is no error.
     """
     if not has_endpoint():
         return {"endpoint": NOT_ASKED}
@@ -125,7 +126,10 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
 
 
 async def _evaluators() -> dict[str, str]:
-    """Return the isolation of the sandbox for evaluators, and notes on it, or that it needs Linux."""
+    """Return under "evaluators" the isolation of evaluators, and notes on it, or that they need Linux.
+
+    Raises SandboxError if the sandbox does not start, or fails at an evaluation that does nothing.
+    """
     if sys.platform != "linux":
         return {"evaluators": "they need Linux: their processes cannot be confined here"}
     limits = Limits(timeout_s=10.0, memory_mb=256, output_mb=1)
@@ -137,7 +141,7 @@ async def _evaluators() -> dict[str, str]:
 
 
 async def _sandbox() -> dict[str, str]:
-    """Return the isolation of the sandbox for functions, and notes on it; raises SandboxError if it does not start."""
+    """Return under "sandbox" the isolation of functions, and notes on it; raises SandboxError if it does not start."""
     task = TaskReference("tsp").load()
     async with sandbox(settings_from_person({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
         return {"sandbox": "; ".join((pool.isolation, *pool.notes))}

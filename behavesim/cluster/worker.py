@@ -139,7 +139,7 @@ class _Session:
                 await self._comm.write({"beat": 1, **self._taken()})
 
     def _taken(self) -> dict[str, Any]:
-        """Return what is to be sent next: results up to ENOUGH bytes, and at least one."""
+        """Return the fields of the next message, by kind; of the results, `ran`, up to ENOUGH bytes, at least one."""
         taken, self._unsent = self._unsent, {}
         sizes = accumulate(len(frame or b"") for _, _, frame, _ in taken.get("ran", ()))
         fit = 1 + sum(size < ENOUGH for size in sizes)

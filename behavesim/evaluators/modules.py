@@ -56,7 +56,10 @@ def why(error: BaseException, place: str) -> str:
 
 
 def _imported(place: str, name: str) -> ModuleType:
-    """Execute a Python file as a new module of this name, with the file's folder on `sys.path`, and return it."""
+    """Execute a Python file as a new module of this name, with the file's folder on `sys.path`, and return it.
+
+    Raises ImportError if its name does not end as Python's do, OSError if it cannot be read, and what the file raises.
+    """
     path = Path(place)
     _on_path(path)
     spec = importlib.util.spec_from_file_location(name, path)

@@ -13,9 +13,12 @@ import openai
 from behavesim.proposers.openai_environment import Route, has_credentials
 
 ANSWER_BYTES = 4 * 2**20
-"""Most bytes of a decompressed answer that are read: the longest replies of models, escaped, take a quarter of it."""
+"""Most bytes of a decompressed answer that are read; a longer one is a fault of the request.
+
+The longest replies of models, escaped, take a quarter of it.
+"""
 FILE_BYTES = 256 * 2**20
-"""Most bytes of a decompressed file that are read: the replies of a batch."""
+"""Most bytes of a decompressed file that are read: the replies of a batch. A longer file is a fatal fault."""
 CONNECT_S = 10.0
 """Time limit for making a connection, in seconds."""
 MOST_REDIRECTS = 5

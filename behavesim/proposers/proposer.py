@@ -71,7 +71,7 @@ class ProposerContext:
     folder: Path | None = None
     """The run's folder; None if programs are written for no run."""
     budget: int = 0
-    """Number of programs to generate, rejected ones included."""
+    """Number of programs to generate, rejected ones included; 0 if programs are written for no run."""
     tell: Callable[[str], None] = lambda line: None
     """Takes notices for a person, such as pauses and faults, one line at a time; a line must never hold a key."""
     clock: Heartbeat = field(default_factory=Heartbeat)

@@ -79,7 +79,7 @@ def show_difference(found: ProgramDifference) -> None:
 
 
 def _worth(program: DiffedProgram) -> str:
-    """Return a program's score, gap and name as one line; its status if it has no score."""
+    """Return a program's score, gap and name as one line; its status and name if it has no score."""
     if program.score is None:
         return f"{program.status} ({named(program.candidate)})"
     return worth(program.candidate, program.score, program.gap)

@@ -148,7 +148,10 @@ def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
 
 
 def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Sequence[str]) -> Table:
-    """Return the table of a task's tests; its caption names the runs of `untested` that are of this task."""
+    """Return the table of a task's tests; its caption names the runs of `untested` that are of this task.
+
+    `metrics` are by name; `on` is the task's name for people.
+    """
     known = {test.metric for test in entry.tests}
     shown = {name for name in known if metrics[name].about is not None and metrics[name].is_shown(known)}
     tests = [test for test in entry.tests if test.p is not None and test.metric in shown]
@@ -200,7 +203,10 @@ def _by_tenth(group: GroupResult) -> dict[int, float | None]:
 
 
 def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> Table:
-    """Return the table that compares recommended programs with the search's best; no rows if they were not tried."""
+    """Return the table that compares recommended programs with the search's best, on held-out instances.
+
+    It has no rows if they were not tried. `metrics` are by name; `on` is the task's name for people.
+    """
     columns = (Column("by"), *CHOICES, Column("mean", POINTS, title="mean advantage"), *P_VALUES)
     title = f"the recommended program beside the best of the search, on held-out instances of {on}"
     caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"

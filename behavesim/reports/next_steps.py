@@ -133,7 +133,7 @@ def command_lines(commands: Mapping[str, str], across: int) -> list[str]:
 
 
 def _going_on(summary: Summary, name: str) -> dict[str, str]:
-    """Return the command that follows a running run, or resumes one that has not spent its budget."""
+    """Return the command that follows a running run or resumes an unfinished one, and what it does; else {}."""
     if summary.state == "running":
         return {f"watch {name}": "follow it"}
     return {} if summary.state == "finished" else {f"resume {name}": "go on with it"}

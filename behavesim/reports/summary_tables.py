@@ -166,9 +166,9 @@ def _candidates(summary: Summary) -> str:
 
 
 def _progress(summary: Summary) -> dict[str, str]:
-    """Return a line, by its name, that compares the best score with the template's.
+    """Return a line under "progress" that compares the best score with the template's.
 
-    Without a best program it has the template's score alone; there is no line without an evaluated template.
+    Without a best program it is the template's score, under "template"; there is no line without an evaluated template.
     """
     template, best, gain = summary.template, summary.best, summary.gain
     if template is None:
@@ -180,7 +180,10 @@ def _progress(summary: Summary) -> dict[str, str]:
 
 
 def _best(summary: Summary) -> dict[str, str]:
-    """Return a line on the best program: the template if no candidate is better, with the best candidate's below it."""
+    """Return a line on the best program under "best"; "none yet" without one.
+
+    If no candidate is better than the template, "best" is the template, and "best candidate" the best of them.
+    """
     if summary.beats_template:
         return {"best": _program(summary.best)}
     return {"best": _program(summary.template), "best candidate": _program(summary.best)}

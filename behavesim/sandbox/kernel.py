@@ -43,7 +43,7 @@ HARMLESS = {
 }  # fmt: skip
 """Calls that affect nothing except the process and its open files, and the number of each per architecture.
 
-Here and below the number is None where the architecture does not have the call.
+Here and below a pair has the numbers on ARCHITECTURES, None where one does not have the call.
 """
 DELICATE = {
     "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "madvise": (28, 233), "prlimit64": (302, 261),
@@ -76,7 +76,7 @@ UNCHARGED = {
 A user has 128 inotify instances for all programs.
 """
 ENCLOSING = {"mount": (165, 40), "umount2": (166, 39), "unshare": (272, 97), "setns": (308, 268)}
-"""Calls that make and enter namespaces, and mount folders in them."""
+"""Calls that make and enter namespaces, and mount folders in them, and the number of each per architecture."""
 _OTHERS = {
     "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445), "landlock_restrict_self": (446, 446),
     "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203),

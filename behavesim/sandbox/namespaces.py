@@ -49,7 +49,8 @@ def next_child_as_usual(own: int) -> kernel.Call:
 def _enter() -> int:
     """Enter the namespaces of `enter`, without a trial, and cover COVERED; return a descriptor of that of processes.
 
-    Only a child process returns. Raises OSError if the machine forbids a step; earlier steps are then done.
+    Only a child process returns, as from `enter`. Raises OSError if the machine forbids a step; earlier steps are then
+    done.
     """
     own = _move(NEW_USER | NEW_MOUNTS | NEW_UTS | NEW_IPC | NEW_NET | NEW_PIDS, Path("/proc/self"))
     socket.sethostname(HOSTNAME)

@@ -247,7 +247,10 @@ def _own_costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices,
 
 
 def states_of(run: Trajectory, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the tokens of the first `count` states of sets, sequences or prefixes, end to end, and where each ends."""
+    """Return the tokens of the first `count` states of sets, sequences or prefixes, end to end, and where each ends.
+
+    State i ends before the token at ends[i], where state i + 1 begins. `count` is at most the number of states.
+    """
     if run.ends is not None:
         return run.data[: run.ends[count - 1]].astype(np.int64), run.ends[:count]
     written_out = [run.data[: i + 1] for i in range(count)]

@@ -105,7 +105,10 @@ class Behaviours:
                 self._waiting.append(self._evaluated.pop(candidate))
 
     def algorithm(self, candidate: CandidateId) -> Algorithm:
-        """Return the trajectories of a member or of a feasible open candidate; raises KeyError for any other."""
+        """Return the trajectories of a member, of a feasible open candidate, or of the template.
+
+        Raises KeyError for any other program, and for a template that was a member and has been evicted.
+        """
         return self._algorithms[candidate]
 
     def refusal(self, algorithm: Algorithm) -> str:

@@ -44,7 +44,7 @@ class GeneralisationStudy:
     rows: tuple[Row, ...]
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON: `{rows}`, gaps as fractions by split, null if unknown."""
+        """Return the study as JSON: `{rows}`, with the fields of Row; `gaps` has those of Sample by split, or null."""
         return {"rows": [asdict(row) for row in self.rows]}
 
     def tables(self) -> tuple[Table, ...]:

@@ -65,8 +65,9 @@ class MeasuresStudy:
     def document(self) -> dict[str, Any]:
         """Return the study as JSON: `{measures, pairs, correlations, nearest_to_cg}`.
 
-        Each of `pairs` has its similarity by each measure. `correlations` lists two measures with a value, for
-        `kendall` and `spearman`. `nearest_to_cg` has the optimiser most similar to CG by each measure.
+        Each of `pairs` has its similarity by each measure. `correlations` has under `kendall` and `spearman` a list of
+        `{measures: [a, b], value}`, one for each two measures. `nearest_to_cg` has by measure the name of the optimiser
+        most similar to CG.
         """
         rows = [
             {"pair": list(pair), **dict(zip(MEASURES, self.similarities[:, place].tolist(), strict=True))}

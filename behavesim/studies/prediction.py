@@ -109,7 +109,8 @@ class PredictionStudy:
         """Return the study as JSON: `{runs, rows, milliseconds}`, from which `kept_study` makes it again.
 
         `rows` has, for each metric and target, the `correlation` and how far BehaveSim's is ahead (`behavesim_ahead`),
-        over all pairs and over those of equal score. Both are null if unknown, the latter for BehaveSim too.
+        over all pairs, and over those of equal score where `equal_scores` is true. Both are null if unknown, the latter
+        for BehaveSim too.
         `milliseconds` are for a pair, by metric, the mean over runs.
         """
         rows = [

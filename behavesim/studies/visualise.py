@@ -49,7 +49,8 @@ class VisualStudy:
     def document(self) -> dict[str, Any]:
         """Return the study as JSON: `{cities, routes, behavesim, rouge}`.
 
-        `behavesim` is the similarity of the routes, and `rouge` that of the programs' texts.
+        `cities` are pairs of coordinates, and `routes` two lists of cities' numbers. `behavesim` is the similarity of
+        the routes, and `rouge` that of the programs' texts, each a number from 0 to 1.
         """
         routes = [list(route) for route in self.routes]
         return {"cities": self.cities.tolist(), "routes": routes, "behavesim": self.similarity, "rouge": _likeness()}

@@ -33,7 +33,10 @@ DEFAULT_METRICS_ON_ERROR: Arguments = {
 
 
 def load_program(program_path: str) -> Any:
-    """Execute the Python file at a path and return it as a module. Raises ImportError, and what the file raises."""
+    """Execute the Python file at a path and return it as a module.
+
+    Raises ImportError if its name does not end as Python's do, OSError if it cannot be read, and what the file raises.
+    """
     spec = importlib.util.spec_from_file_location("program", program_path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{program_path} is no Python file")

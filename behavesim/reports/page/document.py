@@ -101,10 +101,10 @@ class Document:
     rejected for each reason, `stands` is the run's state in words. `notes` say what could not be computed, and why.
     `diversity` is that over time. `likeness` is None if there are fewer than two programs to compare, or if they cannot
     be. `candidates` has the columns COLUMNS by name: a page stays small if it does not repeat names for each candidate.
-    `limit_s` is the limit on the CPU seconds of a program that count. `texts` is a list for the template and one
-    for every candidate, as JSON, gzipped, in base64. Each list holds the source (null without one), the thought, the
-    message of rejection, the score on each instance, the feedback, and pairs of a metric's name and value. It is null
-    for a template that is not evaluated yet. They are most of a run's size, so the page unpacks them only when a
+    `limit_s` is the limit on a program's CPU seconds over all search instances. `texts` is a list for the template and
+    one for every candidate, as JSON, gzipped, in base64. Each list holds the source (null without one), the thought,
+    the message of rejection, the score on each instance, the feedback, and pairs of a metric's name and value. It is
+    null for a template that is not evaluated yet. They are most of a run's size, so the page unpacks them only when a
     program is opened.
     """
 

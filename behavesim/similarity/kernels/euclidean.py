@@ -77,9 +77,11 @@ def similarities(x: Array, m: int, blocks: Any, first: int, unit: float, found: 
     """Write the unclipped Sim of the candidate and each member from block `first` on into `found`.
 
     x: the candidate's m states, then NaN up to a multiple of STATES; dimensions a multiple of COORDINATES. blocks:
-    (numbers, starts, lengths); `numbers` are those of all blocks, flat, starts[b] is the row where block b begins, and
-    `lengths` has each member's number of states times dimensions. unit: what distances are divided by. found:
-    (2, members) gets each member's Sim, and the largest distance between two states.
+    (numbers, starts, lengths); `numbers` has the rows of all blocks (see above), LANES numbers each, end to end;
+    starts[b] is the row where block b begins, one more the row where the last ends; `lengths` has each member's number
+    of states times dimensions. unit: what distances are divided by. found: (2, members) gets each member's Sim, and the
+    largest distance between two states, undivided. Member k is in lane k % LANES of block k // LANES, and its results
+    in column k; columns of members before block `first` stay as they are.
     """
     use_widest_registers()  # type: ignore[call-arg]
     numbers, starts, lengths = blocks

@@ -88,9 +88,10 @@ def similarities(x: Array, blocks: Any, first: int, reciprocals: Any, unit: floa
     """Write the unclipped Sim of the candidate and each member from block `first` on into `out`, (members,).
 
     x: the candidate's tokens. blocks: (tokens, starts, lengths); block b is rows starts[b] to starts[b + 1] of
-    `tokens`; `lengths` has each member's number of states. unit: what distances are divided by. reciprocals:
-    1 / (k + 1) for k below ROWS + the longest length if the normaliser is "pair", else None. path_row: scratch, (the
-    members' longest length, LANES); its type is that of the sums.
+    `tokens`; `lengths` has each member's number of states. Member k is in lane k % LANES of block k // LANES, and its
+    Sim in out[k]. unit: what distances are divided by. reciprocals: 1 / (k + 1) for k below ROWS + the longest length
+    if the normaliser is "pair", else None. path_row: scratch, (the members' longest length, LANES); its type is that of
+    the sums.
     """
     use_widest_registers()  # type: ignore[call-arg]
     tokens, starts, lengths = blocks

@@ -215,7 +215,8 @@ def similarities(
     member's states begin and the last one's end, the candidate's number of each token, and whether states are read from
     their ends. Distances are divided by `unit`, before that by the longer state's length if `is_pairwise`. patterns:
     scratch, (words of the longest state, numbers, LANES). carry: scratch, (2, LANES), None for one word. found: (2,
-    members) gets each Sim and the largest distance between states.
+    members) gets in column k the Sim of member k and the largest distance between states, before it is divided by
+    `unit`. Member k is in block k // LANES.
     """
     use_widest_registers()  # type: ignore[call-arg]
     x, x_ends, known = text  # unpacked here: in the loops below this would count references

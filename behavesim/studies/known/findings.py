@@ -167,7 +167,8 @@ class KnownStudy:
         """Return the study as JSON: the task, the split, counts, and lists of this module's values.
 
         `behaviours` counts the different ones; `far` of them are at least `apart` from one another. `similarities` has
-        two N × N lists of lists, by BehaveSim and by the metric of text, in the order of `programs`.
+        two N × N lists of lists, by BehaveSim ("behavesim") and by the metric of text (its name), in the order of
+        `programs`.
         """
         return {
             "task": self.task,
