@@ -66,10 +66,14 @@ class Commands(TyperGroup):
 
 
 def _usage_error(error: Any) -> UsageError:
-    """Return Click's error as a UsageError: one line, with the command whose help to read, or a group's whole help."""
+    """Return Click's error as a UsageError: one line, with the command whose help to read.
+
+    For a group without a command, whose help that error holds, prints the help on stderr and exits with code 2.
+    """
     said = error.format_message()
     if said.startswith("Usage:"):
-        return UsageError(said)
+        typer.echo(said, err=True)
+        sys.exit(UsageError.exit_code)
     where = "behavesim" if error.ctx is None else error.ctx.command_path
     return UsageError(f"{said[:1].lower()}{said[1:].rstrip('.')}; how it is used: {where} --help")
 

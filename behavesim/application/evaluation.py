@@ -13,7 +13,7 @@ from behavesim.base.text_file import read_text_file
 from behavesim.engine.judging import judging
 from behavesim.programs.extract import extract, form_of
 from behavesim.programs.fences import fenced
-from behavesim.programs.reading import Program, Request
+from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.state.events import Stage
 from behavesim.task import Split, Task
 from behavesim.task.evaluated import first_program
@@ -37,11 +37,16 @@ class Evaluation:
 def read_program(file: Path, task: Task) -> str:
     """Return the source in a file or in a folder of files, or the task's own template if the path is `template`.
 
-    Raises UsageError if a file cannot be read as text, TaskError if a folder cannot.
+    Raises UsageError if a file cannot be read as text, or for a folder if the task's programs are single functions.
+    Raises TaskError if a folder cannot be read.
     """
     if str(file) == "template":
         return task.template
-    return first_program(file) if file.is_dir() else read_text_file(file, "program")
+    if not file.is_dir():
+        return read_text_file(file, "program")
+    if isinstance(form_of(task), FunctionForm):
+        raise UsageError(f"a program of {task.name} is one file, and {file} is a folder; name its files: {file}/*.py")
+    return first_program(file)
 
 
 def extracted(task: Task, text: str) -> Program | Failure:

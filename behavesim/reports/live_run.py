@@ -90,7 +90,7 @@ def spending(live: LiveRun) -> dict[str, str | None]:
     return {
         "requests": None if settings.max_calls is None else f"{whole.calls:,} of {settings.max_calls:,}",
         "tokens": _tokens(live, whole, is_estimated),
-        "cost": f"{'about ' if is_estimated else ''}{_cost(live)}",
+        "cost": f"{'about ' if is_estimated and live.cost_usd is not None else ''}{_cost(live)}",
     }
 
 

@@ -233,6 +233,8 @@ def first_program(path: Path) -> str:
     else:
         found = sorted(file.relative_to(path) for file in path.rglob("*") if file.is_file())
         kept = [file for file in found if not any(part.startswith((".", "__pycache__")) for part in file.parts)]
+        if not kept:
+            raise TaskError(f"the folder {path} holds no file of a program")
         try:
             text = joined({file.as_posix(): read_text_file(path / file, "program") for file in kept})
         except UsageError as error:

@@ -29,6 +29,7 @@ from tests.cli.command import Command
         (["resume", "nope"], "no run 'nope'"),
         (["report", "nope"], "no run 'nope'"),
         (["evaluate", "tsp", "nofile.py"], "nofile.py"),
+        (["evaluate", "tsp", "."], "name its files"),
         (["compare", "tsp", "template", "template", "--metric", "mine.py"], "for `behavesim report`"),
     ],
 )
@@ -71,6 +72,13 @@ def test_a_template_that_fails_stops_the_run_before_it_begins(behavesim: Command
     assert ended.code == 2
     assert "ZeroDivisionError" in ended.err
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("group", ["study", "task", "method"])
+def test_a_group_without_a_command_prints_its_help_as_it_is(behavesim: Command, group: str) -> None:
+    ended = behavesim(group)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"Usage: behavesim {group} ")
 
 
 def test_arguments_that_do_not_fit_are_named_in_one_line_with_where_to_read_more(behavesim: Command) -> None:

@@ -173,6 +173,13 @@ def test_a_folder_of_files_is_one_text_in_the_order_of_their_paths(tmp_path: Pat
     assert first_program(tmp_path) == "=== file: a/c.txt ===\ntext of a/c.txt\n=== file: b.txt ===\ntext of b.txt\n"
 
 
+def test_a_folder_without_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__/a.pyc").write_text("")
+    with pytest.raises(TaskError, match="holds no file of a program"):
+        first_program(tmp_path)
+
+
 @pytest.mark.parametrize(("text", "count"), [("", 0), (" \n", 2), ("x" * 11, 11)])
 def test_a_program_that_is_empty_or_too_large_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, count: int
