@@ -27,8 +27,8 @@ def fitted(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the text that `write` makes of parts, and in words what was left out of it to fit a budget of tokens.
 
-    `shorter` says what to leave out, the least important first, and is not read further than needed. What does not
-    shorten the text is not named. The text may still be too long at the end. If `tokens` is None, nothing is left out.
+    `shorter` says what to leave out, the least important first, and is read until the text fits. What does not shorten
+    the text is not named. The text may still be too long at the end. If `tokens` is None, nothing is left out.
     """
     text, left_out = write(parts), list[str]()
     for what, less in shorter if tokens is not None else ():
@@ -42,6 +42,6 @@ def fitted(
 
 
 def cut(source: str, share: float) -> str:
-    """Return the first lines of a program, a `share` (0 to 1) of them and at least one, and "…" as the last line."""
+    """Return the first lines of a program, a `share` (0 to 1) rounded down, at least one, and "…" as the last line."""
     lines = source.splitlines()
     return "\n".join([*lines[: max(1, int(share * len(lines)))], "…"])

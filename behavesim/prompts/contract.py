@@ -21,9 +21,9 @@ SEEDED = "- Random numbers must be seeded anew in each call, or its answers depe
 def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
     """Return what a task asks of a program: how the function is called, the task's rules and the run's limits.
 
-    For programs that are whole texts it is the rules and limits alone. The text has no fenced block, since those hold
-    example programs. `timeout_s` is the limit in CPU seconds for all instances of the search together; `memory_mb` is
-    in MB.
+    For programs that are whole texts it is the rules and limits alone. The function is shown indented, not in a fenced
+    block, since those hold example programs. `timeout_s` is the limit in CPU seconds for all instances of the search
+    together; `memory_mb` is in MB.
     """
     if isinstance(task, EvaluatorTask):
         rules = _evaluator_rules(task, timeout_s, memory_mb)
@@ -76,7 +76,7 @@ def _judged(task: EvaluatorTask) -> str:
 
 
 def _interface(task: Task) -> str:
-    """Return the signature of the function that the task's template defines, and its docstring, if any, indented."""
+    """Return the signature of the task's entry point in its template, and its docstring, if any, indented."""
     function = functions_in(task.template)[task.entry_point]
     return "\n".join(filter(None, [signature(function), indent(ast.get_docstring(function) or "", "    ")]))
 

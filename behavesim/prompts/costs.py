@@ -9,7 +9,7 @@ from behavesim.task import InWords
 from behavesim.trajectory import AlgorithmRun, Trajectory
 
 STRETCHES = ("first", "second", "third", "last")
-"""The stretches into which the steps are divided: quarters of the longest trajectory."""
+"""Names of the stretches into which the steps are divided: quarters of the longest trajectory."""
 
 
 def costs_in_words(
@@ -17,9 +17,10 @@ def costs_in_words(
 ) -> str:
     """Return what each quarter of the steps costs one or two programs on an instance, and their costliest steps.
 
-    Return "" if the task does not say what steps cost. `trajectories` has one for each program, on the instance with
-    the `index` (from 0). `count` is the number of programs in the prompt: the second of two is its last. If not
-    `is_cost`, the quarters say what steps add to the score.
+    Return "" if a program has no steps, if its steps are no decisions, or if the task does not say what they cost.
+    `trajectories` has one for each program, on the instance with the `index` (from 0). `count` is the number of
+    programs in the prompt: the second of two here is its last. If not `is_cost`, the quarters say what steps add to the
+    score, and no costliest step is named. Raises TaskError as `InWords` does.
     """
     known = [_costs(each, index, words) for each in trajectories]
     if not all(known):
@@ -47,7 +48,7 @@ def _costs(trajectory: AlgorithmRun, index: int, words: InWords) -> tuple[float,
 
 
 def _compared(quarters: Sequence[Sequence[float]], names: Sequence[str], verb: str) -> str:
-    """Return a sentence on how much more one of two programs costs, in all and in the quarter with the most more.
+    """Return a sentence on how much more one of two programs costs, in all and in the quarter with the largest part.
 
     `quarters` has one sequence for each program: the sums of its costs over each quarter of the steps. `names` has
     their names. `verb` is "costs", or "adds" where steps add to the score. Return "" if both sums are equal.

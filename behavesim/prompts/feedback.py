@@ -15,7 +15,7 @@ METRICS_SHOWN = 12
 FEEDBACK_SHOWN = 800
 """Most characters of a program's feedback that prompts show."""
 FAILURE_SHOWN = 400
-"""Most characters of a failed program's message, and as many of its feedback, that prompts show."""
+"""Most characters of a failed program's message, and as many of its feedback, in a prompt's list of failures."""
 IDEA_SHOWN = 300
 """Most characters that prompts show of the idea of a program whose code they do not show.
 
@@ -43,7 +43,7 @@ def feedback_in_words(program: Member) -> list[str]:
 def with_advice(text: str, state: RunState, candidate: CandidateId) -> str:
     """Return the text of a candidate's prompt with the advice that is in force for that candidate at its end.
 
-    Without any in force, the text ends without advice. Advice that the text ends with already is removed first.
+    If the text ends with that advice already, or with the advice to the candidate asked for last, it is removed first.
     """
     own = _advice(state, candidate)
     # a prompt that candidates share has the advice to the last of them, one that was salvaged its own
@@ -85,7 +85,7 @@ def failure_in_words(rejected: Rejected, origin: str = "") -> str:
 
 
 def what_became(hint: Note) -> str:
-    """Return the scores of programs written with a hint, and of the better parent, to end a line; "" if none exists."""
+    """Return what scores programs written with a hint got, and the better parent's, to end a line; "" without any."""
     if not hint.children:
         return ""
     scores = ", ".join("rejected" if score is None else f"{score:.6g}" for score in hint.children)

@@ -23,8 +23,8 @@ def run_in_words(state: RunState, shown: Sequence[Member], words: InWords, limit
     """Return how many programs a run has tried, its best score, and how far behind `shown` are on each instance.
 
     Return "" before the first candidate is registered. `shown` are the prompt's programs, in its order. `words` names
-    the instances. If the best program is not among them, its CPU time is said beside `limit_s`, the limit in seconds; 0
-    leaves it out.
+    the instances. If the best program is better than the template, and none of `shown` has its score, its CPU time is
+    said beside `limit_s`, the limit in seconds; 0 leaves it out. Raises TaskError as `InWords` does.
     """
     tried = state.tried
     if not state.registered:
@@ -49,8 +49,8 @@ def run_in_words(state: RunState, shown: Sequence[Member], words: InWords, limit
 def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterator[str]:
     """Yield the lines of a table: per instance the best score so far, and how far behind it the shown programs are.
 
-    There are no lines if the task has one instance, or only the template is shown. Of more than INSTANCES_SHOWN
-    instances, those are shown on which the last program is furthest behind.
+    The template has no column. There are no lines if the task has one instance, or only the template is shown. Of more
+    than INSTANCES_SHOWN instances, those are shown on which the last program is furthest behind.
     """
     utility = state.objective.utility
     best = state.tried.best_scores
@@ -79,7 +79,7 @@ def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterato
 
 
 def ideas_in_words(state: RunState, shown: Sequence[Member] = ()) -> str:
-    """Return a line for each of the WAYS_SHOWN best programs' ideas, with the score; "" if no program has told one.
+    """Return a line for each of the best ideas, at most WAYS_SHOWN, with the score of its best program; "" if none.
 
     `shown` are the programs that the prompt shows with their ideas; the list leaves these out.
     """
@@ -93,9 +93,9 @@ def ideas_in_words(state: RunState, shown: Sequence[Member] = ()) -> str:
 
 
 def ways_in_words(ways: Sequence[Way]) -> str:
-    """Return a line for each of the best ways: its best score, number of programs and idea; "" if none has an idea.
+    """Return a line for each of the WAYS_SHOWN best ways: its best score, number of programs and idea; one on the rest.
 
-    A way is a group of programs that do nearly the same. `ways` are all of the run, best first.
+    A way is a group of programs that do nearly the same. `ways` are all of the run, best first. "" if none has an idea.
     """
     if not any(way.idea for way in ways):
         return ""
@@ -114,9 +114,9 @@ def ways_in_words(ways: Sequence[Way]) -> str:
 
 
 def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
-    """Return the last failures of programs written from `parents`, and those of the run; "" if nothing failed.
+    """Return the last CHILDREN_SHOWN failures of programs written from `parents`, and the run's; "" if there is none.
 
-    `parents` are the programs that the prompt shows, in its order.
+    `parents` are the programs that the prompt shows, in its order; those written from the template do not count.
     """
     known = [each for each in parents if each != TEMPLATE]
     children = [each for each in state.tried.failures if not set(known).isdisjoint(each.parents)][-CHILDREN_SHOWN:]

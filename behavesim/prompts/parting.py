@@ -35,10 +35,13 @@ class PendingPrompt:
     kept: tuple[tuple[CandidateId, Scores], ...] = ()
     """The programs of the archive with their scores. The words say how many of them behave as either program does."""
     tokens: int | None = None
-    """The budget of the prompt; words that do not fit are left out. None allows any length."""
+    """The prompt's budget in tokens; words that do not fit are left out. None allows any length."""
 
     def decide(self, behaviours: Behaviours) -> Asked | NoteAsked:
-        """Return the request with the ideas tried and the words on behaviour in its prompt, as far as they fit."""
+        """Return the request with the ideas tried and the words on behaviour in its prompt, as far as they fit.
+
+        Raises TaskError as `InWords` does.
+        """
         parts = {
             "tried": lambda: ways_in_words(behaviours.ways()),
             "behaviour": lambda: self._behaviour(behaviours),
@@ -50,7 +53,7 @@ class PendingPrompt:
 
         It is that instance, of those on which they differ in behaviour, on which their scores differ most; if there is
         none, the words say so. For one program the words are on its costs on the instance on which it is furthest
-        behind.
+        behind; "" if they are not known.
         """
         programs = shown_in(self.asked)
         count = len(programs)
@@ -96,7 +99,7 @@ class PendingPrompt:
         return range(len(self.scores[0]))
 
     def _who_is_better(self, index: int) -> str:
-        """Return which program scores better on an instance, and on which other one it is the other way round."""
+        """Return which program scores better on an instance, and on which other, if any, it is the other way round."""
         count, utility = len(self.scores), self.objective.utility
         lead = [utility(last) - utility(first) for first, last in zip(self.scores[0], self.scores[-1], strict=True)]
         if not lead[index]:
@@ -141,7 +144,7 @@ class PendingPrompt:
 
 
 def shown_in(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
-    """Return the numbers of the programs that a request shows, in ascending order of score."""
+    """Return the numbers of the programs that a request shows, worst first."""
     return asked.parents if isinstance(asked, Asked) else asked.about
 
 

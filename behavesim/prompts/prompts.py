@@ -32,7 +32,7 @@ REPLY_SHOWN = 4000
 
 @dataclass(frozen=True)
 class Prompts:
-    """Writes the prompts of a run; programs are given to it in ascending order of score."""
+    """Writes the prompts of a run; programs are given to it worst first."""
 
     wording: Wording
     task: Mapping[str, str]
@@ -49,7 +49,8 @@ class Prompts:
     def of_run(cls, settings: Settings, task: Task) -> Prompts:
         """Return the prompts of a run.
 
-        Raises UsageError if the wording in its settings cannot be loaded, or if no first prompt fits `prompt_tokens`.
+        Raises UsageError if the wording in its settings cannot be loaded, or if a first prompt does not fit
+        `prompt_tokens` even when it is shortened. Raises TaskError if the task's instances cannot be made.
         """
         answering = Answering.of(task)
         says = settings.prompt_feedback != "none"
@@ -105,10 +106,10 @@ class Prompts:
         return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
 
     def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | PendingPrompt:
-        """Return a request as it can be sent, or as a PendingPrompt if words on behaviour are still to be added.
+        """Return a request as it can be sent, or as a PendingPrompt if words from behaviours are still to be added.
 
         What follows from the run's state is filled in where the prompt has a place for it. A request for a program ends
-        with the advice in force; one for a note has none.
+        with the advice in force; one for a note has none. Raises TaskError as `InWords` does.
         """
         programs = shown_in(asked)
         members = [state.members[each] for each in programs if each in state.members]
@@ -137,7 +138,7 @@ class Prompts:
         )
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
-        """Return the prompt `name` that shows programs and a hint written by a model, cut after HINT_SHOWN characters.
+        """Return the prompt `name` that shows programs and a model's hint, which is cut after HINT_SHOWN characters.
 
         A `hint` of "" is left out.
         """
@@ -147,8 +148,9 @@ class Prompts:
     def summary(self, name: str, before: str, hints: Sequence[Note]) -> Prompt:
         """Return the prompt `name` for a text that sums up the text `before` ("" for none) and the notes since.
 
-        Each of these texts is cut after HINT_SHOWN characters. With each note stands what became of it, unless
-        `prompt_feedback` is "none" or `prompts` is "paper".
+        Each of these texts is cut after HINT_SHOWN characters; if the prompt exceeds `prompt_tokens`, only the last
+        notes are kept. With each note stands what became of it, unless `prompt_feedback` is "none" or `prompts` is
+        "paper".
         """
         says = self.settings.prompt_feedback != "none" and self.settings.prompts != "paper"
         # a model's words are shown as prose, or they could open a block that is read as a program
@@ -186,7 +188,7 @@ class Prompts:
         """Return the prompt with the text `name` and these parts; other parts are blank. `operator` "" means `name`.
 
         If it would exceed `prompt_tokens`, parts are left out: those that any prompt can spare, then those of
-        `shorter`, then parts of the task.
+        `shorter`, then parts of the task. It may still be too long.
         """
         known = {**dict.fromkeys(PARTS, ""), **self.task, **_without_places(parts)}
         less = ((what, _without_places(fewer)) for what, fewer in shorter)  # made only where the text is too long
@@ -195,9 +197,9 @@ class Prompts:
         return Prompt(text, operator or name, self.wording.asks_thought(name), left_out)
 
     def _shorter(self, programs: Sequence[Member]) -> Iterator[Shorter]:
-        """Yield what to leave out about programs: what is said of them, then all but the best, then most of its code.
+        """Yield what to leave out about programs: scores, times and feedback, all but the best, then most of its code.
 
-        Before the best program is cut, the task's rules are left out.
+        Before the best program is cut, the task's rules and most of its description are left out.
         """
         for behind in range(len(programs)):
             what = f"program {behind} of {len(programs)}" if behind else "scores"

@@ -12,7 +12,7 @@ from behavesim.state.members import Member
 from behavesim.task import Objective
 
 INSTANCES_SHOWN = 8
-"""Most instances of a task for which prompts show each score; with more they show the mean alone."""
+"""Most instances of a task whose scores prompts show; with more they show the mean, and a table of this many."""
 REACHED = 1e-9
 """Gaps to the best known score up to this fraction are rounding errors: the score is as good as the best known."""
 
@@ -22,7 +22,7 @@ def parts_of(
 ) -> Mapping[str, str]:
     """Return the parts of a text that are about programs, by the names in `wording.PARTS`; empty for no program.
 
-    `programs` are in ascending order of score. `scores` says whether their scores, metrics and feedback are shown. CPU
+    `programs` come worst first. `scores` says whether their scores, metrics and feedback are shown. CPU
     times are shown beside `limit_s`, the limit on them in seconds; 0 leaves them out. `label` is that of the fenced
     blocks.
     """
@@ -46,7 +46,7 @@ def parts_of(
 
 
 def _reached(programs: Sequence[Member], objective: Objective) -> str:
-    """Return what else to ask for if the best program's score is the best known, or better; "" if it is worse."""
+    """Return what else to ask for if the best program's score is at least the best known; "" if worse or none is."""
     gap = objective.gap(programs[-1].score)
     if gap is None or gap > REACHED:
         return ""
@@ -62,7 +62,7 @@ def paired_spread(programs: Sequence[Member], objective: Objective) -> str:
     """Return a sentence that compares the scores of the last program with those of the first, instance by instance.
 
     It says on how many instances the last is better, and the mean and standard deviation of the differences. It is ""
-    unless both have as many scores, and two or more.
+    for a single program, if the two have different numbers of scores, or fewer than two.
     """
     if len(programs) < 2 or len(programs[0].scores) != len(programs[-1].scores) or len(programs[0].scores) < 2:
         return ""
@@ -95,7 +95,7 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
 
 
 def time_in_words(program: Member, limit_s: float) -> str:
-    """Return a program's CPU time (s) as a sentence, beside the limit if it counts towards one; "" if it is unknown."""
+    """Return the CPU time (s) that counts, beside the limit, as a sentence, or all of it; "" if both are unknown."""
     if program.counted_s is not None:
         return f"It took {program.counted_s:.2g} of the {limit_s:g} s of CPU time that count."
     return "" if program.cpu_s is None else f"It took {program.cpu_s:.2g} s of CPU time."

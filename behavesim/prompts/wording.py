@@ -45,8 +45,8 @@ class Wording:
         """Return a wording of `SHIPPED`, or `full` with the texts of a person's folder in place of its own.
 
         `name` is that of the wording, or the folder's path. `variant` says what a model is asked for. Raises UsageError
-        if there is no such folder, if it holds no text, or if a text there cannot be read, has an unknown name or an
-        unknown part.
+        if there is no such folder, if it holds no text, or if a text there cannot be read, has an unknown name, an
+        unknown part or a $ without a name.
         """
         if name in SHIPPED:
             return cls(_shipped(name, variant))
@@ -61,7 +61,7 @@ class Wording:
         """Return the text of a name with its parts filled in; paragraphs that are then empty are left out.
 
         `parts` are what to put in place of each $name of the text. Raises KeyError for an unknown text, or if the text
-        names another part.
+        or that of an answer names another part.
         """
         # these two texts hold parts of their own, and one paragraph of another text takes each
         answers = {each: Template(self.texts[each]).substitute(parts) for each in ("answer", "answer_with_idea")}
@@ -75,7 +75,7 @@ class Wording:
 
     @property
     def angles(self) -> list[str]:
-        """Ideas to begin from; with `prompt_angles`, a prompt with the template alone shows one. Empty without any."""
+        """Ideas to begin from, for prompts with the template alone if `prompt_angles` is set. Empty without any."""
         return self.texts.get("angles", "").splitlines()
 
 
@@ -87,7 +87,8 @@ def absolute_wording(name: str) -> str:
 def wording_hash(name: str) -> str:
     """Return the SHA-256 of the texts in a person's folder, in hexadecimal; "" for a wording of `SHIPPED`.
 
-    Those are identified by the package's version. Raises UsageError if there is no such folder or it has no texts.
+    Those are identified by the package's version. Raises UsageError if there is no such folder, or if it has no text or
+    one that cannot be read.
     """
     if name in SHIPPED:
         return ""

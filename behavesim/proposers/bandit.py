@@ -12,7 +12,7 @@ from behavesim.state.state import RunState
 
 
 def best_for_its_price(state: RunState, models: Sequence[str], rng: np.random.Generator) -> str:
-    """Return a model drawn by Thompson sampling of gains per dollar, or per token while the cost of one is unknown.
+    """Return a model drawn by Thompson sampling of gains per dollar, or per token while a tried one's cost is unknown.
 
     A candidate gains if it scores better than the best program that its prompt showed. For each of `models`, the share
     of candidates that gain, g of n, is drawn from Beta(1 + g, 1 + n - g). It is divided by the model's mean cost, and

@@ -50,8 +50,8 @@ class HttpSettings(ProposerSettings):
 class HttpProposer(Proposer[HttpSettings]):
     """Serves POST /evaluate, GET /task and GET /status; each posted program goes to the first waiting candidate.
 
-    That is the one with the smallest number. A program that was posted before, also before a kill, is not evaluated
-    again: its outcome is told once more.
+    That is the one with the smallest number. A program that was posted before with the same thought, also before a
+    kill, is not evaluated again: its outcome is told once more.
     """
 
     settings_type = HttpSettings
@@ -164,7 +164,7 @@ class HttpProposer(Proposer[HttpSettings]):
             await asyncio.sleep(LOOK_S)
 
     async def _follow(self) -> None:
-        """Read the journal's new events, and wake the requests that wait for an outcome if there are any."""
+        """Read the journal's new events; if there are any, wake the requests that wait for an outcome."""
         path, after = self._folder / "run.db", self._read
         events = [event for _, _, event in await asyncio.to_thread(lambda: list(read_events(path, after=after)))]
         for event in events:

@@ -22,7 +22,7 @@ def proposer_type(text: str) -> type[Proposer[Any]]:
 
 
 def models_asked(settings: Settings) -> tuple[str, ...]:
-    """Return the names of the models that a run with these settings may ask; empty if its proposer asks none."""
+    """Return the names of the models that a run with these settings may ask; empty if its proposer names none."""
     return _options(settings).models_asked()
 
 

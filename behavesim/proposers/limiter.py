@@ -40,7 +40,7 @@ class Limiter:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        """Allow `connections` requests at once; `backoff_s` is the first pause in seconds if a refusal names none.
+        """Allow `connections` requests at once; `backoff_s` is the longest first pause (s) if a refusal names none.
 
         `clock` returns seconds, `sleep` waits for seconds, and `jitter` returns a random number from 0 to 1.
         """
@@ -91,9 +91,9 @@ class Limiter:
     def refused(self, cuts: int, wait_s: float | None) -> float:
         """Record that the endpoint asked to slow down; return the seconds until requests may start again.
 
-        `cuts` is what `slot` yielded to the request: the limit is halved unless another refusal has cut it since.
-        `wait_s` is the pause in seconds that the endpoint asks for. If it is None or 0, a refusal that halves the limit
-        starts the pause of `backoff_s`, and any other refusal none.
+        `cuts` is what `slot` yielded to the request: the limit is halved, to at least 1, unless another refusal has cut
+        it since. `wait_s` is the pause in seconds that the endpoint asks for. If it is None or 0, a refusal that halves
+        the limit starts a pause, longer after each in a row (see the function `backoff_s`), and any other refusal none.
         """
         # A burst of refusals is one message: the requests behind them were sent before anybody could slow down.
         if cuts == self._cuts:

@@ -28,7 +28,8 @@ class OpenAIProposer(Proposer[OpenAISettings]):
     def __init__(self, settings: OpenAISettings, context: ProposerContext, patience: Patience | None = None) -> None:
         """Create the proposer of a run without connecting; `patience` None means the limits that the settings ask for.
 
-        Raises UsageError if the environment names no usable endpoint.
+        Raises UsageError if the environment names no usable endpoint or proxy, or if `response_format` does not suit
+        the task.
         """
         from behavesim.proposers.openai_endpoint import Endpoint  # openai and aiohttp take half a second to load
 
@@ -48,7 +49,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
     def of(cls, settings: OpenAISettings, context: ProposerContext) -> Self:
         """Return the proposer of a run, after raising this process's limit of open files if the connections need it.
 
-        Raises UsageError if the environment names no usable endpoint, or if the limit of open files is too low.
+        Raises UsageError as the constructor does, or if the limit of open files is too low.
         """
         allow(context.connections)
         return cls(settings, context)

@@ -121,7 +121,8 @@ class BatchSender:
     async def _carry_out(self, batch: BatchSent | None, questions: Sequence[_Question]) -> None:
         """Send a new batch, or take up `batch` of an earlier session, and settle each question by its result.
 
-        `batch` is None for a new one. Questions that need to be asked again go into the next batches.
+        If `batch` is None, or the endpoint does not have it, a new one is sent. Questions that need to be asked again
+        go into the next batches.
         """
         is_earlier = batch is not None
         if batch is not None and not batch.id:
@@ -253,7 +254,7 @@ class BatchSender:
 def _results_in(
     content: bytes, optional: Callable[[int], Collection[str]], clean: Callable[[str], str]
 ) -> Iterator[tuple[int, Completion | Fault]]:
-    """Yield each result in a file of an ended batch, with the prompt's number; lines without a number are left out.
+    """Yield each result in a file of an ended batch, with the prompt's number; lines of another form are left out.
 
     `content` is the file, one JSON object a line. `optional` takes a prompt's number and returns the parameters that
     its request could leave out. `clean` removes secrets.

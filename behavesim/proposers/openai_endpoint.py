@@ -47,8 +47,8 @@ class Endpoint:
     """The endpoint OPENAI_BASE_URL, OpenAI's own if unset, reached through the environment's proxy if there is one.
 
     The package openai itself reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and the like. `secrets` are what no text may hold:
-    the key, secret headers, and passwords in URLs. `host` is the URL's host name. Methods return a fault if there was
-    no answer in time, or an error.
+    the key, secret headers, and passwords in URLs. `host` is the URL's host name. Requests return a fault if there was
+    no answer in time, or an error; only `models` raises one.
     """
 
     def __init__(self, timeout_s: float, clock: Heartbeat) -> None:
@@ -166,9 +166,9 @@ class Endpoint:
         return meant if isinstance(meant, Fault) else Fault("request", "the endpoint's filter refuses the request")
 
     async def _answered(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | httpx2.Response | Fault:
-        """Return what `send` makes of the answer to its request, or the answer if it is an error.
+        """Return what `send` makes of the answer to its request, or the answer if its status is an error's.
 
-        Return a fault if there was no answer in time, or if it has another form than `send` expects.
+        Return a fault if the connection failed, no answer came in time, or it has another form than `send` expects.
         """
         try:
             async with self._clock.timeout(self._timeout_s):

@@ -49,7 +49,7 @@ class Route:
 
     @property
     def variable(self) -> str:
-        """The name of the environment's variable for the proxy: HTTP_PROXY or HTTPS_PROXY, by the URL's scheme."""
+        """The variable for the proxy of the URL's scheme, HTTP_PROXY or HTTPS_PROXY, even if ALL_PROXY names it."""
         return f"{self.url.scheme.upper()}_PROXY"
 
     @property

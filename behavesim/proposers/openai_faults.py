@@ -112,9 +112,9 @@ def _refused_parameter(error: EndpointError, optional: Collection[str]) -> str:
 async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new: bool) -> Fault:
     """Return the fault that an exception of a connection means.
 
-    `is_new` is whether the server has answered no request yet. If it also closed the connection silently, this tests
-    whether its port expects TLS. `timeout_s` is the request's time limit in seconds, for the message. A request that
-    was sent without a proper answer counts as possibly billed.
+    `is_new` is whether the server has answered no request yet. If it also closed the connection or answered without
+    HTTP, this tests whether its port expects TLS. `timeout_s` is the request's time limit in seconds, for the message.
+    A request that was sent without a proper answer counts as possibly billed.
     """
     while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError | OSError):
         error = error.__cause__  # the package wraps what aiohttp raised

@@ -81,7 +81,9 @@ class Patience:
     request_s: float = 300.0
     """Time limit of one request, in seconds."""
     outage_s: float = 600.0
-    """The run stops if a request fails this long after the last reply, and after its prompt was first asked."""
+    """The run stops if a request fails this long after the last reply and after its prompt was first asked.
+
+    FEWEST failures of the prompt are needed, as for `start_s`."""
     start_s: float = 60.0
     """Before the first reply of this session, the run stops if a request fails this long after its prompt was asked."""
     attempts: int = 12
@@ -160,7 +162,7 @@ class Perseverance:
 
     @property
     def has_replied(self) -> bool:
-        """Whether any request has been answered in this session."""
+        """Whether any request has succeeded in this session; a reply without content counts, a fault does not."""
         return self._replied_at > -math.inf
 
     def note(self, line: str) -> None:
@@ -198,7 +200,7 @@ class Perseverance:
         """Send a request as soon as the limiter allows it; return what it brought or its fault.
 
         The fault's message is cleared of secrets. After a demand to slow down, which gives a notice, fewer requests are
-        sent at once; after each answer, more again. Raises ProposerError if a fault has stopped the run.
+        sent at once; after each success, more again. Raises ProposerError if a fault has stopped the run.
         """
         async with self._limiter.slot() as cuts:
             if self._fatal is not None:  # another request may have stopped the run while this one waited

@@ -11,7 +11,7 @@ from behavesim.base.errors import UsageError
 from behavesim.base.tokens import Tokens
 
 _SNAPSHOT = re.compile(r"(?:-\d.*|-latest)?")
-"""What may follow a model's name in the name of one of its versions: a date or number, or `latest`."""
+"""What may follow a model's name in the name of one of its versions: a date or number, `latest`, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Prices:
     def cost(self, model: str, tokens: Tokens) -> float | None:
         """Return the cost in USD of requests to a model: by the user's price, else as recorded by list prices.
 
-        None if the user named no price and at least one request had no list price.
+        Estimates do not count. None if the user named no price and at least one request had no list price.
         """
         own = self.of(model)
         if own is not None:

@@ -24,7 +24,7 @@ class Ended:
     """How a command ended and what it wrote; each text is cut after LONGEST_OUTPUT bytes."""
 
     code: int
-    """The exit code; -N if signal N killed the command."""
+    """The shell's exit code; -N if signal N killed the shell."""
     out: str
     """The text that the command wrote to its standard output."""
     err: str

@@ -31,16 +31,16 @@ INJECTED_PROGRAMS = tuple(
 """Programs that are injected before candidates 5, 27 and 28; the last one fails in the `ToyJudge`."""
 
 FAILED = (*PROVOKED, AssertionError, BehavesimError, Impure)
-"""Exceptions of an examined method that become a finding; others are raised."""
+"""Exceptions of an examined method that become the finding `complete`; others are raised."""
 
 
 async def examined(method: str) -> AsyncIterator[Finding]:
     """Examine a method, given by its name or the path of its file, and yield each finding as it is made.
 
     The findings are `documented`, `complete`, `deterministic` and `resumable`; after a failure of `complete` there are
-    no others. A method that asks for notes is examined once more with a proposer that writes none. Raises UsageError if
-    there is no such method. What the method raises in the search for `complete` becomes that finding; what it raises in
-    the searches for the two others is raised.
+    no others. For a method that asks for notes the last three come once more, named with ", without texts", as if the
+    proposer wrote none. Raises UsageError if there is no such method. If the method raises one of FAILED in the search
+    for `complete`, that becomes the finding; whatever else it raises is raised.
     """
     found, rehearsed = method_type(method), f"a search of {SMALL['budget']} candidates"
     yield _documented(found)
@@ -90,8 +90,8 @@ async def _deterministic(settings: Mapping[str, Any], digest: str, kind: str) ->
 async def _resumable(settings: Mapping[str, Any], digest: str, events: int, kind: str) -> Finding:
     """Return a finding on whether the search has this digest also if it is stopped once and resumed.
 
-    This is tried after every STRIDEth event; `events` is how many it has. Before the third it is not stopped. `kind`
-    ends the finding's name.
+    This is tried with a stop after event 3 and every STRIDEth after it; the search has `events` of them. `kind` ends
+    the finding's name.
     """
     # before the third event there is no run: it has no settings or no template yet
     for k in range(3, events, STRIDE):

@@ -54,7 +54,8 @@ class Watched(Method[Any]):
     def _watched(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
         """Return what `decide` does, the watched method's decision of this name.
 
-        It is called twice. Raises Impure if the results differ, or if it changes the state or the method's attributes.
+        It is called twice. Raises Impure if the results differ, or if it changes the method's attributes or what
+        `_seen` returns of the state.
         """
         # these two are frozen, and copying them would take most of the time
         frozen = {id(given): given for given in (self.settings, self.brief)}
@@ -74,7 +75,7 @@ class Watched(Method[Any]):
 
 
 def _seen(state: RunState) -> tuple[Any, ...]:
-    """Return a copy of what a method sees of the state, to compare it with a later one."""
+    """Return a copy of the state's members, groups, open candidates and counts, to compare it with a later one."""
     # members are frozen, so copies of what holds them are enough
     groups = {name: copy(vars(group)) | {"members": list(group.members)} for name, group in state.groups.items()}
     opened = {candidate: copy(vars(each)) for candidate, each in state.open.items()}

@@ -33,7 +33,7 @@ CITIES = 6
 
 
 class Toy(Task):
-    """A task whose programs return a number; a program's behaviour is a permutation drawn from its number."""
+    """A task whose programs return a number, from which and the instance a permutation is drawn as the behaviour."""
 
     name = "toy"
     description = "Return a number."
@@ -59,7 +59,7 @@ class Toy(Task):
 
 
 class ToyProposer:
-    """Answers from the seed, the candidate's number and the prompt's programs; 15 % of its replies hold no program.
+    """Answers from the seed, the number and the prompt; about 15 % of its replies to candidates hold no program.
 
     `delay` draws how long each reply takes, None for equal times; `connections` replies are under way at most. `asked`
     are the numbers of the candidates and notes asked for so far.
@@ -72,7 +72,10 @@ class ToyProposer:
         self._delay = delay
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Return a program drawn or made from the shown ones, or text without one; for a note (below -1) a hint."""
+        """Return a program drawn or made from those in the prompt, or a text without one; for a note a hint.
+
+        `number` is the candidate's; that of a note is below -1.
+        """
         self.asked.append(number)
         async with self._connections:
             await pause(self._delay)
@@ -89,7 +92,7 @@ class ToyProposer:
 
 
 class ToyJudge:
-    """Judges a program by the number in its source; multiples of 13 fail, but not 0, and multiples of 11 are put off.
+    """Judges a program by the number in its source; multiples of 13 fail, multiples of 11 are put off; 0 does neither.
 
     `delay` draws how long each takes, None for equal times; `workers` programs are judged at once. `evaluated` are the
     sources so far.

@@ -37,8 +37,8 @@ def generic_grammar(template: str, entry_point: str) -> str:
     """Return a grammar, as text in the notation of `Grammar`, for a function of numbers and arrays.
 
     `template` is Python source that defines the function `entry_point`, else this raises KeyError. Only parameters
-    annotated with SCALARS or ARRAYS are used. The return annotation decides what programs return: a number, an int, a
-    bool, an array, or for `int` with array parameters the index of the largest value. Without one it is a number.
+    annotated with SCALARS or ARRAYS are used. The return annotation decides what programs return: an int, a bool, with
+    array parameters an array, or for `int` the index of the largest value; for any other annotation or none, a number.
     """
     function = functions_in(template)[entry_point]
     scalars, arrays = _parameters(function, SCALARS), _parameters(function, ARRAYS)
@@ -53,8 +53,8 @@ def generic_grammar(template: str, entry_point: str) -> str:
 def suits(template: str, entry_point: str) -> bool:
     """Return whether programs of `generic_grammar` can return what this function must return, by its annotations.
 
-    They can if it returns a number and has a parameter that the grammar uses. They can too if it returns an array, or
-    an index of one, and has exactly one array as parameter: the shapes of several may differ. Raises KeyError if
+    An array, and an `int` if there are array parameters (an index), can be returned if there is exactly one: the shapes
+    of several may differ. Other numbers can if the grammar uses any parameter, and nothing else can. Raises KeyError if
     `template` does not define `entry_point`.
     """
     function = functions_in(template)[entry_point]

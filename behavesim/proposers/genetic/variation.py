@@ -67,7 +67,7 @@ def blend(couple: Couple) -> Term | None:
 
 
 def addition(couple: Couple) -> Term | None:
-    """Combine a part of the base with new expressions by a rule of its type; half of the time it is a whole root.
+    """Combine a part of the base with new expressions by a rule of its type, at least half of the time a root.
 
     None if no rule of that type has two holes or more, one of them of the type itself.
     """

@@ -58,7 +58,7 @@ def _whole(value: float, random: np.random.Generator) -> float:
 
 
 def _real(value: float, random: np.random.Generator) -> float:
-    """Return a random number near another one, or, at 10 %, one of the same magnitude and any sign."""
+    """Return a random number near another one, or, at 10 % unless that is 0, any up to ±2 or ± twice the other."""
     step = choose(_STEPS, random)
     draw = random.random()
     if value == 0:

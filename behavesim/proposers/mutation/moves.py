@@ -211,8 +211,8 @@ def growth(material: Material) -> str | None:
 def removal(material: Material) -> str | None:
     """Return the program without one statement, or, with probability 0.3, without one side of an operation.
 
-    The statement is one for which `is_removable` holds, and shares its lines with no other code. None if there is no
-    such statement or operation.
+    The statement is one for which `is_removable` holds, and shares its lines with no other code. None if there is none
+    of the one that was drawn, statement or operation.
     """
     program = material.program
     if material.random.random() < 0.3:

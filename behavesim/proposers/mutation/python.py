@@ -76,7 +76,8 @@ class PythonText:
     def places(self) -> list[Place]:
         """The expressions and statements that lie in `spans` and may be replaced, parents before children.
 
-        Left out are, for example, imports, annotations, decorators, called functions and parts of f-strings.
+        Left out are, for example, what is within imports, annotations, functions' decorators, called functions and
+        parts of f-strings.
         """
         found = []
         for node, function, is_place in _walked(self.tree):
@@ -129,8 +130,8 @@ class PythonText:
 def _walked(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
     """Yield every node, the name of the function around it ("" if none), and whether another may take its place.
 
-    Left out are annotations, decorators, and what is within imports and formatted strings (whose columns Python 3.11
-    does not know).
+    Left out are annotations, functions' decorators, and what is within imports and formatted strings (whose columns
+    Python 3.11 does not know).
     """
     waiting: list[tuple[ast.AST, str, bool]] = [(tree, "", False)]
     while waiting:

@@ -36,7 +36,7 @@ class Tokens:
 
     @property
     def operands(self) -> list[Span]:
-        """The spans of names that stand at the right of an operator; names before a bracket or dot are left out."""
+        """The spans of names at the right of an operator that may change, but not before a bracket, dot or colon."""
         found = (_NAME.match(self.source, end + 1) for _, end in self.operators)
         return [each.span() for each in found if each and within(each.span(), self.spans)]
 
