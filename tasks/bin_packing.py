@@ -95,7 +95,7 @@ class OnlineBinPacking(DecisionTask):
         return f"bin {decision + 1}"
 
     def choice_in_words(self, instance: Items, before: Sequence[int], decision: int) -> str:
-        """Return the bin `decision` with its rank among those that fit the item, and the room in it afterwards."""
+        """Return the bin `decision`, its rank among those that fit the item (a new one has none), and the room left."""
         size, opened = int(instance.sizes[len(before)]), max(before, default=-1) + 1
         room = CAPACITY - np.bincount(before, instance.sizes[: len(before)], minlength=opened + 1)[: opened + 1]
         fits, left = room[room >= size], int(room[decision]) - size

@@ -134,7 +134,7 @@ class CapacitatedRouting(RoutingTask):
         return np.array([*visits, 0], dtype=np.int64)
 
     def checked(self, instance: Customers, solution: Solution) -> Integers:
-        """Return the visits as int64; raises InvalidSolution if a customer is missing, or a route is too full."""
+        """Return the visits as int64; raises InvalidSolution where `routes_checked` does."""
         return routes_checked(solution, instance.demands, instance.capacity)
 
     def score(self, instance: Customers, solution: Solution) -> float:

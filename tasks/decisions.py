@@ -35,7 +35,7 @@ class DecisionTask(Task):
         """Return a solution's decisions as one row of int64; raises InvalidSolution if they break a rule."""
 
     def trajectory(self, instance: Any, solution: Solution) -> Trajectory:
-        """Return the growing solution, prefixes of what `compared` returns; raises InvalidSolution if it is invalid."""
+        """Return the growing solution, prefixes of what `compared` returns; raises what `checked` does."""
         return Trajectory.prefixes(self.compared(instance, self.checked(instance, solution)))
 
     def compared(self, instance: Any, decisions: Integers) -> Integers:
@@ -43,7 +43,7 @@ class DecisionTask(Task):
         return decisions
 
     def objective_on(self, split: Split) -> Objective:
-        """Return the objective on a split, with the mean of the best scores known there; None if they are not known."""
+        """Return the objective on a split; its `best_known` is the mean of those there, None if they are not known."""
         return self.best_known.objective(self.objective.direction, self.objective.unit, split)
 
 

@@ -45,7 +45,8 @@ def sites_and_customers(random: Random, sites: int, customers: int) -> tuple[Int
 def items_to_pack(random: Random, kind: str, items: int) -> tuple[Integers, int]:
     """Return the sizes of so many items, greatest first, and a bin's capacity, as Falkenauer (1996) draws them.
 
-    `kind` is "uniform", 20 to 100 for bins of 150, or "triplets", three of which fill a bin of 1000 exactly.
+    `kind` is "uniform", 20 to 100 for bins of 150, or "triplets", three of which fill a bin of 1000 exactly: their
+    number is rounded up to a multiple of 3.
     """
     if kind == "uniform":
         return -np.sort(-random.randint(20, 101, size=items).astype(np.int64)), 150
@@ -60,7 +61,7 @@ def items_to_pack(random: Random, kind: str, items: int) -> tuple[Integers, int]
 def flows_on_a_grid(random: Random, height: int, width: int) -> tuple[Integers, Integers]:
     """Return flows between facilities and distances between the places of a grid, as Nugent and others (1968) do.
 
-    Both are symmetric (n, n) for n = `height` * `width`. A third of the flows is 0; the others are 1 to 10. Distances
+    Both are symmetric (n, n) for n = `height` * `width`. A flow is 0 with probability 1/3, else 1 to 10. Distances
     go along the grid's lines.
     """
     row, column = np.divmod(np.arange(height * width), width)

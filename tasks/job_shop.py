@@ -95,7 +95,7 @@ class JobShop(DecisionTask):
     score_scale = 30.0
 
     def instances(self, split: Split) -> list[Shop]:
-        """Return the instances of a split: Taillard's of 15 machines; the held-out split also has ft06."""
+        """Return Taillard's instances of 15 machines, for held-out also ft06; for shifted only those of `_two_sets`."""
         if split == "shifted":
             return _two_sets(Random(6027))
         shops = [Shop(times(first, jobs, 15), orders(second, jobs, 15)) for jobs, first, second in SEEDS[split]]

@@ -78,7 +78,10 @@ class QuadraticAssignment(DecisionTask):
         return "facility {} at location {}".format(*divmod(decision, len(instance.flows)))
 
     def solve(self, function: Function, instance: Sites) -> Solution:
-        """Return the placements, facility * n + location, (n,); raises InvalidSolution for unusable priorities."""
+        """Return the placements, facility * n + location, (n,).
+
+        Raises InvalidSolution for unusable priorities, ValueError for rows of different lengths.
+        """
         n = len(instance.flows)
         facilities, locations, placements = np.arange(n), np.arange(n), []
         added = np.zeros((n, n), np.int64)

@@ -54,7 +54,7 @@ def chosen(answer: Any, choices: Integers, step: int) -> int:
 def routes_checked(solution: Solution, demands: Integers, capacity: int) -> Integers:
     """Return the visits as int64: from the depot to the depot, with every customer once.
 
-    Raises InvalidSolution for anything else, and for a route whose `demands` are more than `capacity`.
+    Raises InvalidSolution for anything else, an empty route, and one whose `demands` are more than `capacity`.
     """
     nodes = len(demands)
     visits = as_integers(solution, nodes, "visits of nodes")

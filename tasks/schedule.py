@@ -18,7 +18,7 @@ class Schedule:
         self.free = np.zeros(self._steps, np.int64)
         """When each machine is free."""
         self.end = np.zeros(jobs, np.int64)
-        """When each job's last step ends."""
+        """When the last step that each job has done ends; 0 before the first."""
 
     def conflict(self) -> Integers:
         """Return the jobs that wait for one machine, as Giffler and Thompson (1960) choose it; empty when all is done.

@@ -42,7 +42,7 @@ class TourTask(DecisionTask):
         return f"city {decision}, {rank} of {len(near)} left, {length:.3g} away{last}"
 
     def instance_name(self, instance: Any) -> str:
-        """Return the number of cities and their kind, such as "50 cities, uniform"."""
+        """Return the number of cities and their kind, such as "50 cities, uniform"; a name without "-" as it is."""
         kind, _, size = instance.name.partition("-")
         return f"{size} cities, {kind}" if size else kind
 

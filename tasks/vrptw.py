@@ -55,7 +55,7 @@ CAPACITY = 60
 DAY = 5.0
 """When every vehicle must be back at the depot."""
 WIDTHS = (0.5, 1.0, 2.0)
-"""The lengths that a customer's time window may have; each is as likely."""
+"""The lengths that a customer's time window may have, each as likely; one that would begin before 0 begins at 0."""
 SERVICE = 0.1
 """Time that a vehicle stays with a customer."""
 
@@ -107,7 +107,7 @@ class RoutingWithTimeWindows(RoutingTask):
     objective = VRPTW.objective("minimise", "total length of routes")
 
     def instances(self, split: Split) -> list[Customers]:
-        """Return the instances of a split: places uniform in the unit square, windows that one vehicle can meet."""
+        """Return a split's instances: places uniform in the unit square, windows that a vehicle sent straight meets."""
         return drawn(_drawn, 12024, SIZES, split)
 
     def solve(self, function: Function, instance: Customers) -> Solution:
@@ -134,7 +134,7 @@ class RoutingWithTimeWindows(RoutingTask):
         return np.array([*visits, 0], dtype=np.int64)
 
     def checked(self, instance: Customers, solution: Solution) -> Integers:
-        """Return the visits as int64; raises InvalidSolution if a customer is missing, or a route too full or late."""
+        """Return the visits as int64; raises InvalidSolution where `routes_checked` does, and for a late visit."""
         visits = routes_checked(solution, instance.demands, CAPACITY)
         time = 0.0
         for current, node in zip(visits[:-1].tolist(), visits[1:].tolist(), strict=True):

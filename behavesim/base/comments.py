@@ -20,7 +20,7 @@ def headed(source: str, headline: str, suffix: str = ".py") -> str:
 
     `suffix` is the file's, with or without its dot, in any case. Line feeds at both ends of the program are removed,
     and one ends the text. A first line that begins with "#!" stays first, with the comment below it and no blank line.
-    A comment of the program never declares an encoding: Python reads one from the first two lines only.
+    No comment below it declares an encoding: Python reads one from the first two lines only.
     """
     mark = next((mark for mark, names in _MARKS.items() if suffix.lower().lstrip(".") in names.split()), None)
     body = source.strip("\n")

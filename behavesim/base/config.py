@@ -102,8 +102,8 @@ class Settings(Options):
     """Wording of the prompts: full, paper (without the task's contract), small (short, for small models), or the path
     of a folder of your own texts."""
     prompt_tokens: int | None = Field(None, ge=64)
-    """Most tokens of a prompt, at 2 bytes each, a person's advice not counted; parts are left out to fit. No limit if
-    not set."""
+    """Most tokens of a prompt, at 2 bytes each, a person's advice not counted; parts are left out to fit. If that is
+    not enough for a first prompt, the run is refused; a later prompt may still be longer. No limit if not set."""
     prompt_feedback: Literal["none", "scores", "behaviour"] = "scores"
     """What prompts say about the programs they show: nothing; scores, metrics and feedback; or also where two behave
     differently."""
@@ -130,10 +130,11 @@ class Settings(Options):
     connections: Adjustable[int] = Field(8, ge=1)
     """Most requests to the model under way at once."""
     max_cost_usd: Adjustable[float | None] = Field(None, gt=0)
-    """Send no request that could bring the run's cost above this (USD). No limit if not set."""
+    """Send no request that would bring the run's cost above this (USD) if it cost as much as the dearest so far. No
+    limit if not set."""
     max_tokens: Adjustable[int | None] = Field(None, gt=0)
-    """Send no request that could bring the run's tokens above this, prompt and completion together. No limit if not
-    set."""
+    """Send no request that would bring the run's tokens above this, prompt and completion together, if it took as many
+    as the largest so far. No limit if not set."""
     max_calls: Adjustable[int | None] = Field(None, gt=0)
     """Send no request that could bring the run's requests above this, over all sessions, retries included. No limit if
     not set."""

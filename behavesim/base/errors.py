@@ -73,6 +73,6 @@ def what_failed(error: BaseException) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean 'NAME'?" with the most similar `known` name; "" if none has a difflib ratio of 0.4."""
+    """Return "did you mean 'NAME'?" with the most similar `known` name; "" if all have a difflib ratio below 0.4."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
     return f"did you mean {near[0]!r}?" if near else ""

@@ -54,8 +54,8 @@ class Kind:
     def load(self, text: str) -> Any:
         """Return the plug-in that `text` names: a file's path if it ends in .py, else an entry point.
 
-        Raises the kind's `error` if there is none, if importing its code fails, or if a file takes more than READING_S
-        of CPU time. The plug-in's type is not checked.
+        Raises the kind's `error` if there is none, if its code raises an Exception, or if a file takes more than
+        READING_S of CPU time (see `cpu_limited`). The plug-in's type is not checked.
         """
         return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
 
@@ -79,7 +79,7 @@ class Kind:
         """Return the plug-in at a place that `place` returned, without a search of the installed packages.
 
         It takes less time and memory than `load`. Of a file, it raises what `load` does; of a module, what importing it
-        raises.
+        raises, or AttributeError if it lacks the name.
         """
         if place.endswith(".py"):
             return self._from_file(Path(place))
@@ -194,7 +194,7 @@ def absolute(text: str) -> str:
 
 
 def file_of(part: type) -> Path:
-    """Return the path of the file that defines a plug-in's class."""
+    """Return the path of the file that defines a plug-in's class; raises AttributeError in an interactive session."""
     return Path(str(sys.modules[part.__module__].__file__))
 
 

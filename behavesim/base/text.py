@@ -26,7 +26,7 @@ def printable(text: str) -> str:
     """Return the text with JSON escapes such as \\u001b for all characters that Python does not consider printable.
 
     Such characters could move a terminal's cursor or hide text. Line feeds stay, tabs become up to 4 spaces. A JSON
-    document keeps its meaning.
+    document keeps its meaning if it has no carriage returns between its values.
     """
     if text.isprintable():
         return text

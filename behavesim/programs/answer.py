@@ -46,7 +46,8 @@ def interruption(finish_reason: str | None) -> Interruption | None:
 def answer(text: str, is_whole: bool = True) -> str:
     """Return a reply, cleaned (see `clean`), without thoughts in tags such as `<think>`, and without special tokens.
 
-    JSON documents that begin a line and hold a function are replaced by their strings, the functions in fenced blocks.
+    JSON documents that begin a line and hold a function are replaced by their strings, the functions in fenced blocks;
+    only the first 20 places where one could begin are tried.
     If nothing but thoughts is there, a reply that `is_whole` (not cut off) is returned with them, any other gives blank
     text.
     """
@@ -66,9 +67,9 @@ def clean(text: str) -> str:
 def written_out(document: object) -> str:
     """Return the strings of a JSON document, cleaned and joined by blank lines; "" if it has none. Keys do not count.
 
-    `document` is decoded JSON, or text: text that is not JSON is one string. If an object has "arguments", "parameters"
-    or "input", only that value counts. A string that is itself JSON is replaced by its strings. Strings with a function
-    are put in fenced blocks, unless they contain ```.
+    `document` is decoded JSON, or text. Any text that is itself a JSON object, array or string is replaced by its
+    strings; other text is one string. If an object has "arguments", "parameters" or "input", only that value counts.
+    Strings with a function are put in fenced blocks, unless they contain ```.
     """
     strings = _strings(document)
     return "\n\n".join(fenced(text) if _FUNCTION.search(text) and "```" not in text else text for text in strings)
@@ -104,8 +105,8 @@ def _unwrapped(text: str) -> str:
 def _strings(document: object) -> list[str]:
     """Return the strings in a document, cleaned and in order, without keys.
 
-    A string that is itself JSON is replaced by its strings. If an object has "arguments", "parameters" or "input", as a
-    tool's call has, only that value counts.
+    A string that is itself a JSON object, array or string is replaced by its strings. If an object has "arguments",
+    "parameters" or "input", as a tool's call has, only that value counts.
     """
     found: list[str] = []
     waiting = [document]  # a list and not recursion: a document can be nested deeper than Python's stack

@@ -11,7 +11,7 @@ PLAIN = frozenset({0, 1, 2})
 
 
 def has_constants(source: str) -> bool:
-    """Return whether a Python program has a number other than those in PLAIN; True for any text that is no Python."""
+    """Return whether a Python program has a real number other than those in PLAIN; True for text that is no Python."""
     try:
         tree = parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -163,7 +163,7 @@ def _excerpt(block: str) -> str:
 def edit_between(old: str, new: str) -> str | None:
     """Return one SEARCH/REPLACE block that turns `old` into `new`; None if they are equal or no block can.
 
-    It has the lines from the first to the last that differ, and as many around them as make it occur only once.
+    It has the lines from the first to the last that differ, and enough around them to make it occur only once.
     """
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     most = min(len(before), len(after))

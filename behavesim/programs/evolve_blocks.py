@@ -78,8 +78,8 @@ class Frame:
         """Return the program that results from this frame and a model's code; None if the code's markers do not fit.
 
         Code with as many blocks gives only its blocks; the text outside them is dropped. If the frame has one block,
-        code without markers is taken for the block, maybe with the frame's text around it. A frame without blocks
-        returns the code.
+        code without markers is taken for the block; where it begins or ends with the frame's text, that is removed. A
+        frame without blocks returns the code.
         """
         if not self.has_blocks:
             return text

@@ -40,7 +40,7 @@ _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": "/us
 def form_of(task: Task) -> FunctionForm | WholeForm:
     """Return the form of a task's programs: whole texts for an evaluator that calls no function, else functions.
 
-    Raises TaskError if the first program's EVOLVE-BLOCK markers are not in pairs, or the paths of its files are faulty.
+    Raises TaskError if a whole first program's EVOLVE-BLOCK markers are not in pairs, or its files have faulty paths.
     """
     if isinstance(task, EvaluatorTask) and not task.calls_a_function:
         return WholeForm(task.template, task.file.suffix, task.file.edits)
@@ -52,7 +52,7 @@ def extract(form: FunctionForm | WholeForm, request: Request) -> Program | Failu
 
     A short reply with plain code is read here, any other in a process with limits, which takes 0.2 s more. Raises
     TaskError if the template of a FunctionForm does not define the entry point, BehavesimError if that process cannot
-    be started or is ended by the machine.
+    be started, is ended by the machine or has not ended after WALL_S.
     """
     if len(request.text) <= READ_HERE:
         with suppress(NeedsLimits):

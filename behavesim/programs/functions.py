@@ -14,7 +14,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def functions_in(source: str) -> dict[str, ast.FunctionDef]:
     """Return the functions at the top level of a source by name; of several with one name, the last.
 
-    Coroutines and functions inside `if` and the like are left out. Raises SyntaxError if the source is no Python.
+    Coroutines and functions inside `if` and the like are left out. Raises what `parsed` does, such as SyntaxError.
     """
     return {node.name: node for node in parsed(source).body if isinstance(node, ast.FunctionDef)}
 
@@ -38,7 +38,7 @@ class EntryPoint:
     arguments: ast.arguments
 
     def failure(self, tree: ast.Module) -> Failure | None:
-        """Return why a program cannot be called as the task calls it; None if it can.
+        """Return why a program cannot be called as the task calls it; None if it can, or if it assigns the name.
 
         The reason is `no-function` or `signature`; the message has at most 500 characters.
         """
@@ -96,8 +96,8 @@ def with_entry_point(source: str, template: str, entry_point: str) -> str:
     """Return a program with a last line that gives its function the name `entry_point` too, if it has another name.
 
     The function is the only one at the top level that can be called as the template's, and that no other function or
-    class there names. A source that defines `entry_point`, that has no such function or several, or that is no Python
-    is unchanged.
+    class there names. A source that has a function `entry_point`, that has no such function or several, or that is no
+    Python is unchanged.
     """
     try:
         tree = parsed(source)

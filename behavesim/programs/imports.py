@@ -36,7 +36,7 @@ _ALWAYS_THERE = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "
 def missing_names(source: str) -> set[str]:
     """Return the global names that a program reads in any scope and never binds as globals, without Python's builtins.
 
-    A module's own names such as `__file__` do not count. Raises SyntaxError if the source does not compile.
+    A module's own names such as `__file__` do not count. Raises SyntaxError if the source is no Python.
     """
     tables = [symtable.symtable(source, "<program>", "exec")]
     symbols = tables[0].get_symbols()
@@ -55,7 +55,7 @@ def bound_by(alias: ast.alias) -> str:
 
 @cache
 def usual_imports(template: str) -> dict[str, str]:
-    """Return the imports in OFFERED and in a template's text, by the name that each binds; the template's go first."""
+    """Return the imports in OFFERED and in a template's text, by the name that each binds; of both, the template's."""
     return imports_in(parsed(OFFERED).body) | imports_in(parsed(template).body)
 
 
@@ -77,7 +77,7 @@ def imports_in(statements: Sequence[ast.stmt]) -> dict[str, str]:
 def with_imports(source: str, usual: Mapping[str, str]) -> str:
     """Return the program with the `usual` imports, statements by name, whose names it reads and does not define.
 
-    They stand first, but behind its imports from `__future__`. Raises SyntaxError if the program does not compile.
+    They stand first, but behind its imports from `__future__`. Raises SyntaxError if the program is no Python.
     """
     missing = missing_names(source)
     imports = [statement for name, statement in usual.items() if name in missing]

@@ -20,7 +20,10 @@ A whole text may have more (`WholeForm`).
 DEEPEST = 150
 """Most levels of a syntax tree. Whether Python can compile a deeper tree depends on the depth of its call stack."""
 LARGEST_PROGRAM = 100_000
-"""Most nodes that the compiler may write code for, copies included: this takes about 100 ms and 70 MB."""
+"""Most nodes that the compiler may write code for, copies included: this takes about 100 ms and 70 MB.
+
+They are counted only where a line begins with `finally` or `case`.
+"""
 PARSED_AT_MOST = 100_000
 """Most characters that are parsed for one reply, in all attempts together; more if programs may be long (`Parser`)."""
 PLAIN_CHARACTERS = 12_000
@@ -31,7 +34,7 @@ _COSTLY = re.compile(r"^[ \t\f]*(?:finally|case)\b", re.MULTILINE)
 """Statements that Python's compiler can copy: a `finally` for each exit, a `case` alternative for each capture."""
 _EXIT = ast.Return | ast.Break | ast.Continue
 _SCOPE = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
-# names with DEEPEST parts or more, such as a.b.c…
+# names with more than DEEPEST parts, such as a.b.c…
 _DOTTED = re.compile(rf"\b(?:\w+[ \t]*\.[ \t]*){{{DEEPEST}}}")
 
 
@@ -79,7 +82,7 @@ class Parser:
         """Return the program at the beginning of a text, without indentation and the prose that may follow it.
 
         The whole text is tried first, then up to the last statement before each error, `tries` times in all. A blank
-        text is an empty program. Raises the SyntaxError of the whole text if no beginning compiles. Raises NeedsLimits
+        text is an empty program. Raises the SyntaxError of the whole text if none of these compiles. Raises NeedsLimits
         if this process has no limits and the text may be costly (see `is_plain`).
         """
         code = code.strip("\n")
@@ -98,7 +101,7 @@ class Parser:
         raise first or SyntaxError("there is no code")
 
     def parse(self, code: str) -> Parsed:
-        """Return the parsed program, without blank lines around it.
+        """Return the parsed program, without line feeds before it and white space after it.
 
         Raises NeedsLimits if this process has no limits and the text may be costly (see `is_plain`). Raises TooLong,
         TooComplex or SyntaxError if it does not compile, also where Python has another error (a null character).

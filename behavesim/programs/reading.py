@@ -20,7 +20,7 @@ from behavesim.programs.thought import prose_around, thought_in
 from behavesim.task.verdict import Failure
 
 REASONS = ("signature", "truncated", "too-complex", "too-long", "syntax", "no-function", "refusal", "empty")
-"""Why a reply holds no program. If its blocks fail for several reasons, the one that comes first here is given."""
+"""Why `FunctionForm.read` finds no program. Of several reasons, the one that comes first here is given."""
 
 _REFUSAL = re.compile(
     r"\b(?:sorry|apologi[sz]e|as an ai|i(?:['’]m| am)? (?:can['’]?t|cannot|won['’]?t|will not|unable|not able))\b",
@@ -92,11 +92,12 @@ class FunctionForm:
         """Return the program of a reply, or a Failure whose reason is one of REASONS, by these rules in this order.
 
         1. What the model thought aloud is removed, and code is taken out of JSON.
-        2. A reply that was cut off within its last block, or that has no block, is `truncated`, or `refusal` if a
-           content filter cut it off.
+        2. A reply that was cut off before any block or within its last one is `truncated`, or `refusal` if a content
+           filter cut it off. If it was cut off later, that is one more reason if no program is found.
         3. Each fenced block is read; a closing fence behind code on the same line is a syntax error (see `blocks`). If
            no block has a function, the text outside is read from its first line of code.
-        4. The program is the last block that defines the entry point with the right arguments.
+        4. The program is the last block that defines the entry point with the right arguments. If the last block is
+           left open, begins the entry point and cannot be parsed, no other block counts.
         5. Imports for names that it uses and does not define come from the template, else from OFFERED.
 
         Only the last BLOCKS_READ blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`.
@@ -154,7 +155,10 @@ def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failu
 
 
 def _read(block: Block, parser: Parser) -> Parsed | Failure:
-    """Return the program at the beginning of a block; a Failure if there is none, or a function would be left out."""
+    """Return the program at the beginning of a block; a Failure if there is none.
+
+    Text after it is left out only if the program has functions, and this text has none; else that is a Failure too.
+    """
     try:
         program = parser.parse_beginning(block.code, _BEGINNINGS_TRIED[block.closed])
         # what follows the last function may be prose, and is left out

@@ -49,17 +49,20 @@ class WholeForm:
     def read(self, request: Request, has_limits: bool) -> Program | Failure:
         """Return the program of a reply, or a Failure, by these rules in this order.
 
-        1. What the model thought aloud is removed, and code is taken out of JSON.
+        1. What the model thought aloud is removed, and code is taken out of JSON. A reply that was cut off is
+           `truncated`, or `refusal` by a content filter, if it has edits, no block or an open last one.
         2. If edits are asked for and there are any, they are applied to `base`.
-        3. Else the program is the last fenced block with all EVOLVE-BLOCK markers; of a program without markers, the
-           last block that is at least half as long as the longest. Several files are taken from all blocks that name
-           one. Without blocks, the answer itself counts if it is Python, has markers or names files.
+        3. Else the program is the last fenced block with all EVOLVE-BLOCK markers; if the answer has none, the last
+           block that is at least half as long as the longest. Several files are taken from all blocks that name one.
+           The answer itself counts if it has the markers and no block has, or if it has no block and is Python or
+           names files.
         4. Text outside the markers is the first program's. Files that a reply does not name stay as they are there,
            or in `base` for edits.
 
-        Reasons are "too-long", "truncated", "refusal", "empty", "edit" (one does not fit), "outside" (other markers, or
-        other text outside of them), "syntax" and "too-complex". `has_limits` says whether this process has limits of
-        time and memory. Raises NeedsLimits if it has none and Python text is costly to parse.
+        Reasons are "too-long", "truncated", "refusal", "empty", "edit" (one is faulty or does not fit, or a path is
+        faulty), "outside" (other markers, other text outside of them, or a missing file), "syntax" and "too-complex".
+        `has_limits` says whether this process has limits of time and memory. Raises NeedsLimits if it has none and
+        Python text is costly to parse.
         """
         cut = interruption(request.finish_reason)
         said = answer_in(request)
@@ -95,7 +98,7 @@ class WholeForm:
     def refusal(self, source: str) -> Failure | None:
         """Return why a person's program cannot be evaluated; None if it can. Its text is checked, it does not run.
 
-        It must not be too long, have the first program's files and text outside the markers, and compile if it is
+        It must have the first program's files and text outside the markers, not be too long, and compile if it is
         Python.
         """
         plain = _in_plain_form(source, self.initial)

@@ -55,8 +55,9 @@ def instances_begun(task: Task, split: Split, starts: int) -> list[Any]:
 def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -> Sequence[Any]:
     """Return the instances of a split from a new call of `task.instances`.
 
-    The call may use `most_s` CPU seconds, INSTANCES_S if that is None. Raises TaskError if it raises, takes longer,
-    returns neither a sequence nor an array, or returns an empty one for "search".
+    The call may use `most_s` CPU seconds, INSTANCES_S if that is None; outside the main thread there is no limit.
+    Raises TaskError if it raises, takes longer, returns neither a sequence nor an array, or returns an empty one for
+    "search".
     """
     most_s = INSTANCES_S if most_s is None else most_s
     try:

@@ -91,7 +91,7 @@ class EvaluatorFile:
             raise TaskError(f"{path}: {key} {wanted}, not {first['input']!r:.100}") from None
 
     def from_folder(self, folder: Path) -> EvaluatorFile:
-        """Return the same content with `folder` before relative paths; `runs_in` is "" unless a command runs there."""
+        """Return the same content with `folder` before relative paths; `runs_in` is "" if `evaluator` is no command."""
         evaluator = str(folder / self.evaluator) if self.evaluator_path else self.evaluator
         runs_in = str(folder / self.runs_in) if self.convention == "command" else ""
         return replace(self, evaluator=evaluator, program=str(folder / self.program), runs_in=runs_in)
@@ -175,7 +175,8 @@ class EvaluatorTask(Task):
     def calls_a_function(self) -> bool:
         """Whether the first program defines a function named `entry_point` at its top level.
 
-        Programs are then taken from replies as functions are. Raises TaskError if that program is not Python.
+        Programs are then taken from replies as functions are. Raises TaskError if that program is not Python, unless
+        `entry_point` is "".
         """
         try:
             body = parsed(self.template).body if self.entry_point else []

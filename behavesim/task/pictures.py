@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Route:
-    """Draws a trajectory of prefixes as a closed tour: decision i stands for the point `places[i]`, given as (x, y)."""
+    """Draws a trajectory of prefixes as a closed tour; the decision `d` stands for the point `places[d]`, as (x, y)."""
 
     places: tuple[tuple[float, float], ...]
     kind: Literal["route"] = "route"
@@ -26,7 +26,7 @@ class Disks:
 
 @dataclass(frozen=True)
 class Bins:
-    """Draws a trajectory of prefixes as bins: decision i is the number, from 0, of the bin that takes the i-th item."""
+    """Draws a trajectory of prefixes as bins: the i-th decision is the number, from 0, of the i-th item's bin."""
 
     sizes: tuple[float, ...]
     """The sizes of the items, in the order of the decisions."""

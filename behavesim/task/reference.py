@@ -52,14 +52,15 @@ class TaskReference:
     def place(self) -> str:
         """Return where the task's code is, for `task_from`: the path of a .py file, or MODULE:NAME.
 
-        Raises TaskError for a name that is not installed, and for a .toml file. Whether a file exists is not checked.
+        Raises TaskError for a name that is not installed, and for a .toml file. Whether a file or a size exists is not
+        checked.
         """
         name, size = self._parts()
         place = TASKS.place(name)
         return f"{place.rpartition(':')[0]}:{size}" if size else place
 
     def _parts(self) -> tuple[str, str]:
-        """Return the name or path, and the size, "" for the usual one; a path has no size."""
+        """Return what stands before and after the first colon; of a text that ends in .py, or has none, all and ""."""
         name, _, size = self.text.partition(":")
         return (self.text, "") if self.text.endswith(".py") else (name, size)
 

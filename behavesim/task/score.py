@@ -19,7 +19,7 @@ LONGEST_NAME = 100
 MOST_FEEDBACK = 8_000
 """Longest feedback of a program that is kept, in characters; the rest is cut, as the journal holds it for each."""
 MISSING = "missing"
-"""The text in place of a metric's mean if some instances lack the metric."""
+"""The text in place of a metric's mean if some instances lack the metric and no other text stands in its place."""
 PRIVATE = "private"
 """What the names of metrics begin with that people see and models must not."""
 WORDS = frozenset({"nan", "inf", "-inf", MISSING})
