@@ -181,7 +181,7 @@ def _apart(name: str, ours: Any, theirs: Any) -> tuple[str, str]:
     """Return the field `name` of two events as "name=value": as derived (`ours`), then as recorded (`theirs`).
 
     Values are shortened to about SHOWN characters. Two different texts begin 20 characters before their first
-    difference, so that the difference is not cut off.
+    difference, so that the difference is not cut off. Of two prompts with one operator only the texts are shown.
     """
     if isinstance(ours, Prompt) and isinstance(theirs, Prompt) and ours.operator == theirs.operator:
         ours, theirs = ours.text, theirs.text

@@ -63,7 +63,7 @@ class Salvage:
     Candidates that were asked for and not registered yet have this number or higher ones (see `asks`).
     """
     late: list[Arrival] = field(default_factory=list)
-    """Replies and outcomes of candidates that were not registered yet at the next fork, in order."""
+    """Replies and outcomes of candidates not registered yet at the next fork, in order; `stretched` says which."""
 
     @property
     def asks(self) -> int:

@@ -100,6 +100,7 @@ def refuse_incomparable(source: RunFolder, settings: Settings, task: Task) -> No
     """Raise UsageError if a fork of `source` needs behaviour and one of its programs cannot be compared.
 
     A run that does not compare may hold such programs; each later decision of the fork would fail because of them.
+    Raises JournalError if the journal of `source` cannot be read.
     """
     if not method_of_run(settings, task).needs_behaviour:
         return
@@ -139,7 +140,7 @@ def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     """Return the provenance of a run with these settings: hashes by part and versions by software.
 
     Raises UsageError if the method, the proposer or the wording cannot be loaded, TaskError if the instances cannot be
-    hashed.
+    hashed, OSError if the file of the task, method or proposer is gone.
     """
     parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
     wording = wording_hash(settings.prompts)

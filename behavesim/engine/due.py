@@ -118,7 +118,7 @@ def _injected(state: RunState) -> Asked | None:
 def _repair(state: RunState, method: Method[Any], repairs: int) -> Asked | None:
     """Return the question that asks again for the first rejected candidate with a repair left; None if there is none.
 
-    `repairs` is how often a candidate may be asked for again.
+    `repairs` is how often a candidate may be asked for again. Injected programs are left out.
     """
     for candidate in state.open.values() if repairs else ():
         outcome, reply = candidate.outcome, candidate.reply

@@ -13,7 +13,7 @@ from behavesim.task import Task
 
 
 def first_prompt(settings: Settings, task: Task, method: Method[Any], template: Evaluated, isolation: str) -> str:
-    """Return the text of a method's first prompt; "" if it asks for nothing at the start.
+    """Return the text of a method's first prompt; "" if it asks for nothing yet, as when it arranges groups first.
 
     `template` is the outcome of the task's template, `isolation` the level at which it ran. Raises TaskError if the
     task's instances cannot be hashed.

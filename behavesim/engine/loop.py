@@ -132,8 +132,9 @@ class Search:
     async def run(self) -> str:
         """Search until the budget is used up, a cap is reached or `stop` is called; return which, such as "budget".
 
-        Raises ProposerError or SandboxError, JournalError, BehavesimError for a method's mistake, or whatever a defect
-        raises. Unless the journal itself fails, it then holds all that had arrived, and the run can be resumed.
+        Raises ProposerError, SandboxError, TaskError, JournalError, another BehavesimError for a method's mistake, or
+        whatever a defect raises. Unless the journal itself fails, it then holds all that had arrived, and the run can
+        be resumed.
         """
         self._queue_unfinished()
         try:

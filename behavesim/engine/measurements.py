@@ -17,7 +17,7 @@ Begin = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
 
 
 class Measurements:
-    """Measures behaviours, one measurement at a time. The kernels are loaded once, early if the loop is idle."""
+    """Measures behaviours, one measurement at a time, and checks verdicts meanwhile; loads the kernels once."""
 
     def __init__(self, behaviours: Behaviours, begin: Begin) -> None:
         self._behaviours = behaviours

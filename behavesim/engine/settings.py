@@ -29,7 +29,8 @@ def settings_from_person(
 
     flags: settings by name; those that are None were not given. assignments: texts "key=value". file: a TOML file.
     Among the defaults, the task's budget and time limit beat `defaults`, and these beat what the method suggests for
-    the task. Raises UsageError with one line that names the setting that does not fit, and its owner.
+    the task. Raises UsageError for a setting that does not fit or that the run does not have, a text without "=", a
+    file that cannot be read, or a method or proposer that cannot be loaded.
     """
     given = {
         **(defaults or {}),
@@ -51,8 +52,8 @@ def settings_from_person(
 def changed_settings(settings: Settings, flags: Mapping[str, Any], assignments: list[str] | None = None) -> Settings:
     """Return settings with changes from flags and "key=value" texts; flags that are None were not given.
 
-    Settings that only a replaced method or proposer has are dropped. Raises UsageError with one line that names the
-    setting that does not fit, and its owner.
+    Settings that only a replaced method or proposer has are dropped. Raises UsageError for a setting that does not fit
+    or that the run does not have, a text without "=", or a method or proposer that cannot be loaded.
     """
     changes = _changes(flags, assignments)
     before = settings.flat()

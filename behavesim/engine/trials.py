@@ -51,7 +51,7 @@ class Trials:
     async def outcome(self, opened: OpenCandidate, reply: Reply) -> Evaluated | Rejected:
         """Return the outcome of a candidate with this reply: read the program, evaluate it, check the verdict.
 
-        Raises SandboxError if the sandbox itself fails.
+        Raises SandboxError if the sandbox itself fails, TaskError if the fault is the task's.
         """
         asked = opened.asked
         # one at a time: several would only compete for the same core

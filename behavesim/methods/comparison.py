@@ -30,7 +30,7 @@ class Comparison:
 
 
 def is_copy(newcomer: Member, members: Sequence[Member]) -> bool:
-    """Return whether a member has the newcomer's normal form: they differ at most in layout and names."""
+    """Return whether a member has the newcomer's `identity`: equal normal form or, if that is unknown, equal text."""
     return any(member.identity == newcomer.identity for member in members)
 
 

@@ -54,7 +54,7 @@ def rank_probabilities(utilities: Sequence[float]) -> NDArray[np.float64]:
 
 
 def falling(count: int) -> NDArray[np.float64]:
-    """Return the probabilities of ranks r = 0 to count − 1, (count,), ∝ exp(−PRESSURE · r / count)."""
+    """Return the probabilities of ranks r = 0 to count − 1, (count,), ∝ exp(−PRESSURE · r / count); count ≥ 1."""
     return softmax(-PRESSURE * np.arange(count) / count)
 
 

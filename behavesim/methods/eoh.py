@@ -25,7 +25,8 @@ POPULATION = "population"
 """The name of the only group."""
 
 FIRST_PROGRAMS = 2
-"""Most first programs that plain EoH asks for, per place of the population (`n_create` of the authors' code)."""
+"""First programs that plain EoH asks for at most, per place of the population (the authors' `n_create`); more if none
+is feasible."""
 
 OF_SEVERAL = frozenset({"e1", "e2"})
 """The operators whose prompts show several parents; the prompts of the others show one."""
@@ -71,7 +72,7 @@ class EoH(Method[EoHSettings]):
         """Return the question for a first program; once there are enough, that of the operator whose turn it is.
 
         A first program is written from the template alone. None while the candidates in flight may yet fill the
-        population. With one member, m1 takes the turns of e1 and e2; with `ask_once`, that of m2 if there are no
+        population. With one member, m1 takes the turns of e1 and e2; with `asks_once`, that of m2 if there are no
         constants to change.
         """
         settings, members = self.settings, state.members_of(POPULATION)
@@ -99,8 +100,8 @@ class EoH(Method[EoHSettings]):
         """Return whether a candidate joins the population, and who leaves it.
 
         An infeasible candidate does not join. Neither does a copy: in plain EoH a program whose score a member has, in
-        EoH+BehaveSim one of equal normal form. A full population drops one program, which may be the candidate: the
-        last in the order of `dominance.survivors`.
+        EoH+BehaveSim one of equal normal form. Of a full population and the candidate, the first `population` in the
+        order of `dominance.survivors` stay.
         """
         members = state.members_of(POPULATION)
         if not candidate.is_feasible or self._is_refused(members, state.member(candidate)):

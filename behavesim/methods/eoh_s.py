@@ -24,7 +24,7 @@ from behavesim.task import Objective
 POPULATION = "population"
 """The name of the only group: the set, in the order in which it was chosen."""
 FIRST_PROGRAMS = 2
-"""Most first programs that are asked for, per place of the population, as in plain EoH."""
+"""First programs asked for at most, per place of the population, as in plain EoH; more if none is feasible."""
 
 
 class EoHSSettings(MethodSettings):
@@ -53,7 +53,7 @@ class EoHS(Method[EoHSSettings]):
         It has the n programs of that generation and the last population that are best together, chosen greedily
         ("Complementary Population Management"). The first is the best by score. Each next one most improves the sum
         over instances of the best score in the set (ΔCPI, eq. 3). The first programs are a generation; it is complete
-        when n are feasible, or when FIRST_PROGRAMS · n were asked for and one is.
+        when none is in flight and n were added, or one was and FIRST_PROGRAMS · n are registered.
         """
         size = self.settings.population
         if POPULATION in state.groups:
@@ -70,8 +70,8 @@ class EoHS(Method[EoHSSettings]):
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """Return the next question: i1 for a first program, else that of the operator drawn.
 
-        None while first programs in flight may fill the population, and while a generation is not registered. A single
-        program is shown by ls.
+        None when a whole generation has been asked for, until it is registered; first programs in flight count as if
+        they were feasible. A single program is shown by ls.
         """
         size = self.settings.population
         if POPULATION not in state.groups:

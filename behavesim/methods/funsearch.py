@@ -46,7 +46,7 @@ class FunSearchSettings(MethodSettings):
     cluster_temperature: float = Field(0.1, gt=0)
     """Temperature of the softmax over clusters on a new island; lower values prefer the best scores more."""
     cluster_temperature_period: int = Field(30_000, ge=1)
-    """Number of programs added to an island while its cluster temperature falls to zero; then it starts again."""
+    """Number of programs added to an island while its cluster temperature falls towards 0; then it starts again."""
     score_scale: float = Field(1.0, gt=0)
     """Difference in score that counts as 1 in the softmax over clusters; the default is the task's own."""
     restart_every: int = Field(500, ge=0)
@@ -165,7 +165,8 @@ class FunSearch(Method[FunSearchSettings]):
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Return which island a candidate joins; initial programs are added, and get their island later.
 
-        Infeasible ones are not added, nor initial ones worse than the template unless `keep_worse_than_template`.
+        Infeasible ones are not added, nor initial ones worse than the template unless `keep_worse_than_template`. A
+        program that a person injected has no parent: if that decides, it joins a random island.
         """
         outcome = candidate.outcome
         if not isinstance(outcome, Evaluated) or not self._is_welcome(state, outcome):
@@ -199,9 +200,9 @@ class FunSearch(Method[FunSearchSettings]):
         return str(self.generator(candidate.id, "place").integers(len(state.groups)))
 
     def _found(self, state: RunState) -> Regrouped | Clustering:
-        """Return the first islands: copies of the template, or the initial programs dealt at random.
+        """Return the first islands: the initial programs dealt at random or, without any, copies of the template.
 
-        With `clustered_start`, return the request to group the initial programs by behaviour.
+        With `clustered_start`, return the request to group the initial programs, if any, by behaviour.
         """
         count, members = self.settings.islands, state.ungrouped
         # without initial programs every island begins with the template, as in FunSearch

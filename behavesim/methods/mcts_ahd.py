@@ -38,7 +38,7 @@ FIRST_EXPANSION = [operator for operator in EXPANSION if operator != "s1"]
 SUBTREES = (2, 5)
 """The fewest and the most subtrees of the root of which e1 shows a program each (the authors' `ec_m`).
 
-The number is drawn for each prompt; if the root has fewer subtrees, all are shown.
+The number is drawn for each prompt; if the root has fewer subtrees than were drawn, all are shown.
 """
 
 ANCESTRY = 3
@@ -154,9 +154,9 @@ class MctsAhd(Method[MctsAhdSettings]):
 
     It selects by UCT, expands by the operators of EoH and one that reads the line of descent, and has no roll-out.
     A leaf that selection reaches is expanded by `EXPANSION`. Where progressive widening allows a node one more child
-    than it has, it gets one: the root by e1, unlike its subtrees, any other node by e2. Selection does not go deeper
-    than `depth`: a program at that depth is expanded again each time. Several candidates are in flight: those asked
-    for count as visits until they are registered, so that they spread over the tree.
+    than it has, or all that it has are in flight, it gets one: the root by e1, unlike its subtrees, any other node by
+    e2. Selection does not go deeper than `depth`: a program at that depth is expanded again each time. Several
+    candidates are in flight: they count as visits too, so that they spread over the tree.
     """
 
     settings_type: ClassVar[type[MethodSettings]] = MctsAhdSettings
@@ -165,7 +165,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         """Return the question for a first program, or for the expansion of the node that the tree policy leads to.
 
         First programs are asked for one after another, since each is to be unlike those before it: None while one is in
-        flight. m1 takes the place of e2 if the tree has one program, and with `ask_once` of m2 if the node's program
+        flight. m1 takes the place of e2 if the tree has one program, and with `asks_once` of m2 if the node's program
         has no constants.
         """
         tree = Tree.of(state)

@@ -37,8 +37,8 @@ class MethodSettings(Options):
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """Return, by name, the defaults that depend on the task or the budget (candidates); a person's values win.
 
-        Here that is `n_init`, the number of initial programs, if the method has such a setting: at most a quarter of
-        the budget.
+        Here that is `n_init`, the number of initial programs, if the method has such a setting: its default, but at
+        most a quarter of the budget, rounded down.
         """
         # at most a quarter of the budget, which leaves most of a small one to the search itself
         initial = cls.model_fields.get("n_init")
@@ -50,7 +50,7 @@ Parents = TypeVar("Parents", bound=Sequence[Member])
 Numbers = tuple[CandidateId, ...]
 """The numbers of some parents, in the order in which a prompt shows them."""
 TRIES = 32
-"""Most draws of parents in search of some that were not shown together, and as many uniform draws after them."""
+"""Most draws of parents in search of some that were not shown together; after them, at most TRIES − 1 uniform ones."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ class Method(Configurable, ABC, Generic[S]):
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
         """Return the question for the next candidate, whose number is `candidate`, or for a text that is needed first.
 
-        Return None to wait: then it is called again when more candidates are registered. While a text is awaited,
-        nothing is registered, so that decisions do not depend on how long the text took.
+        Return None to wait: it is called again, at the latest when another candidate is registered. While a text is
+        awaited, nothing is registered, so that decisions do not depend on how long the text took.
         """
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
@@ -175,9 +175,9 @@ class Method(Configurable, ABC, Generic[S]):
     ) -> Parents:
         """Return the parents that `draw(False)` draws; with `asks_once` some that the operator has not shown together.
 
-        It draws TRIES times, then as often with `draw(True)`, which asks for a uniform draw. If all that it draws were
-        shown together before, or for a single parent, the first draw is returned. `taken` are further parents, as
-        numbers, that count as shown.
+        For these it tries up to TRIES draws, then up to TRIES − 1 with `draw(True)`, which asks for a uniform draw. The
+        first draw is returned if none of them is new, or at once if it is a single parent. `taken` are further parents,
+        as numbers, that count as shown.
         """
         first = parents = draw(False)
         if not self.asks_once or len(first) < 2:

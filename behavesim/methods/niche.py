@@ -34,8 +34,8 @@ class NicheSettings(MethodSettings):
     elites: int = Field(30, ge=2)
     """Greatest number of elites, from which parents are drawn."""
     niche_radius: float = Field(0.3, ge=0)
-    """Least distance between elites, in units of the median distance; 0 keeps the best of all distinct behaviours. The
-    default is the task's own."""
+    """Least distance between elites, in units of the median distance of the first 100 distinct behaviours; with 0 they
+    only have to differ. The default is the task's own."""
     renew_every: int = Field(10, ge=1)
     """Number of registered candidates between renewals of the elites."""
 

@@ -33,11 +33,11 @@ class ReEvoSettings(MethodSettings):
     """The settings of ReEvo."""
 
     initial_population: int = Field(30, ge=2)
-    """Number of initial programs, asked for with the template; by default at most a quarter of the budget."""
+    """Number of initial programs, asked for with the template; by default a quarter of the budget, from 2 to 30."""
     population: int = Field(10, ge=2)
     """Number of children by crossover in a generation."""
     mutation_rate: float = Field(0.5, ge=0, le=1)
-    """Number of mutants of the best program in a generation, as a share of `population`; 0 for none."""
+    """Number of mutants of the best program in a generation, as a share of `population`, rounded; 0 for none."""
     reflection: bool = True
     """Whether to ask for reflections; the offline proposer writes none."""
 
@@ -57,7 +57,7 @@ class ReEvo(Method[ReEvoSettings]):
 
     It repeats selection, short-term reflection, crossover, long-term reflection and elitist mutation (figure 1).
     A generation is asked for when the one before is registered. Reflections are notes: a generation has one on each
-    pair of parents that has none yet, and one that sums them up.
+    pair of parents that has none yet and, if it has mutants, one that sums up those that are new.
     """
 
     settings_type: ClassVar[type[MethodSettings]] = ReEvoSettings
@@ -79,7 +79,10 @@ class ReEvo(Method[ReEvoSettings]):
         return Regrouped({POPULATION: tuple(state.ungrouped or before), ELITE: (elite.candidate,)})
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """Return the next question, or a reflection that it needs; None until its parents are registered."""
+        """Return the next question, or a reflection that it needs.
+
+        None until all before its generation are registered; for a mutant, the generation's children too.
+        """
         settings = self.settings
         if candidate < settings.initial_population:
             return Asked(
@@ -108,7 +111,7 @@ class ReEvo(Method[ReEvoSettings]):
         return Added(candidate.id, POPULATION if is_mutant else None)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return the generation, and how many reflections there are or why there are none."""
+        """Return the generation, from 0, the number of reflections, and a word if the proposer writes none."""
         generation = max(0, state.asked - self.settings.initial_population) // self._cycle
         offline = "" if self.brief.takes_notes else " (the proposer writes none)"
         return {"generation": str(generation), "reflections": f"{len(state.notes)}{offline}"}
@@ -187,7 +190,7 @@ class ReEvo(Method[ReEvoSettings]):
 
 
 def _pair(pool: Sequence[Member], rng: Generator, is_uniform: bool) -> list[Member]:
-    """Draw two programs of `pool` with different scores, the worse first; equally probable, `is_uniform` or not."""
+    """Draw a program of `pool`, then one of another score, uniformly, `is_uniform` or not; the worse first."""
     one = pool[int(rng.integers(len(pool)))]
     # different scores: a reflection is on what makes one of the two better
     others = [m for m in pool if m.score != one.score]

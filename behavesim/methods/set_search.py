@@ -47,8 +47,8 @@ class SetSearchSettings(MethodSettings):
     scores among programs of different behaviour; where no program improves a score, as on a single instance, it is the
     best mean score of another behaviour."""
     set_radius: float = Field(0.3, ge=0)
-    """Least distance between programs of the set, in units of the median distance in the population; with 0 distance
-    does not count."""
+    """Distance that programs of the set keep from one another, in units of the median distance in the population.
+    Nearer ones join only if no others are left; with 0 distance does not count."""
     samples_per_prompt: int = Field(2, ge=1)
     """Number of candidates asked for with the same prompt."""
     n_init: int = Field(100, ge=0)
@@ -132,7 +132,7 @@ class SetSearch(Method[SetSearchSettings]):
         return kept_if_it_stays(candidate.id, POPULATION, members, stay)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return how many programs the set has and which instance it is weakest on, or that there is no set yet."""
+        """Return the set's size and, of several instances, its weakest (from 1); or that there is no set yet."""
         taken = state.members_of(SET)
         if not taken or state.template is None:
             return {"set": f"none before {self.settings.n_init} initial programs"}

@@ -18,8 +18,9 @@ Compare = Callable[[Trajectory, int, int, MeasureSettings], Sims | None]
 """Compares a run with a snapshot of an archive's distinct runs: `compare(run, length, first, settings)`.
 
 It returns, (runs - first,), the unclipped Sim of the run's first `length` states and each distinct run from index
-`first` on; the bits equal those of `pairs.raw_similarity`. It returns None if a run is too long or has too many
-different tokens for the kernel. Raises DistanceError if a distance is above the normaliser and the settings are strict.
+`first` on; the bits equal those of `pairs.raw_similarity`. It returns None if the runs have too many states, too many
+different tokens or too long states for the kernel. Raises DistanceError if a distance is above the normaliser and the
+settings are strict.
 """
 
 

@@ -115,7 +115,8 @@ def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: MeasureSettings)
 def check_prefix_distances(x: NDArray[Any], y: NDArray[Any], settings: MeasureSettings) -> None:
     """Raise DistanceError if a prefix of x and a prefix of y, of any lengths, are too far apart for the settings.
 
-    x and y are the decisions of two runs, as integers. The limit on their edit distance is the setting `normaliser`.
+    x and y are the decisions of two runs, as integers. The limit on their edit distance is the setting `normaliser`,
+    which must not be "pair".
     Nothing is checked if the settings are not strict or if x equals y.
     """
     if not np.array_equal(x, y):
@@ -124,7 +125,7 @@ def check_prefix_distances(x: NDArray[Any], y: NDArray[Any], settings: MeasureSe
 
 
 def _by_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
-    """Return unclipped Sim by dtw, mean or erp; DistanceError if a distance that counts is not finite or too large."""
+    """Return unclipped Sim by dtw, mean or erp; DistanceError as `raw_similarity` raises it."""
     scalar, cost = _scalar(), _expected_costs(x, y, settings)
     occurring: tuple[Costs, ...] = (cost,)
     if settings.measure == "dtw":

@@ -30,7 +30,7 @@ class MeasureSettings:
     """The settings of `BehaveSim`; raises TrajectoryError if one is out of range.
 
     normaliser: what distances of states are divided by, 1e-100 to 1e100; "pair" is the longer state's length. truncate:
-    share, 0 to 1, of a run's states left out at its end, not the first. skip: states left out between two that are
+    share, 0 to 1, of a run's states left out at its end; the first stays. skip: states left out between two that are
     compared. clip: bound Sim to [0, 1]. distance: a person's distance of two states, not with "cosine"; None for that
     of their kind. gap: ERP's reference state; None for an empty one or the origin. strict: refuse distances above the
     normaliser.

@@ -88,7 +88,7 @@ class Behaviours:
                 self._keep(alive)
 
     def ways(self) -> list[Way]:
-        """Return the different behaviours of all registered candidates, best scores first; [] without `Ways`."""
+        """Return the different behaviours of all registered feasible candidates, best first; [] without `Ways`."""
         if self._ways is None:
             return []
         while self._waiting:

@@ -99,7 +99,7 @@ class OpenCandidate:
     repairs: int = 0
     """Number of times it was asked for again after a rejection."""
     idea: str = ""
-    """The thought of the first of its rejected replies that had one; "" if it was never asked for again.
+    """The thought of the first of its rejected replies that had one; "" if none had, or it was never asked for again.
 
     The thought of a later reply only says what that reply mends."""
     shown: str = ""
@@ -136,7 +136,10 @@ def shown_source(asked: Asked, members: Mapping[CandidateId, Member]) -> str:
 
 
 def best_shown(asked: Asked, members: Mapping[CandidateId, Member]) -> float | None:
-    """Return the highest utility of a candidate's parents in `members`, else the template's; None for neither."""
+    """Return the highest utility of a candidate's parents in `members`; None if none is there.
+
+    Of a candidate without parents it is the template's.
+    """
     shown = [members[program].utility for program in asked.parents or (TEMPLATE,) if program in members]
     return max(shown, default=None)
 
@@ -163,7 +166,7 @@ class Mean:
 
 @dataclass
 class Group:
-    """A group of the archive: its members in order of arrival, and what is counted about it."""
+    """A group of the archive: its members, in the order of the last regrouping and then of arrival, and counts."""
 
     members: list[CandidateId] = field(default_factory=list)
     added: int = 0
@@ -178,9 +181,9 @@ class Group:
     If that program was evicted, the next one that joins counts as an improvement.
     """
     bests: list[tuple[int, float]] = field(default_factory=list)
-    """Each new best score since the last regrouping: (number of candidates registered before it, score)."""
+    """The best score at the last regrouping and each better one since: (candidates registered before it, score)."""
     inside: Mean = Mean()
-    """Mean similarity to this group of the programs added since the last regrouping that were compared with it."""
+    """Mean similarity to this group, or its members, of programs added since the last regrouping that were compared."""
     between: Mean = Mean()
     """Mean similarity to other groups of the programs added since the last regrouping that the method compared."""
 
@@ -229,7 +232,10 @@ class Note:
     score: float | None = None
     """The score of the last program that the note is about, which is the best of them; None if unknown."""
     children: list[float | None] = field(default_factory=list)
-    """The scores of the registered candidates whose parents were these programs; None for a rejected one."""
+    """The scores of the candidates registered since whose parents were these programs; None for a rejected one.
+
+    Empty if the note is about one program; a later note about the same programs takes over from it.
+    """
 
     @property
     def text(self) -> str:

@@ -45,7 +45,7 @@ class RunFacts:
     registered: int = 0
     """Number of candidates registered. They are registered in the order of their numbers."""
     without_candidate: int = 0
-    """Number of regroupings and notes since a candidate was last asked for or registered, to notice endless ones."""
+    """Number of regroupings and notes since a candidate was last asked for or registered, or since a fork."""
     injected: list[Injected] = field(default_factory=list)
     """Injected programs that have not become candidates yet, oldest first."""
     brought_names: set[str] = field(default_factory=set)

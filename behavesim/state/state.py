@@ -118,7 +118,7 @@ class RunState(RunFacts):
     def digest(self) -> str:
         """Return the SHA-256 (64 hexadecimal digits) of all registered candidates: number, source, score, group.
 
-        The first grouping that is not a selection is part of it; the template and the names of groups are not.
+        A regrouping that makes the first islands is part of it; the template and the names of groups are not.
         """
         return str(self._digest.hexdigest())
 
@@ -130,7 +130,7 @@ class RunState(RunFacts):
         return max((self.members[m] for m in members), key=lambda member: member.merit)
 
     def members_of(self, group: GroupName) -> list[Member]:
-        """Return the members of a group in order of arrival; [] if there is no group of this name."""
+        """Return the members of a group, in its order; [] if there is no group of this name."""
         return [self.members[member] for member in self.groups[group].members] if group in self.groups else []
 
     def member(self, candidate: OpenCandidate) -> Member:

@@ -90,7 +90,7 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
 
 
 def _text_taken(values: dict[str, Any], passages: Mapping[int, str]) -> str:
-    """Return the text of the prompt in a payload, and leave "" in its place; return "" if it is stored as text."""
+    """Return the text of a payload's prompt, and leave "" in its place; return "" if it is not stored as passages."""
     if not isinstance(prompt := values.get("prompt"), dict) or not isinstance(numbers := prompt.get("text"), list):
         return ""
     prompt["text"] = ""

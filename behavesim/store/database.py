@@ -90,8 +90,8 @@ def refuse_missing(path: Path) -> None:
 def connected(path: Path) -> sqlite3.Connection:
     """Return a read-only connection to a journal as it is, without a check of its version; the caller closes it.
 
-    SQLite makes files beside the journal to read it. If the folder forbids that, SQLite is told that nobody writes
-    (`immutable`). Raises sqlite3.Error if the file cannot be opened.
+    SQLite makes files beside the journal to read it. If the folder forbids that and there is no write-ahead log, SQLite
+    is told that nobody writes (`immutable`). Raises sqlite3.Error if the file cannot be opened.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     # with a log there may be a writer, and `immutable` would ignore what it commits
@@ -193,7 +193,7 @@ def unreadable(path: Path, seq: int, error: ValueError) -> JournalError:
 def copy_journal(path: Path, to: Path) -> None:
     """Copy a journal's present content to the file `to`, which appears only when it is complete; its run may go on.
 
-    Raises sqlite3.Error if the journal cannot be read, OSError if the copy cannot be put in its place.
+    Raises sqlite3.Error if the journal cannot be read or copied, OSError if the copy cannot be put in its place.
     """
     draft = to.with_suffix(".draft")  # a process that is killed here leaves no half journal
     with closing(connected(path)) as db, closing(sqlite3.connect(draft)) as copy:

@@ -79,14 +79,15 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """The log file: a line for each start, resumption, fork, regrouping, stop and notice; `note` appends to it."""
+        """The log file: a line for each start, resumption, fork, stop, notice and regrouping of islands."""
         return self.path / "log.txt"
 
     @classmethod
     def named(cls, runs: Path, name: str) -> RunFolder:
         """Return the folder `runs/name` for a new run, without making it.
 
-        Raises UsageError if the name has other characters than letters, digits and . _ + -, or begins with . + or -.
+        Raises UsageError if the name is empty, has other characters than letters, digits and . _ + -, or begins with
+        . + or -.
         """
         if not re.fullmatch(r"[\w][\w.+-]*", name):
             raise UsageError(f"a run's name is made of letters, digits and . _ + -, not {name!r}")
@@ -129,7 +130,7 @@ class RunFolder:
     def find(cls, runs: Path, text: str) -> RunFolder:
         """Return the folder of a run given by its id in `runs`, a unique beginning of it, its path, or its journal's.
 
-        Raises UsageError that names the possible runs if no run or several runs match.
+        Raises UsageError, which names up to 5 runs that could be meant, if no run or several runs match.
         """
         for path in (runs / text, Path(text), Path(text).parent if text.endswith(".db") else Path(text)):
             if (path / "run.db").is_file():  # an id in `runs` goes before a path
@@ -194,7 +195,7 @@ class RunFolder:
             yield
 
     def is_running(self) -> bool:
-        """Whether a process holds the run's lock; False if there is no lock's file. This needs no right to write."""
+        """Whether a process holds the run's lock; False if its file cannot be read. This needs no right to write."""
         return is_held(self.path / ".lock")
 
     def has_begun(self) -> bool:

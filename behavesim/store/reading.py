@@ -33,7 +33,8 @@ def read_events(
     """Yield (number, time, event) of a journal in order; times are in seconds since 1970.
 
     Begin with the event after number `after`. If `only` is not empty, yield only events of these types. Raises
-    JournalError if the journal cannot be opened, an event cannot be read or, without `only`, an event is missing.
+    JournalError if the journal cannot be opened, an event cannot be read or, without `only`, there is a gap in the
+    numbers.
     """
     query = _READ
     if only:

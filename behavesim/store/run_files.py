@@ -85,7 +85,7 @@ class RunFiles:
             self._tell(f"{repeated} of the last {REPEATS_OVER} programs had been written before; {remedy}")
 
     def _headline(self, best: Member, state: RunState) -> str:
-        """Return the line above the best program: its run, number, score and gap."""
+        """Return the line above the best program: its run, number, score and, if a best known score is known, gap."""
         gap = state.objective.gap(best.score)
         known = "" if gap is None else f", gap {100 * gap:.2f} %"
         name = "the template, which nothing has beaten" if best is state.template else f"candidate {best.candidate}"
