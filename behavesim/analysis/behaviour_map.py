@@ -65,7 +65,8 @@ def behaviour_map(run: Run) -> BehaviourMap:
     """Return the map of the fifty best distinct programs and at most 150 others, taken at even steps of rank.
 
     The recommended program and the template are on it, too. It is empty if no candidate is feasible. Raises UsageError
-    if the task cannot be loaded, JournalError if the journal cannot be read, TrajectoryError if the measure fails.
+    if the task cannot be loaded, PartError if its code raises, JournalError if the journal cannot be read,
+    TrajectoryError if the measure fails.
     """
     programs = best_and_others(run.ranked())
     if not programs:
@@ -138,9 +139,10 @@ class GroupProgram(Scored):
 class SharedMap:
     """The best behaviours of each group, group by group, best first.
 
-    `kept` is the share of the distances' variation that two dimensions show, None if all behave the same. `far` is the
-    distance from which on behaviours count as different. `alone` has for each group the indices of its best programs
-    that are at least as far from every program of every other group, at most five.
+    `kept` is the share of the distances' variation that two dimensions show, None if all behave the same or there are
+    none. `far` is the distance from which on behaviours count as different. `alone` has for each group the indices of
+    its best programs, at most five, whose distance to all programs of other groups is above 0 and at least `far`; empty
+    if no other group has programs.
     """
 
     programs: tuple[GroupProgram, ...]
@@ -152,9 +154,10 @@ class SharedMap:
 def shared_map(groups: Sequence[Sequence[Run]]) -> SharedMap:
     """Return the map of the best programs of each group of runs, which must be on one task and its instances.
 
-    Of programs with equal behaviour in a group only the best is on it. Distances are by the first run's measure, and
-    its radius decides what is far. The map is empty if no program is feasible. Raises UsageError if the task cannot be
-    loaded, JournalError if a journal cannot be read, TrajectoryError if the measure fails.
+    Each group has an equal share of SHARED programs at most; of those with equal behaviour in a group only the best is
+    on it. Distances are by the first run's measure, and its radius decides what is far. The map is empty if no program
+    is feasible. Raises UsageError if the task cannot be loaded, PartError if its code raises, JournalError if a journal
+    cannot be read, TrajectoryError if the measure fails.
     """
     share = max(1, SHARED // max(1, len(groups)))
     chosen = [(group, run, each) for group, runs in enumerate(groups) for run, each in _best(runs, share)]

@@ -105,7 +105,7 @@ def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[in
     """Return a table with a row per program, in the given order, with the behavioural cluster that it is in.
 
     `clusters` has the members of each cluster, which are numbered from 1; the cell of a program in no cluster is None.
-    `caption` stands below the table, with the meanings of words if that is not empty.
+    `caption` stands below the table.
     """
     number = {candidate: number for number, members in enumerate(clusters, 1) for candidate in members}
     columns = (
@@ -121,7 +121,7 @@ def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[in
 
 
 def metrics_table(programs: Sequence[TopProgram]) -> Table:
-    """Return a table with a row for each program, in the given order, and a column for each metric that it reported.
+    """Return a table with a row for each program, in the given order, and a column for each metric of any of them.
 
     The cell of a metric that a program does not have is None. There are no rows if no program has metrics.
     """

@@ -50,7 +50,8 @@ def clustering(run: Run, programs: int = CLUSTERED, clusters: int = CLUSTERS) ->
     """Cluster the best `programs` distinct programs by average linkage into at most `clusters` clusters.
 
     Programs with equal behaviour are in one cluster. It is empty if the run has no feasible program. Raises UsageError
-    if the task cannot be loaded, JournalError if the journal cannot be read, TrajectoryError if the measure fails.
+    if the task cannot be loaded, PartError if its code raises, JournalError if the journal cannot be read,
+    TrajectoryError if the measure fails.
     """
     ranked = run.ranked()[:programs]
     if not ranked:

@@ -61,7 +61,8 @@ def tests_between(
     """Return the tests between the groups of one task, without `p_holm`, metric by metric.
 
     `values` has the known values of each group's runs, by the group's label and the metric's name. None for `pairs`
-    tests all pairs. Pairs with an unknown label, or with a group without values, are left out.
+    tests all pairs. Metrics whose `direction` is None are not tested. Pairs with an unknown label, or with a group
+    without values, are left out.
     """
     chosen = list(combinations(values, 2)) if pairs is None else pairs
     here = [(first, second) for first, second in chosen if first in values and second in values]

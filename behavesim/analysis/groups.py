@@ -157,8 +157,8 @@ class Ranks:
     """The mean rank of each group in a metric, by label; rank 1 is the best.
 
     `blocks` is the number of pairs of task and seed that all groups have. `p` is the p-value of Friedman's test that
-    all groups rank alike; None for two groups, or if all groups have one value in every block. Two groups whose mean
-    ranks differ by more than `critical` differ at the 0.05 level (Nemenyi).
+    all groups rank alike; None for two groups, or if in each block all groups have the same value. Two groups whose
+    mean ranks differ by more than `critical` differ at the 0.05 level (Nemenyi).
     """
 
     metric: str
@@ -171,8 +171,9 @@ class Ranks:
 def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
     """Return the mean ranks of the groups by `metric`, whose `direction` is "lower" or "higher".
 
-    The reports must hold its values (`metrics.measured`). Groups without any value are left out. None if fewer than
-    two groups remain, or if these share fewer than two pairs of task and seed.
+    The reports must hold its values (`metrics.measured`). Groups of one label on different tasks count as one. Groups
+    without any value are left out. None if fewer than two groups remain, or if these share fewer than two pairs of task
+    and seed.
     """
     values: dict[str, dict[tuple[Family, int], float]] = {}
     for group in groups:

@@ -57,10 +57,11 @@ class HeldOutMean:
 class HeldOut:
     """A run's ten best distinct programs and the recommended one on a split's instances, with the template.
 
-    `best` is the best program of the search and `top10` the mean of its ten best, None values if one of them failed.
-    `recommended` has None values if none was recommended, or if it failed; if it is the template, its gain is 0.
-    `fallen` are the numbers of programs better than the template in the search but not on these instances. They may,
-    for example, look answers up by instance. A program that failed there is not among them.
+    `best` is the best program of the search and `top10` the mean of its ten best, or of all if fewer. Their values are
+    None if one of them failed or there is none. `recommended` has None values if none was recommended, or if it failed;
+    if it is the template, its gain is 0. `fallen` are the numbers of programs better than the template in the search
+    but not on these instances. They may, for example, look answers up by instance. A program that failed there is not
+    among them.
     """
 
     template: HeldOutTemplate
@@ -130,9 +131,10 @@ def _origin(task: Task, split: Unseen) -> dict[str, str]:
 
 
 def known_held_out(run: Run, split: Unseen = "held-out") -> HeldOut | None:
-    """Return the run's programs on a split's instances, if earlier reports kept the scores of all of them; else None.
+    """Return the run's programs on a split's instances if the scores of all of them, and the template's, are kept.
 
-    Nothing is evaluated. Raises UsageError if the task cannot be loaded, TaskError if it has no such instances.
+    Else return None, as after a report in which one failed: failures are not kept. Nothing is evaluated. Raises
+    UsageError if the task cannot be loaded, TaskError if it has no such instances.
     """
     if run.folder.kept(KEPT[split]) is None:
         return None  # without loading the task, which may be slow
@@ -164,9 +166,9 @@ async def scores_of(
 
 
 def held_out_table(found: HeldOut, recommended: int | None) -> Table:
-    """Return a table with a row for the template, then one per program; it marks the candidate `recommended` by name.
+    """Return a table with a row for the template, then one per program.
 
-    `recommended` is a candidate number, -1 the template, or None.
+    `recommended` is a candidate number, -1 the template, or None; that row's name ends with "(recommended)".
     """
     columns = (
         Column("program"),

@@ -19,7 +19,7 @@ KEPT: Mapping[Unseen, str] = {"held-out": HELD_OUT, "shifted": SHIFTED}
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """A program's mean score and its score on each held-out instance, in the task's unit.
+    """A program's mean score and its score on each instance of a split, in the task's unit.
 
     If the program failed, `score` is None, `scores` is empty and `reason` says why; otherwise `reason` is None.
     """

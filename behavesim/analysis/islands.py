@@ -20,7 +20,7 @@ from behavesim.state.state import RunState
 SAMPLE = 50
 """Largest number of programs per island that are compared; the work grows with its square."""
 SAMPLE_OVER_TIME = 12
-"""Largest number of programs per island that are compared at each tenth of the budget; every report compares ten."""
+"""Largest number of programs per island that are compared at each tenth of the budget, up to ten times a report."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _summary(state: RunState, number: int, name: str) -> IslandSummary:
 
 @dataclass(frozen=True)
 class Diversity:
-    """Mean distances 1 − BehaveSim in [0, 1]: the paper's D_intra and D_inter.
+    """Mean distances 1 − BehaveSim in [0, 1], without the template: the paper's D_intra and D_inter.
 
     `intra` has for each island the mean over pairs of its programs; None if it has fewer than two. `inter` is the mean
     over pairs of islands of the mean distance between their programs; None if fewer than two islands have programs.
@@ -90,8 +90,8 @@ class DiversityAt(Diversity):
 def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
     """Return the diversity of the islands now, on at most `sample` programs per island, drawn with the run's seed.
 
-    The template is left out. Raises UsageError if the task cannot be loaded, JournalError if the journal cannot be
-    read, TrajectoryError if the measure fails.
+    The template is left out. Raises UsageError if the task cannot be loaded, PartError if its code raises, JournalError
+    if the journal cannot be read, TrajectoryError if the measure fails.
     """
     return _diversity(run, [group.members for group in run.state.islands.values()], run.state.registered, sample)
 

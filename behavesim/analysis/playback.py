@@ -51,8 +51,8 @@ def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
     """Return the scenes of the first five instances, without pictures, for feasible candidates in the given order.
 
     A candidate and all after it are left out once the trajectories together have more than NUMBERS numbers; there are
-    no scenes if the first one has. Of samples, only the first trajectory is shown. Raises JournalError if a candidate
-    is not feasible or the journal cannot be read.
+    no scenes if the first one has. Of samples, only the first trajectory is shown. Raises UnknownCandidate,
+    JournalError if a candidate is not feasible or the journal cannot be read.
     """
     did = [[trajectories_of(each)[0] for each in behaviour[:INSTANCES]] for behaviour in run.trajectories(candidates)]
     sizes = accumulate(sum(each.data.size for each in behaviour) for behaviour in did)

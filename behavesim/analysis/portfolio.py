@@ -47,7 +47,7 @@ class PortfolioProgram:
 
 @dataclass(frozen=True)
 class Portfolio:
-    """At most `wanted` programs that behave differently, best first; fewer if the runs have no more such programs.
+    """At most `wanted` programs that behave differently, best first; fewer if there are no more or some `failed`.
 
     `failed` are pairs of run and candidate that were chosen but left out, since they failed on validation instances.
     """

@@ -45,8 +45,8 @@ class Change:
 class Workers:
     """The workers of a run's cluster: `serving` says how many served last, and which, since `since`, as in `Change.at`.
 
-    `per_minute` is the number of candidates registered for each active minute of the whole run, None before the first.
-    `changes` are the last MOST changes, oldest first: workers that came, were lost, or are left out, and why.
+    `per_minute` is the number of candidates registered for each active minute of the whole run; None if it was never
+    active. `changes` are the last MOST changes, oldest first: workers that came, were lost, or are left out, and why.
     """
 
     serving: str
@@ -70,10 +70,10 @@ class Provenance:
 
     `commands`, one after the other, make the run again: the run's, then a resume for each time that its budget was
     spent and raised. They leave out settings that cannot change what it finds, such as the number of workers.
-    `settings` are all that differ from their defaults, those included. `versions` has VERSIONS by name as the run
-    recorded them. `began_at` and `last_at` are the times of the first and the last event, in seconds since the epoch.
-    `workers` are those of a cluster, None if programs ran on one machine. `behaviour` says in words what programs of an
-    evaluator are compared by; "" for a task's own trajectories, or if it is unknown.
+    `settings` are all but NAMED that differ from their defaults, also those that the commands leave out. `versions` has
+    VERSIONS by name as the run recorded them. `began_at` and `last_at` are the times of the first and the last event,
+    in seconds since the epoch. `workers` are those of a cluster, None if programs ran on one machine. `behaviour` says
+    in words what programs of an evaluator are compared by; "" for a task's own trajectories, or if it is unknown.
     """
 
     commands: tuple[str, ...]

@@ -29,7 +29,7 @@ def shortlist(run: Run) -> list[Candidate]:
 
     The distance of any two is at least `settings.shortlist_radius` times the median distance of the run's first hundred
     distinct behaviours (`Clearing`). The template is not among them. Raises UsageError if the task cannot be loaded,
-    JournalError if the journal cannot be read, TrajectoryError if the measure fails.
+    PartError if its code raises, JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
     chosen = run.clearing().of(run.entrants(), run.settings.shortlist)
     return [run.candidate(each.candidate) for each in chosen]
@@ -41,7 +41,8 @@ async def recommend(run: Run, validation: Judge) -> Recommended:
     `validation` is a judge of the task's validation instances. The best has the greatest gain on the template over
     search and validation instances together (`gain`); if the template fails on validation instances, the best mean
     score. Ties go to the template, then to the first on the list. Programs that fail there cannot be chosen. `choice`
-    is None if the shortlist is empty or every program fails. Raises as `Judge.evaluate` and `shortlist` do.
+    is None if the shortlist is empty, or if all of it and the template fail. Raises as `Judge.evaluate` and `shortlist`
+    do.
     """
     listed = shortlist(run)
     if listed and run.template is not None:
@@ -85,7 +86,8 @@ def shortlist_table(run: Run) -> Table:
     """Return a table of the programs tried on validation instances, with the gain or mean score that decided.
 
     The chosen program is marked; a program without validation score failed there. The caption states the rule; it is
-    empty for older journals, which do not record the numbers that decided. There are no rows if nothing was tried.
+    empty if the journal has no numbers that decided, since it is old or all programs failed. There are no rows if
+    nothing was tried.
     """
     event = run.state.recommended or Recommended(None, {})
     is_gain = TEMPLATE in event.worth

@@ -118,8 +118,8 @@ class Run(RecordedRun):
 
         `validation` has scores on validation instances by run and candidate, None for a program that failed there
         (`analysis.portfolio`). This run's measure and radius decide. Raises UsageError if the runs' tasks or instances
-        differ, if two runs have one name, if the task cannot be loaded, or if `count` is less than 1. Raises
-        JournalError if a journal cannot be read, TrajectoryError if the measure fails.
+        differ, if two runs have one name, if the task cannot be loaded, or if `count` is less than 1. Raises PartError
+        if the task's code raises, JournalError if a journal cannot be read, TrajectoryError if the measure fails.
         """
         from behavesim.analysis.portfolio import portfolio
 
@@ -148,10 +148,11 @@ class Run(RecordedRun):
     def to_pandas(self, *, template: bool = False) -> pandas.DataFrame:
         """Return a data frame with a row per candidate, indexed by number; raises ImportError without pandas.
 
-        Its columns are the fields of `Candidate`, then `gap` (a fraction), `prompt_tokens` and `completion_tokens`, of
-        all its requests. In place of `scores` there is a column for each instance of the search, from "score.1" on. In
-        place of `metrics` there is one for each metric, such as "metrics.length"; NaN where a candidate lacks it. With
-        `template`, the first row is the template's, -1. Raises JournalError if the journal cannot be read.
+        Its columns are the fields of `Candidate`, with `gap` (a fraction) after `score`; then `prompt_tokens` and
+        `completion_tokens`, of all its requests. Last come, in place of `scores`, a column for each instance of the
+        search, from "score.1" on, and in place of `metrics` one for each metric, such as "metrics.length"; NaN where a
+        candidate lacks it. With `template`, the first row is the template's, -1. Raises JournalError if the journal
+        cannot be read.
         """
         sizes = [len(each.scores) for each in (self.template, *self.candidates) if each is not None]
         return frame(list(self.records(template=template)), max(sizes, default=0))

@@ -129,7 +129,8 @@ def agreement(run: Run, metric: str | None = None) -> Agreement:
     if it is installed; otherwise `ast`; `rouge` if the sources are too long for syntax trees or are not Python. Raises
     UsageError if the groups hold fewer than two candidates, the metric's package is not installed, or the task cannot
     be loaded. A metric of syntax trees raises it too for a program that is not Python. Raises KeyError for an unknown
-    metric, JournalError if the journal cannot be read, TrajectoryError if the measure fails.
+    metric, PartError if the task's code raises, JournalError if the journal cannot be read, TrajectoryError if the
+    measure fails.
     """
     members = held_candidates(run)
     if len(members) < 2:

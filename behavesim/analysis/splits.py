@@ -22,7 +22,7 @@ class SplitScores:
     """One program's mean scores on the instances of each split, in the task's unit; gaps and gains are fractions.
 
     `gain` is its gain on the template over search and validation instances, by which the recommended program was
-    chosen. A value is None if it is unknown: not tried, failed there, or no best known score.
+    chosen. A value is None if it is unknown: not tried, failed there, or, for a gap, the best known score missing or 0.
     """
 
     program: Role

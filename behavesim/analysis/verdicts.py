@@ -18,7 +18,7 @@ SPOKEN = (
     *("held_out_recommended_gap", "held_out_recommended"),
     *("held_out_best_gap", "held_out_best", "best_gap", "best_score"),
 )
-"""Metrics by which verdicts are worded, preferred ones first; a task uses the first that was tested on it."""
+"""Metrics by which verdicts are worded, preferred ones first; a task uses the first for which it has a test."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def least_p(a: int, b: int, tests: int = 1) -> float:
 
 
 def too_few(seeds: int, tests: int = 1) -> str:
-    """Return a sentence if so many seeds a group cannot show a difference in `tests` tests of a metric; "" if they can.
+    """Return a sentence if so many seeds a group cannot show a difference in `tests` tests of a metric, else "".
 
-    Its p-value would have to be below the level of significance, 0.05.
+    Its p-value would have to be below the level of significance, 0.05. For no tests it is "".
     """
     least = least_p(seeds, seeds, tests)
     if tests < 1 or least < SIGNIFICANCE:
@@ -62,7 +62,10 @@ def too_few(seeds: int, tests: int = 1) -> str:
 
 
 def verdicts(found: RunComparison) -> tuple[Verdict, ...]:
-    """Return a verdict for each pair of groups that was tested, task by task, by the task's first metric of SPOKEN."""
+    """Return a verdict for each test by the task's first metric of SPOKEN, task by task.
+
+    A test between groups that have too few seeds for a p-value has a verdict, too, which says so.
+    """
     metrics = {metric.name: metric for metric in found.metrics}
     every = [test for task in found.tasks for test in task.tests]
     counted = Counter(test.metric for test in every if test.p is not None)  # Holm's correction is over all tasks

@@ -14,7 +14,8 @@ EPSILON = 0.1
 """Number of matches assumed for an n-gram length without any, so that its logarithm is finite (smoothing method 1 of
 Chen and Cherry 2014)."""
 SHARED = 50
-"""Number of most frequent n-grams that CrystalBLEU ignores. The authors' 500 would leave hardly any of thirty pairs."""
+"""Number of most frequent n-grams that CrystalBLEU ignores: with repetition, 23 % of all in the programs of the thirty
+pairs. The authors' 500 would be 53 %."""
 
 Ngram = tuple[str, ...]
 """Consecutive words."""
@@ -36,8 +37,8 @@ def text_bleu(reference: str, candidate: str) -> float:
 def crystal_bleu(corpus: Iterable[str]) -> Callable[[str, str], float]:
     """Return a BLEU of Python sources, in [0, 1], that ignores the SHARED most frequent n-grams of the `corpus`.
 
-    The corpus is other Python sources. The function takes a reference and a candidate as `bleu` does. N-grams of all
-    lengths are counted together; ties go to the one that occurs first.
+    The function takes a reference and a candidate as `bleu` does. N-grams of all lengths are counted together; ties go
+    to the one counted first: source by source, shorter ones first.
     """
     frequent = Counter[Ngram]()
     for source in corpus:

@@ -37,7 +37,7 @@ class OfBehaviour:
     name: str = "behavesim"
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the mean similarity of the trajectories, in [0, 1].
+        """Return the mean similarity of the trajectories, in [0, 1] if the measures clip.
 
         Raises TrajectoryError if two trajectories cannot be compared, ValueError if a program does not have one for
         each of the measures, ZeroDivisionError if there are no measures.

@@ -21,7 +21,8 @@ NAMES = ("rouge", "bleu", "crystalbleu", "ast", "codebleu")
 def of_source(name: str, corpus: Iterable[str]) -> OfSource:
     """Return the metric of one of NAMES; only CrystalBLEU uses the corpus, to find the n-grams that it ignores.
 
-    Raises UsageError if the metric's package is not installed, KeyError for another name.
+    Raises UsageError if the metric's package is not installed or it needs an embedding model, KeyError for another
+    name.
     """
     if how := missing(name, None):
         raise UsageError(f"{name} is {how}")

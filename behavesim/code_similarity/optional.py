@@ -48,9 +48,10 @@ def codebleu(reference: str, candidate: str) -> float:
 def embeddings(model: str) -> tuple[Similarity, ...]:
     """Return three metrics by the embeddings of a sentence-transformers model, given by name or by its folder's path.
 
-    They are the cosine of programs ("embedding"), the cosine of execution traces ("trace-embedding"), and the F1 score
-    of the best matches of tokens ("codebertscore"; Zhou and others 2023). A text is cut at the model's longest input.
-    Raises UsageError if the model does not exist or cannot be downloaded, ImportError without the package.
+    They are, in this order, the F1 score of the best matches of tokens ("codebertscore"; Zhou and others 2023), the
+    cosine of programs ("embedding"), and the cosine of execution traces ("trace-embedding"). A negative value counts as
+    0. A text is cut at the model's longest input. Raises UsageError if the model does not exist or cannot be
+    downloaded, ImportError without the package.
     """
     from sentence_transformers import SentenceTransformer
 

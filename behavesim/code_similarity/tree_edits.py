@@ -20,7 +20,7 @@ def ast_similarity(a: str, b: str) -> float:
     """Return 1 - (edit distance of the syntax trees) / (nodes of the larger one), cut to [0, 1]; symmetric.
 
     Trees of very different shape have 0: their distance exceeds the nodes. Nodes are equal if their kinds are: names
-    and numbers do not count. Raises SyntaxError if a source is not Python or nested too deep to parse.
+    and constants do not count. Raises SyntaxError if a source is not Python or nested too deep to parse.
     """
     from behavesim.code_similarity.tree_table import tree_distance
 

@@ -55,7 +55,8 @@ class ClusteringStudy:
     def draw(self, folder: Path) -> list[Path]:
         """Draw the dendrograms of both metrics into clustering.pdf and clustering.svg; return the two paths.
 
-        Makes the folder if it is missing; raises UsageError if the files cannot be written.
+        Makes the folder if it is missing; raises UsageError if matplotlib is not installed or the files cannot be
+        written.
         """
         figure = new_figure(7.0, 5.2)
         labels = [str(candidate) for candidate in self.found.candidates]
@@ -71,7 +72,7 @@ def study(run: Run, metric: str) -> ClusteringStudy:
 
     Of more programs thirty are drawn with the run's seed. `metric` is one of `code_similarity.named.NAMES`. Raises
     UsageError if there are fewer than two, if the metric's package is missing or cannot read a program, or if the run's
-    task cannot be loaded; KeyError for another metric, JournalError if the journal cannot be read, TrajectoryError if
-    BehaveSim fails.
+    task cannot be loaded; KeyError for another metric, PartError if the task's code raises, JournalError if the journal
+    cannot be read, TrajectoryError if BehaveSim fails.
     """
     return ClusteringStudy(run.folder.run, agreement(run, metric))

@@ -15,10 +15,10 @@ from behavesim.reports.figures import column_figure, draw_diversity, write_figur
 
 @dataclass(frozen=True)
 class DiversityStudy:
-    """The diversity of runs at each tenth of the budget that they have used, on at most fifty programs per island."""
+    """The diversity of runs after each tenth of their budget so far, on at most fifty programs per island."""
 
     runs: tuple[tuple[str, tuple[DiversityAt, ...]], ...]
-    """Each run's name, and its diversity at each tenth of the candidates registered."""
+    """Each run's name, and its diversity after each tenth of its budget that it has reached."""
 
     def document(self) -> dict[str, Any]:
         """Return the study as JSON: `{runs: [{run, diversity: [{registered, intra, inter}]}]}`.
@@ -57,7 +57,7 @@ class DiversityStudy:
         """Draw the distances inside islands (boxes) and between them (a curve) for each run; there must be a run.
 
         Writes diversity.pdf and diversity.svg into the folder, which is made if missing, and returns their paths.
-        Raises UsageError if they cannot be written.
+        Raises UsageError if matplotlib is not installed or they cannot be written.
         """
         figure, axes = column_figure(3.6, widths=2)
         draw_diversity(axes, dict(self.runs))
@@ -67,7 +67,7 @@ class DiversityStudy:
 def study(runs: Sequence[Run]) -> DiversityStudy:
     """Compute the diversity of each run.
 
-    Raises UsageError if a task cannot be loaded, JournalError if a journal cannot be read, TrajectoryError if the
-    measure fails.
+    Raises UsageError if a task cannot be loaded, PartError if its code raises, JournalError if a journal cannot be
+    read, TrajectoryError if the measure fails.
     """
     return DiversityStudy(tuple((run.folder.run, diversity_over_time(run, SAMPLE)) for run in runs))

@@ -61,8 +61,8 @@ class GeneralisationStudy:
 def chosen(run: Run) -> dict[str, list[Candidate]]:
     """Return the programs of a run under the names in PROGRAMS; a list is empty if the run has no such program.
 
-    The portfolio's is empty for an online task too. Raises UsageError if the run's task cannot be loaded, JournalError
-    if its journal cannot be read, TrajectoryError if the measure fails.
+    The portfolio's is empty for an online task too. Raises UsageError if the run's task cannot be loaded, PartError if
+    its code raises, JournalError if its journal cannot be read, TrajectoryError if the measure fails.
     """
     task, (template, best, recommended, together) = run.task(), PROGRAMS
     members = () if task.online else run.portfolio(SIZE).members  # of an online task only one decision counts

@@ -93,7 +93,7 @@ class MeasuresStudy:
         """Draw the correlations and the optimisers' ways from the first start.
 
         Writes correlations and rosenbrock as .pdf and .svg into the folder, which is made if missing, and returns the
-        four paths. Raises UsageError if they cannot be written.
+        four paths. Raises UsageError if matplotlib is not installed or they cannot be written.
         """
         correlations = new_figure(7.0, 3.4)
         for axes, (name, matrix) in zip(correlations.subplots(1, 2), self.correlations().items(), strict=True):

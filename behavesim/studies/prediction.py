@@ -174,8 +174,7 @@ def kept_study(path: Path) -> PredictionStudy:
 def study(runs: Sequence[Run], unseen: Mapping[str, Sequence[float]]) -> PredictionStudy:
     """Compute the predictions of runs on one task; `unseen` maps a program's source to its held-out instances' scores.
 
-    Programs missing from it are left out. Raises UsageError if a run has fewer than two others, if its task cannot be
-    loaded, or if a metric cannot read a program.
+    Programs missing from it are left out. Raises as `prediction` does.
     """
     return PredictionStudy(tuple(prediction(run, unseen) for run in runs))
 
@@ -185,7 +184,7 @@ def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
 
     `unseen` maps a program's source to its score on each held-out instance. Programs missing from it (they failed
     there) are left out. Raises UsageError if fewer than two are left, if the run's task cannot be loaded, or if a
-    metric cannot read a program.
+    metric cannot read a program; and as `Run.matrix` does.
     """
     programs = [each for each in chosen(run) if each.source in unseen]
     if len(programs) < 2:

@@ -41,7 +41,7 @@ class ResultsStudy:
         return {"runs": [asdict(run) for run in self.runs], "tests": tests}
 
     def tables(self) -> tuple[Table, ...]:
-        """Return for each task a table of its groups for each subject of metrics, and one of the tests."""
+        """Return for each task a table of its groups for each subject of metrics, and one of tests; no empty ones."""
         return tuple(table for task in self.tests for table in (*self._groups(task), self._tests(task)) if table.rows)
 
     def _groups(self, task: str) -> list[Table]:
@@ -64,7 +64,7 @@ class ResultsStudy:
         return tables
 
     def _tests(self, task: str) -> Table:
-        """Return the table of a task's tests."""
+        """Return the table of a task's tests, without those by metrics that no table shows."""
         columns = (
             *(Column(name) for name in ("metric", "a", "b")),
             Column("difference", title="mean a − mean b"),

@@ -53,7 +53,7 @@ class SimilarityStudy:
 
     rows: tuple[Measured, ...]
     model: str | None = None
-    """Name of the model that computed the embeddings; None if none did."""
+    """Name of the model that was given for the embeddings; None if none was."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """For each metric that could not be computed, why not, and what to do about it."""
 

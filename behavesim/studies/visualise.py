@@ -67,7 +67,8 @@ class VisualStudy:
     def draw(self, folder: Path) -> list[Path]:
         """Draw the routes after 5, 25 and 50 steps into routes.pdf and routes.svg; return the two paths.
 
-        Makes the folder if it is missing; raises UsageError if the files cannot be written.
+        Makes the folder if it is missing; raises UsageError if matplotlib is not installed or the files cannot be
+        written.
         """
         figure = new_figure(7.0, 4.8)
         grid = figure.subplots(2, len(STEPS))

@@ -18,7 +18,7 @@ PRESET = 9 | lzma.PRESET_EXTREME
 
 
 def write(path: Path, documents: Sequence[Kind], kind: type[Kind]) -> None:
-    """Write documents of one type into an xz file, which is replaced, one a line; OSError if it cannot be written."""
+    """Write documents of one type, one a line, into an xz file, which is replaced; OSError if it cannot be written."""
     adapter = TypeAdapter(kind)
     with lzma.open(path, "wb", preset=PRESET) as file:
         file.writelines(adapter.dump_json(document) + b"\n" for document in documents)

@@ -59,7 +59,7 @@ class Samples:
 
 
 AlgorithmRun = Trajectory | Samples
-"""What an algorithm did on one instance from one starting point."""
+"""What an algorithm did on one instance: one trajectory, or several of an algorithm that draws at random."""
 
 
 def trajectories_of(run: AlgorithmRun) -> tuple[Trajectory, ...]:
@@ -71,7 +71,7 @@ def sample(record: Recorder, samples: int = 16, seed: int = 0) -> Samples:
     """Return what an algorithm does in `samples` calls of `record`; 16 usually suffice to tell two distributions apart.
 
     Call r, from 0, gets the generator `numpy.random.default_rng([seed, r])`. Raises TrajectoryError if `samples` is
-    below 1 or the runs are not all of one kind.
+    below 1, or if what `record` returns is no trajectory, or not all of one kind.
     """
     return Samples(record(np.random.default_rng([seed, run])) for run in range(samples))
 

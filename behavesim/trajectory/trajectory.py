@@ -24,7 +24,7 @@ Tokens = NDArray[np.signedinteger[Any]]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """All kinds, in an order that must stay: a stored trajectory names its kind by the index here."""
 MAX_STATES = 2**31 - 1
-"""Most states of a trajectory: lengths are 32-bit integers in the kernels and on disk."""
+"""Most states of a trajectory, and most tokens in all of them: lengths are 32-bit integers in kernels and on disk."""
 
 # Stored trajectories name their type by the index here. The smallest that fits is chosen: journals hold thousands.
 _DTYPES = ("<i1", "<i2", "<i4", "<i8", "<f8")
@@ -40,8 +40,9 @@ class Trajectory:
     """The states an algorithm went through on one instance; immutable, compared and hashed by content.
 
     Build one with `prefixes`, `sequences`, `sets` or `vectors`, which copy their input. They raise TrajectoryError if
-    there is no state or more than 2**31 - 1, if tokens are not 64-bit integers, or if a coordinate is not finite. The
-    constructor copies nothing, makes its arrays read-only, and raises TrajectoryError if they and kind do not fit.
+    there is no state, or more than 2**31 - 1 states or tokens in all, if tokens are not 64-bit integers, or if a
+    coordinate is not finite. The constructor copies nothing, makes its arrays read-only, and raises TrajectoryError if
+    they and kind do not fit.
     """
 
     kind: Kind
@@ -161,7 +162,7 @@ class Trajectory:
 
 
 def described(value: object) -> str:
-    """Return a value's type and its `repr`, cut to 40 characters, for an error message."""
+    """Return a value's type, then its `repr` cut to 40 characters, for an error message."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:39] + '…'}"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LABELLED = 60
 """Most behaviours of the tree, the best ones: more labels would overlap."""
 MARKERS = "osD^vPX"
-"""Markers of the parties, used in this order with the colours, again from the start."""
+"""Markers of the parties, used in this order with the colours; each new round of colours begins one marker later."""
 
 
 def draw(study: KnownStudy, folder: Path) -> list[Path]:

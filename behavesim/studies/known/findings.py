@@ -42,7 +42,7 @@ class Parting:
     """Where two programs first differ: the earliest such step, on the first instance on which they differ then.
 
     `step` and `instance` count from 1; `does` and `other_does` say what each does there. The four are None if they
-    differ only after the steps that are compared. `same_on` is the number of instances on which they do the same.
+    differ in scores alone. `same_on` is the number of instances on which they do the same.
     """
 
     step: int | None

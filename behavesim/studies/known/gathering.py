@@ -49,7 +49,7 @@ def programs_of(run: Run, task: Task, best: int) -> list[NamedProgram]:
     """Return at most `best` distinct programs of a run, best first; a name is the run's id and the candidate's number.
 
     Programs that differ only in layout, comments and local names count as one. Raises UsageError if the run is of
-    another task.
+    another task, or its task cannot be loaded.
     """
     if (other := run.task().name) != task.name:
         raise UsageError(f"run {run.folder.run} is of task {other}, not of {task.name}")

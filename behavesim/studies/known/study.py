@@ -124,8 +124,8 @@ def _far(
 def parting(one: Sequence[AlgorithmRun], other: Sequence[AlgorithmRun], words: InWords) -> Parting:
     """Return where two programs part, each given by a trajectory or samples for each instance.
 
-    Step, instance and words are None if they part on no instance within the steps that are compared. Raises TaskError
-    if the task fails to put a decision in words.
+    Step, instance and words are None if the two are equal on all instances. Raises TaskError if the task fails to put a
+    decision in words.
     """
     steps = [first_difference(*pair) for pair in zip(one, other, strict=True)]
     known = [(step, index) for index, step in enumerate(steps) if step is not None]

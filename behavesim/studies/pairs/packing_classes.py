@@ -2,7 +2,7 @@
 
 
 def first(items, capacity, record):
-    """Pack items by first fit into bins of their size class (limits 30 and 50); return the bin index of each item."""
+    """Pack each item by first fit in bins of its class (limits 30, 50), small ones in any; return bin indices."""
     large, small = 50, 30
     room, kind, chosen = [], [], []
     for item in items:
@@ -23,7 +23,7 @@ def first(items, capacity, record):
 
 
 def second(items, capacity, record):
-    """Pack items by first fit into bins of their size class (limits 20 and 40); return the bin index of each item."""
+    """Pack each item by first fit in bins of its class (limits 20, 40), small ones in any; return bin indices."""
     large, small = 40, 20
     room, kind, chosen = [], [], []
     for item in items:

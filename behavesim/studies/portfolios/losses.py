@@ -38,7 +38,8 @@ class Losses:
 def losses_in(file: Path) -> Iterator[Losses]:
     """Yield the losses of each run in `file`, NAME.jsonl.xz; fresh scores are those in NAME.fresh.json.xz beside it.
 
-    Raises UsageError if one of them is missing or damaged, or if the runs' task is unknown.
+    Raises UsageError if one of them is missing or damaged, or if the runs' task is unknown; TrajectoryError if
+    trajectories of a run cannot be compared.
     """
     runs, fresh = read_runs(file), read_fresh(file.with_name(file.name.replace(".jsonl.", ".fresh.json.")))
     task = TaskReference(runs[0].task).load()

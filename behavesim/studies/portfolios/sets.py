@@ -99,8 +99,8 @@ def ranking(run: KeptRun, apart: NDArray[np.float64], direction: Direction) -> R
     """Rank the behaviours of a run by mean score on its first instances, as many as `apart` has.
 
     `apart` has the distances of the run's programs on each of them, shape (instances, N, N). `direction` says which
-    scores are better. Programs equal on these instances count once. Ties go to the shorter text, then to the lower
-    candidate.
+    scores are better. On fewer instances than the run has, programs that behave equally on them count once. Ties go to
+    the shorter text, then to the lower candidate.
     """
     count = len(apart)
     sign = 1 if direction == "minimise" else -1

@@ -47,8 +47,8 @@ class SetRun:
 class Tried:
     """Scores on the instances of a split, in the task's unit, by the key of a program.
 
-    `begun` has those from other starts, one list for each start. `improved` and `begun_improved` are the same after the
-    task's local search. They are empty for a task without it, and hold few programs.
+    `begun` has those from other starts, one list for each start. `improved` and `begun_improved` are `scores` and
+    `begun` after the task's local search. They are empty for a task without it, and hold few programs.
     """
 
     template: Scores
@@ -83,7 +83,8 @@ def sets_of(run: Run) -> dict[str, list[str]]:
 
     The ways are "by score", "cleared" and "greedy", and "own" if the method aims at a set and has one. Greedy choice
     takes the best program, then each time the behaviour that most improves the mean of the best scores on the search's
-    instances. Raises JournalError if the journal cannot be read, TrajectoryError if the measure fails.
+    instances. Raises UsageError if the task cannot be loaded, PartError if its code raises, JournalError if the journal
+    cannot be read, TrajectoryError if the measure fails.
     """
     entrants, objective = run.entrants(), run.state.objective
     best: dict[bytes, Entrant] = {}
