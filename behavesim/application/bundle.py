@@ -61,8 +61,8 @@ def bundle(task: Task, programs: Mapping[str, str], headline: Sequence[str], sec
 def _files(task: Task) -> dict[str, str]:
     """Return the sources of `answers` and of the files that define the task's class and base classes, by module name.
 
-    Files of base classes come first, and before each file those that it imports from its own package. Other modules
-    of behavesim itself are left out: `bundled` replaces them.
+    Files of base classes come first, and before each file those of `_with_siblings`. Other modules of behavesim itself
+    are left out: `bundled` replaces them.
     """
     names = dict.fromkeys(kind.__module__ for kind in reversed(type(task).__mro__))
     own = [name for name in names if name not in ("builtins", "abc") and not name.startswith("behavesim.")]
@@ -72,10 +72,10 @@ def _files(task: Task) -> dict[str, str]:
 
 
 def _with_siblings(name: str) -> Iterator[str]:
-    """Yield the modules that a module needs from its own package or the built-in tasks, then the module itself.
+    """Yield the modules that a module needs beside it or from the built-in tasks, then the module itself.
 
-    These are the ones that it imports by `from`, and before each of them those that it needs in turn. A module may come
-    more than once.
+    These are the ones that it imports at its top level by `from .NAME import` or `from behavesim_tasks.NAME import`,
+    and before each of them those that it needs in turn. A module may come more than once.
     """
     for node in parsed(_source(name)).body:
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -94,7 +94,10 @@ def _source(name: str) -> str:
 
 
 def _quoted(source: str) -> str:
-    """Return a text as a Python literal: as it stands between triple quotes, or line by line if it needs escapes."""
+    """Return a text, blank lines at its ends removed, as a Python literal.
+
+    It stands between triple quotes, or line by line if it needs escapes.
+    """
     text = source.strip() + "\n"
     if "\\" in text or "'''" in text:
         return "".join(["(\n", *(f"        {line!r}\n" for line in text.splitlines(keepends=True)), "    )"])

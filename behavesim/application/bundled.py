@@ -37,7 +37,7 @@ TYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "
 ANSWERS = "behavesim.task.answers"
 """Module of the checks of answers that tasks import from `behavesim.task`; portfolio.py has its source."""
 BEHAVESIM = ("behavesim", "behavesim.task", "behavesim.task.task", ANSWERS, "behavesim.trajectory")
-"""Modules of behavesim from which tasks and ANSWERS import; `files_of` replaces the others by the classes below."""
+"""Modules of behavesim from which tasks and ANSWERS import; `files_of` puts the classes below in their place."""
 
 
 class InvalidSolution(ValueError):
@@ -76,7 +76,7 @@ def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
 
     The first one is ANSWERS, which is not returned: `behavesim.task` gets its functions. The classes above replace what
     else the files import from behavesim. `sys.modules` is as before afterwards, except for the files' own modules and
-    packages that were not there. Raises whatever a file raises.
+    packages that were not there. Raises whatever a file raises, and leaves `sys.modules` changed then.
     """
     known = {"InvalidSolution": InvalidSolution, "Objective": Objective, "Task": Task, "__getattr__": _unused}
     before = dict(sys.modules)
@@ -193,7 +193,7 @@ def _solution(command: Sequence[str], question: IO[bytes], seconds: float) -> An
     """Run a program's process and return its solution; None if it takes too long, fails, or sends no valid solution.
 
     `command` are Python's arguments, `question` is its standard input, and `seconds` its time limit by the clock.
-    Afterwards the process and its children are killed.
+    Afterwards its process group is killed.
     """
     # the program imports what this process can import; relative paths would mean other folders
     paths = os.pathsep.join(path for path in sys.path if path.startswith(os.sep))
@@ -253,7 +253,7 @@ def _encoded(solution: Any) -> bytes:
 def _decoded(frame: bytes) -> Any:
     """Decode a solution, an array or a mapping of arrays, without executing anything.
 
-    Raises ValueError if the bytes are not what `_encoded` returns.
+    Raises ValueError if the bytes are not as `_encoded` returns them, or an array's type is not in TYPES.
     """
     size, _ = PREFIX.unpack_from(frame)
     data = memoryview(frame)[PREFIX.size + size :]

@@ -45,7 +45,10 @@ class ComparedRuns:
 
     @property
     def ranks(self) -> Ranks | None:
-        """The groups' mean ranks by best gap over tasks and seeds; None if they share fewer than two of these."""
+        """The groups' mean ranks by best gap over pairs of task and seed; None if they share fewer than two such pairs.
+
+        It is also None if fewer than two groups have gaps.
+        """
         return self.found.ranks
 
     @property
@@ -54,9 +57,9 @@ class ComparedRuns:
         return verdicts(self.found)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a data frame with a row per run: its task, group, seed and the value of each metric.
+        """Return a data frame with a row per run, by its id: its task, group, seed and the value of each metric.
 
-        Runs that repeat another are left out, and there are no rows for fewer than two runs. Raises ImportError without
+        Runs that repeat another are left out; if fewer than two are left, there are no rows. Raises ImportError without
         pandas.
         """
         import pandas
@@ -71,9 +74,10 @@ class ComparedRuns:
         return pandas.DataFrame(rows, columns=columns).set_index("run")
 
     def convergence(self, axes: Axes | None = None) -> Axes:
-        """Draw the mean best program of each group with its 95 % band, on the given axes of matplotlib or new ones.
+        """Draw each group's mean best gap, with a 95 % band for two runs or more, on the given axes or new ones.
 
-        Raises UsageError if the groups are not all on one task and its instances, or matplotlib is not installed.
+        If a gap is unknown, it is the mean best score. Raises UsageError if the groups are not all on one task and its
+        instances, if there is no group, or if matplotlib is not installed.
         """
         from behavesim.reports.figures import draw_groups
         from behavesim.reports.plots import axes_or_new

@@ -48,7 +48,7 @@ POLL_S = 0.5
 
 @asynccontextmanager
 async def shown(moment: Callable[[], LiveRun]) -> AsyncIterator[None]:
-    """Show a run on stderr until the block ends: a live view on a terminal, plain lines elsewhere.
+    """Show a run on stderr until the block ends: a live view on a terminal, plain lines elsewhere or if it is dumb.
 
     `moment` returns the run as it is now; it is called for each drawing. If the view fails, the block goes on without.
     """
@@ -213,7 +213,7 @@ def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
 
 
 def _method_of(run: Run) -> Method[Any] | None:
-    """Return the run's method, whose `facts` the view shows; None if the method or the task is not on this machine."""
+    """Return the run's method, whose `facts` the view shows; None if the method or the task cannot be loaded."""
     try:
         return method_of(run.settings, run.task())
     except BehavesimError:

@@ -29,7 +29,8 @@ BEGAN = 1795442111.7743049
 def unpacked(runs: Path) -> RunFolder:
     """Return the folder `runs/demo` of the recorded run; it is unpacked unless it is there already.
 
-    Raises UsageError if something else has this name, and JournalError if the folder cannot be written.
+    Raises UsageError if something else has this name or the folder cannot be made, JournalError if a file in it cannot
+    be written.
     """
     folder = RunFolder.named(runs, NAME)
     if not folder.path.exists():
@@ -42,10 +43,9 @@ def unpacked(runs: Path) -> RunFolder:
 
 
 async def played(folder: RunFolder, seconds: float) -> Run:
-    """Show a finished run on stderr as it went on, shortened to `seconds`, and return it.
+    """Show a finished run on stderr as it went on, but in `seconds` altogether, and return it.
 
-    Events keep their order, and the time between them is shortened in proportion. Raises JournalError if the journal
-    cannot be read.
+    The times between events change in proportion. Raises JournalError if the journal cannot be read.
     """
     times = [at for _, at, _ in read_events(folder.journal)]
     run = Run.load(folder.path, until=1)

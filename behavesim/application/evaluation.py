@@ -38,7 +38,7 @@ def read_program(file: Path, task: Task) -> str:
     """Return the source in a file or in a folder of files, or the task's own template if the path is `template`.
 
     Raises UsageError if a file cannot be read as text, or for a folder if the task's programs are single functions.
-    Raises TaskError if a folder cannot be read.
+    Raises TaskError if a folder cannot be read, or holds nothing or too much.
     """
     if str(file) == "template":
         return task.template
@@ -73,7 +73,8 @@ async def evaluate(
 
     Each program is a pair of a name and a text, from which the program is extracted as from a model's reply. A rejected
     program has a `Failure` and does not stop the others. `ended` is called with each result as it comes. Raises
-    SandboxError if the sandbox cannot be started, UsageError if its isolation is weak and the settings forbid that.
+    SandboxError if the sandbox fails, UsageError if its isolation is weak and the settings forbid that, TaskError if
+    the task's instances cannot be made or differ in the sandbox.
     """
     async with judging(settings, task, split) as judge:
 

@@ -42,9 +42,9 @@ _MOST_NAMED = 6
 class Wanted:
     """What a person said of an evaluator, which `evaluator` names; `program` is None for a class's own template.
 
-    `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read. If `edits` is None,
-    the configuration decides, and without one it is "full". `is_minimised` says that lower scores are better; those of
-    EoH's problems always are.
+    `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read, if there is one. If
+    `edits` is None, the configuration decides; if that says nothing, it is "full". `is_minimised` says that lower
+    scores are better; those of EoH's problems always are.
     """
 
     evaluator: str
@@ -70,7 +70,9 @@ def task_file(
 
     `tell` gets a line for what a person may want to know. If no run in `runs` has the task when the block ends, such as
     after an error, files that were new are removed. Raises UsageError if the evaluator, program or configuration is
-    missing or cannot be used, SandboxError if a class evaluator has to be asked and the sandbox fails.
+    missing or cannot be used, or if a file cannot be written. A class evaluator is asked in the sandbox: raises
+    TaskError if it cannot be loaded, SandboxError if the sandbox fails, UsageError if its isolation is weak and that is
+    not allowed.
     """
     convention, place = convention_of(wanted.evaluator)
     known = _configuration(wanted, convention, place, tell)
@@ -157,8 +159,8 @@ def _configuration(
 ) -> Mapping[str, Any]:
     """Return the configuration's values by name, and tell in a line which those are and which keys are ignored.
 
-    Without a file, they are OpenEvolve's defaults for its convention, and none for the others. Raises UsageError if the
-    file cannot be used.
+    Without a file nothing is told; the values are OpenEvolve's defaults for its convention, and none for the others.
+    Raises UsageError if the file cannot be used.
     """
     path = wanted.configuration
     if path is None and convention == "openevolve":

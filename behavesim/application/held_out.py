@@ -40,14 +40,16 @@ def absence(task: Task, split: Split, reference: str) -> str:
 async def reports_of(
     runs: Sequence[Run], tell: Callable[[str], None], unseen: Collection[Unseen], workers: int | str | None = None
 ) -> list[RunReport]:
-    """Evaluate the best programs of the runs on the splits `unseen`, and return the reports of the runs, in order.
+    """Evaluate the runs' best and recommended programs on the splits `unseen`, and return the runs' reports, in order.
 
-    For other splits, a report has the results that the run's folder keeps from earlier reports, if any. `tell` gets a
-    line when the evaluation of a task begins, or if the task has no instances of a split. `workers` is the number of
-    programs run at once, or a cluster's name; None uses all cores.
+    Scores that a run's folder keeps are not computed again. For other splits, a report has the results that the run's
+    folder keeps from earlier reports, if any. `tell` gets a line when the evaluation of a task begins, or if the task
+    has no instances of a split. `workers` is the number of programs run at once, or a cluster's name; None uses all
+    cores.
 
     Raises JournalError if a journal cannot be read. Unless `unseen` is empty, it also raises UsageError if a task
-    cannot be loaded, TaskError if its template fails on a split, and SandboxError if the sandbox cannot be started.
+    cannot be loaded or isolation is too weak, TaskError if a template fails on a split, SandboxError if the sandbox
+    fails, and JournalError if a score cannot be written.
     """
     found = {split: await _found_there(runs, tell, workers or cores(), split) for split in unseen}
 
@@ -94,12 +96,12 @@ async def _found_there(
 async def held_out_scores(
     runs: Sequence[Run], programs: Sequence[Sequence[Candidate]], split: Unseen = "held-out"
 ) -> dict[str, tuple[float, ...]]:
-    """Evaluate the template and some programs of each run on the held-out instances; return their scores by source.
+    """Evaluate the template and some programs of each run on the held-out instances; return their scores.
 
-    `programs` has the programs of each run, in the order of `runs`, which must not be empty. A value has one score per
-    instance. `split` may name shifted instances instead. Programs that fail are left out; without such instances the
-    result is empty. Raises UsageError if the runs' tasks differ or the task cannot be loaded, SandboxError if the
-    sandbox cannot be started.
+    `programs` has the programs of each run, in the order of `runs`, which must not be empty. The result maps a
+    program's text to its scores, one per instance. `split` may name shifted instances instead. Programs that fail are
+    left out; without such instances the result is empty. Raises UsageError if the runs' tasks differ, the task cannot
+    be loaded or isolation is too weak, SandboxError if the sandbox fails, JournalError if a score cannot be written.
     """
     if len({run.settings.task for run in runs}) > 1:
         raise UsageError("these runs are on different tasks; runs on one were expected")
@@ -117,7 +119,8 @@ async def held_out_scores(
 async def generalisation_of(runs: Sequence[Run]) -> GeneralisationStudy:
     """Return the study of generalisation of some runs, whose programs are evaluated on unseen instances first.
 
-    Raises UsageError if a task cannot be loaded, SandboxError if the sandbox cannot be started.
+    Raises UsageError if a task cannot be loaded or isolation is too weak, SandboxError if the sandbox fails,
+    JournalError if a journal cannot be read or a score not be written.
     """
     unseen: dict[str, dict[Split, Mapping[str, Sequence[float]]]] = {}
     for task in dict.fromkeys(run.settings.task for run in runs):

@@ -18,7 +18,8 @@ def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:
     """Put programs into a run's inbox, from which its search takes them, now or when it is resumed.
 
     The path `template` stands for the task's template. Raises UsageError for the first file that cannot be read or has
-    no program of the task, TaskError for a folder that cannot be read; no program is put into the inbox then.
+    no program of the task, TaskError for a folder that cannot be read; no program is put into the inbox then. Raises
+    UsageError, too, if the inbox cannot be written.
     """
     programs = [(file.stem, program_of(task, str(file), read_program(file, task))) for file in files]
     for stem, source in programs:
@@ -29,7 +30,7 @@ def advise(folder: RunFolder, sentence: str) -> None:
     """Put a sentence for later prompts into a run's inbox; "" withdraws all advice of the run.
 
     Raises UsageError if the sentence has only spaces, more than LONGEST characters, several lines, or control
-    characters.
+    characters, or if the inbox cannot be written.
     """
     if sentence and not (sentence.strip() and printable(sentence) == sentence and "\n" not in sentence):
         raise UsageError("advice is one line of printable text")

@@ -36,7 +36,7 @@ def task_settings(
 
     Values by name in `given` beat `assignments` ("key=value"), these the TOML `file`, and this the `defaults`. Values
     that are None were not given. The assignment "size=large" means the task of that size, if the task has it. Raises
-    TaskError if the task cannot be loaded, UsageError if a setting does not fit.
+    TaskError if the task cannot be loaded, UsageError if a setting does not fit or a file cannot be read.
     """
     reference = TaskReference(task).absolute()  # the run may be resumed from another folder
     loaded = reference.load()
@@ -120,8 +120,9 @@ def _first_events(
     are brought again. The setting `start_with` names a run in `runs_dir` or a folder of programs. Of a run the ten best
     programs are taken, best first; of a folder all, in the order of their names.
 
-    Raises UsageError if `start_with` is neither, if a program is not one of the task, or if both the replayed run and
-    `start_with` bring programs. Raises JournalError if the journal of one of these runs cannot be read.
+    Raises UsageError if `start_with` is neither or has no program, if a program is not one of the task, or if both the
+    replayed run and `start_with` bring programs. Raises JournalError if the journal of one of these runs cannot be
+    read.
     """
     again: tuple[Injected | Advised | ClockRead, ...] = ()
     if original is not None:

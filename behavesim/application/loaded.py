@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LoadedRun(Run):
-    """A run with figures; a notebook shows it as its summary table. Its length is the number of its candidates."""
+    """A run with figures; a notebook shows it as its summary table. Its length is `state.asked`."""
 
     def __len__(self) -> int:
         """Return the number of candidates asked for, without the template."""

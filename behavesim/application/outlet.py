@@ -9,7 +9,8 @@ from queue import SimpleQueue
 from typing import TextIO
 
 LIMIT = 1 << 16
-"""Largest number of characters that wait to be written: many screens. A text that would exceed it is dropped."""
+"""Largest number of characters that wait to be written: many screens. A text that would exceed it is dropped, unless
+nothing else waits."""
 PATIENCE_S = 1.0
 """Seconds that `close` waits at most for the waiting text to be written: a stopped terminal must not delay the end."""
 

@@ -58,9 +58,9 @@ async def search(
     The run's folder is `name` in `runs_dir`; None means the task's name and the time. `on_event` gets each new event.
     `settings` are those that `behavesim settings` lists. Cancelling keeps all that has arrived; `resume` goes on.
 
-    Raises UsageError if a task, method, proposer or setting does not fit or the folder exists, and TaskError if the
-    task cannot be loaded or its template fails. Raises ProposerError if the endpoint fails in a way that retries do not
-    solve; the run can then be resumed.
+    Raises UsageError if a task, method, proposer or setting does not fit, the folder exists or isolation is too weak,
+    and TaskError if the task cannot be loaded or its template fails. Raises SandboxError if the sandbox fails, and
+    ProposerError if the endpoint fails in a way that retries do not solve; a run that has begun can then be resumed.
     """
     given = {
         "budget": budget,
@@ -76,8 +76,9 @@ async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **ch
     """Continue a run from its last event, as `behavesim resume` does, and return it once it has ended.
 
     `run` is a loaded run, a run's folder, or its id (or the beginning of it) in the folder `runs`. `changes` are
-    settings by name, such as a larger `budget`. Raises UsageError if there is no such run, or if a change would alter
-    what the run finds, TaskError if its task cannot be loaded, and ProposerError as `search` does.
+    settings by name, such as a larger `budget`; None leaves one as it is. Raises UsageError if there is no such run, or
+    if a change would alter what the run finds, TaskError if its task cannot be loaded, and SandboxError and
+    ProposerError as `search` does.
     """
     folder = run.folder if isinstance(run, Run) else RunFolder.find(Path("runs"), str(run))
     return (await session.resume(next_launch(folder, changes), _view(on_event), _quiet)).run
@@ -121,8 +122,8 @@ def resume_sync(run: str | Path | Run, *, on_event: OnEvent | None = None, **cha
 def _reference(kind: Kind, part: object) -> str:
     """Return the text by which other processes load a task, method or proposer (`part`) again.
 
-    A text is returned as it is; for an object it is its installed name, else the path of the file that assigns it.
-    Raises UsageError if it has neither.
+    A text is returned as it is; for an object it is its installed name, else the path of the file with its class, if
+    that file assigns to `task`, `method` or `proposer`. Raises UsageError if it has neither.
     """
     if isinstance(part, str):
         return part

@@ -98,11 +98,12 @@ async def record_portfolio(
 ) -> Portfolio:
     """Choose at most `count` programs of the runs that behave differently, and return them as a portfolio, best first.
 
-    The choice is appended to the first run's journal. Its portfolio.py is written too, unless the task is online or no
-    program is chosen. Programs that fail on validation instances are left out; otherwise the scores there do not affect
-    the choice. `workers` is the number of programs run at once, or a cluster's name; None for the first run's own
-    setting. Raises UsageError if the runs' tasks or instances differ, if two runs have one name, or if `count` is less
-    than 1. Raises BehavesimError if another process holds the first run.
+    The choice is appended to the first run's journal. That run's portfolio.py is written too, unless the task is online
+    or no program is left. Programs that fail on validation instances are left out; otherwise the scores there do not
+    affect the choice. `workers` is the number of programs run at once, or a cluster's name; None for the first run's
+    own setting. Raises UsageError if the runs' tasks or instances differ, if two runs have one name, if `count` is less
+    than 1, or if isolation is too weak. Raises BehavesimError if another process holds the first run, SandboxError if
+    the sandbox fails.
     """
     with folders[0].locked():
         run, *others = [Run.load(folder.path) for folder in folders]

@@ -4,7 +4,7 @@
 validation instances. `view` shows the search while it goes on. `tell` gets a line when something begins that takes a
 while. If cancelled once, a session sends no more requests, waits up to REPLIES_S for the replies under way (until
 `launch.requests.abandon` is called), commits all that has arrived, and raises CancelledError. If cancelled twice, it
-raises CancelledError at once. The run can be resumed in both cases.
+raises CancelledError at once. A run whose folder was made by then can be resumed in both cases.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ async def verified(
 
     `workers` is the number of programs run at once, or a cluster's name. `progress` is called with the numbers of
     events checked so far and of all events. `sample` is the number of candidates that are checked; None means all.
-    Choices are not repeated with a sample, since they depend on all candidates, or if the journal is damaged. Raises
-    what `verify` raises.
+    Choices are not repeated with a sample, since they depend on all candidates, or if the journal is damaged or an
+    event cannot follow those before it. Raises what `verify` raises.
     """
     async with shared_cluster(workers):
         found = await verify(folder, workers, progress, sample)

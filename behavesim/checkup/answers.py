@@ -15,7 +15,7 @@ from behavesim.task.verdict import Failure, Verdict
 
 SECTION = "answers of the function, forged"
 LONGEST = 160
-"""Most characters of a message about a forged answer."""
+"""Most characters of a message about a refused answer; a longer one is cut."""
 
 
 async def on_answers(task: Task, pool: Pool, template: Verdict) -> AsyncIterator[Finding]:

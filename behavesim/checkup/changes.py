@@ -21,7 +21,7 @@ GOAL = 0.01
 """The difference in score that instances should suffice for, as a fraction of the template's score."""
 
 ROUNDING = 1e-9
-"""Differences smaller than this fraction of the largest score are rounding errors."""
+"""A standard deviation of up to this fraction of the largest absolute score is due to rounding."""
 LINES = 12
 """Most changed lines of a program that are shown."""
 
@@ -96,7 +96,7 @@ def _advice(task: Task) -> str:
 def _lines_changed(task: Task, changed: str) -> str:
     """Return up to LINES lines that differ between template and program, after "- " the old ones, after "+ " the new.
 
-    Of Python it is code without comments, docstrings and layout.
+    Of Python they are lines of `_code`.
     """
     read = _code if task.suffix == ".py" else str
     before, after = (read(source).splitlines() for source in (task.template, changed))
@@ -106,7 +106,7 @@ def _lines_changed(task: Task, changed: str) -> str:
 
 
 def _code(source: str) -> str:
-    """Return a program without comments and docstrings, in Python's plain layout."""
+    """Return a program without comments and docstrings of functions, in Python's plain layout."""
     tree = parsed(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None and len(node.body) > 1:

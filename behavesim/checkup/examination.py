@@ -36,7 +36,7 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     The order is description, instances, isolation, template, scoring, trajectories, other splits, building blocks,
     forged answers, small changes of the template, first prompt. If something fails, the checks that depend on it are
     left out. One worker is used, and weak isolation is a finding, whatever the settings say. Raises SandboxError if the
-    sandbox does not start.
+    sandbox fails.
     """
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
     yield _described(task)
@@ -57,7 +57,10 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
 async def _evaluated(
     settings: Settings, task: Task, pool: Pool, pristine: Mapping[Split, str]
 ) -> AsyncIterator[Finding]:
-    """Yield what evaluations show, up to the first that fails; `pristine` has the hashes of the instances."""
+    """Yield what evaluations show; `pristine` has the hashes of the instances.
+
+    Nothing follows if the template fails, or if its solutions cannot be judged.
+    """
     yield _isolation(pool.isolation)
     first = await pool.evaluate(task.template)
     if isinstance(first, Failure):
@@ -118,7 +121,7 @@ def _failed(failure: Failure) -> Finding:
 
 
 def _instances(task: Task) -> list[Finding]:
-    """Return findings on the instances of each split, and one on calls that `task init` could not read, if any."""
+    """Return findings on each split's instances; if none is "mend", also one on calls `task init` could not read."""
     found = [present(task, split) for split in task.splits]
     if "mend" in {finding.result for finding in found} or not any(map(_has_placeholder, instances_of(task, "search"))):
         return found

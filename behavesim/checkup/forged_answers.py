@@ -63,10 +63,10 @@ _FORGED = {
     "half as long": "_cut(answer, 0, 2)",
     "changed arguments": "[_overwritten(arguments), answer][1]",
 }
-"""Expressions of forged answers by their name, given the honest one as `answer`."""
+"""Expressions of forged answers by their name, given the honest one as `answer`; the last forges the arguments."""
 
 
 def forged_answers(task: Task) -> Iterator[ForgedProgram]:
-    """Yield programs made of a task's template: its function returns something else than the honest answer."""
+    """Yield programs made of a task's template: its function forges its answer, or overwrites arrays it was given."""
     for what, forged in _FORGED.items():
         yield ForgedProgram(what, _PROGRAM.format(template=task.template, name=task.entry_point, forged=forged))

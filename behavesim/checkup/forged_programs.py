@@ -224,8 +224,8 @@ class ForgedProgram:
 def forged_programs(honest: str, direction: Direction) -> Iterator[ForgedProgram]:
     """Yield an honest Python program with each forgery at the end of its first EVOLVE-BLOCK, else of the program.
 
-    The scores that they forge are 1e9 for the direction "maximise", else -1e9. Raises TaskError if the markers are not
-    in pairs.
+    The score that most of them forge is 1e9 for the direction "maximise", else -1e9. Raises TaskError if the markers
+    are not in pairs.
     """
     best = "1e9" if direction == "maximise" else "-1e9"
     frame = Frame.of(honest)

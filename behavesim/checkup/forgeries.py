@@ -47,7 +47,10 @@ def forgeries(solution: Solution) -> Iterator[Forgery]:
 
 
 def halves(solution: Solution) -> Iterator[Forgery]:
-    """Yield each half of an honest solution: of its arrays with two parts or more; nothing if it has none."""
+    """Yield a solution with the first half of each array, then one with the second; nothing if none has two parts.
+
+    An array of fewer than two parts stays whole.
+    """
     if _parts(solution) >= 2:
         yield _forged(solution, "only its first half", lambda array: _half(array, first=True))
         yield _forged(solution, "only its second half", lambda array: _half(array, first=False))

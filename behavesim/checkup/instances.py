@@ -16,7 +16,7 @@ from behavesim.state.provenance import instances_hash, value_hash
 from behavesim.task import Split, Task, TaskReference, instances_of, raised
 
 SOLVED_HERE = 3
-"""Number of instances solved to see whether `solve` changes them; all would double the time of the check."""
+"""Most instances solved to see whether `solve` changes them; all would double the time of the check."""
 
 
 def present(task: Task, split: Split) -> Finding:
@@ -55,7 +55,7 @@ def distinct(task: Task) -> Finding:
 
 
 def left_as_it_was(task: Task) -> Finding:
-    """Return a finding on whether `solve` leaves instances unchanged.
+    """Return a finding on whether `solve` leaves instances unchanged: "mend" if not.
 
     It runs in this process with the template, on copies of the first SOLVED_HERE search instances. Raises TaskError if
     `solve` fails or an instance cannot be copied.

@@ -26,11 +26,11 @@ than the run's limit."""
 async def refereed(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     """Try each forgery on a task's evaluator, and yield a finding on each as soon as it is made.
 
-    The first finding is on the honest program: if it fails or is not Python, no forgery is tried. The last finding on
-    forgeries sums up. A forgery came through if the program with it scores better than the honest one, beyond the noise
-    of the latter, or if it read the evaluator's source. For a task with an evaluator, findings follow on what prompts
-    show of its results (`told`). One worker is used, and weak isolation is allowed. Raises SandboxError if the sandbox
-    does not start, TaskError if the evaluator cannot be loaded.
+    The first finding is on the honest program, and the only one if it fails. If it is not Python, no forgery is tried.
+    The last finding on forgeries sums up. A forgery came through if the program with it scores better than the honest
+    one, beyond the noise of the latter, or if it read the evaluator's source. For a task with an evaluator, findings
+    follow on what prompts show of its results (`told`). One worker is used, and weak isolation is allowed. Raises
+    SandboxError if the sandbox fails, TaskError if the evaluator cannot be loaded.
     """
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
     async with judging(settings, task) as judge:

@@ -207,7 +207,7 @@ def _scoring_time(task: Task, solved: Solved) -> Finding:
 def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[Finding]:
     """Yield a finding on the lengths of the template's trajectories, and one on the task's normaliser.
 
-    The first is a warning if none has two states.
+    The first is a warning if none has more than one state.
     """
     lengths = [len(trajectory) for trajectory in trajectories]
     if max(lengths) < 2:
@@ -218,7 +218,7 @@ def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[
 
 
 def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
-    """Return a finding on whether the normaliser is at least the largest distance from a first state to another.
+    """Return a finding on whether the normaliser is at least the largest distance from a first state to a later one.
 
     It is "mend" if not, or if states cannot be compared, and a warning for the normaliser "pair".
     """

@@ -19,12 +19,12 @@ from behavesim.task import Task, instances_of
 from behavesim.task.verdict import Failure, Verdict
 
 MOST_S = 30.0
-"""CPU seconds that all programs of one kind, such as forged answers, may take together, if each takes as much as the
-template; one is always tried."""
+"""CPU seconds that all forged answers, or all small changes, may take together, if each takes as much as the template;
+one is always tried."""
 MOST_CHANGES = 12
 """Most changes of the template that are tried."""
 ENOUGH = 3
-"""Changes that behave otherwise than the template, after which no more are tried."""
+"""Number of changes that behave otherwise than the template after which no more are tried."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ async def small_changes(
     """Return feasible programs made by a small change of the template, such as a number, nearest in score to it first.
 
     Up to MOST_CHANGES are tried, until ENOUGH behave otherwise than the template, of which `template` is the verdict.
-    If none does, up to ENOUGH programs of the offline proposer follow, which are larger changes. `evaluate` takes a
-    program's source. If the template takes long, only as many changes are tried as fit MOST_S CPU seconds, at least
-    one.
+    If none does, up to ENOUGH programs of the offline proposer are tried, too, until one does. `evaluate` takes a
+    program's source. If the template takes long, only as many small changes are tried as fit MOST_S CPU seconds, at
+    least one.
     """
     count, mutator, found = min(MOST_CHANGES, within(template.cpu_s)), Mutator(task), list[Changed]()
     others: Author = mutator if changes_text(task) else Breeder(task)

@@ -31,7 +31,8 @@ class DryRun:
     """The text of the first prompt; empty if the method asks for nothing at the start."""
     evaluating_s: float
     """Expected seconds for evaluating all programs of the budget on the run's workers; of a cluster, one worker is
-    counted. Each program is taken to need as long as a second evaluation of the template, start included."""
+    counted. Each program is taken to need as long as a second evaluation of the template, start included, or as the
+    template's CPU time if that is LONG_S or more."""
     cost: CostEstimate | None
     """The expected requests, tokens and cost; None for a proposer that costs nothing."""
 
@@ -39,8 +40,8 @@ class DryRun:
 async def dry_run(launch: Launch) -> DryRun:
     """Evaluate the template, make the first prompt and estimate the cost; no folder is made and no request sent.
 
-    Raises TaskError if the template fails, UsageError if a cap on cost cannot be kept because a price is unknown, and
-    SandboxError if the sandbox cannot be started.
+    Raises TaskError if the template fails, SandboxError if the sandbox does. Raises UsageError if a cap on cost cannot
+    be kept because a price is unknown, or if isolation is weak and the settings forbid that.
     """
     settings, task = launch.settings, launch.task
     refuse_unpriced(settings)

@@ -26,13 +26,13 @@ from behavesim.store.folder import RunFolder
 def unfinished(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
     """Return the runs that still have to be made, resumed, or given a recommended program.
 
-    Raises UsageError if one was made under other settings than planned.
+    Raises UsageError if one was made under other settings than planned, JournalError if a journal cannot be read.
     """
     return [run for run in planned if not _is_finished(run, RunFolder(runs_dir / run.name))]
 
 
 def _is_finished(run: Planned, folder: RunFolder) -> bool:
-    """Whether a run has used its budget and made its recommendation; raises UsageError as `unfinished`."""
+    """Whether a run has used its budget and made its recommendation, if it makes one; raises what `unfinished` does."""
     if not folder.journal.exists():
         return False
     if moved := differences(settings_from_journal(folder.read_settings()), run.settings):
@@ -67,7 +67,8 @@ class Execution:
     async def run(self) -> list[str]:
         """Make every run and return the sorted names of those whose process ended with another exit code than 0.
 
-        When cancelled, it asks every run to stop, waits for them, and then raises CancelledError.
+        A run that `end` stopped, or kept from beginning, is not named. When cancelled, it asks every run to stop, waits
+        for them, and then raises CancelledError.
         """
         self._runs_dir.mkdir(parents=True, exist_ok=True)
         async with shared_cluster(self._workers) as variables:

@@ -44,7 +44,7 @@ class Experiment(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[\w][\w.+-]*$")
-    """Name of the folder of the runs: letters, digits and . _ + -."""
+    """Name of the folder of the runs: letters, digits and . _ + -, of which . + - do not stand first."""
     tasks: list[str] = Field(min_length=1)
     """Names of tasks, or paths of task files."""
     methods: list[str] = []
@@ -117,8 +117,8 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
     """Return all runs, ordered by seed, so that an interrupted experiment has runs of every group.
 
     `proposer` is used if the experiment names none. Raises TaskError if a task cannot be loaded. Raises UsageError if a
-    setting does not fit or belongs to no run, or if a task has no seeds. Raises UsageError, too, if two runs would have
-    one name, or would differ only in settings that can change on resume (`Adjustable`).
+    setting does not fit, if one of `settings` belongs to no run, or if `seeds` lacks a task. Raises UsageError, too, if
+    two runs would have one name, or would differ only in settings that can change on resume (`Adjustable`).
     """
     common = {"proposer": proposer, **experiment.settings}
     runs = [
@@ -171,9 +171,9 @@ def groups(experiment: Experiment) -> list[Group]:
 
 
 def too_few_seeds(experiment: Experiment, planned: Sequence[Planned]) -> str:
-    """Return a sentence if no test of the experiment can be significant, whatever its runs find; "" if one can.
+    """Return a sentence if no test of two groups of the smallest size can be significant; "" if one can.
 
-    Tests are those of one metric, on all tasks, with Holm's correction; the smallest group decides.
+    The size is the number of runs. Tests are those of one metric, on all tasks, with Holm's correction.
     """
     groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for run in planned:
