@@ -130,9 +130,9 @@ def behavesim(
 
 
 def main() -> None:
-    """Run the command line; a BehavesimError becomes one line on stderr and the error's exit code.
+    """Run the command line; a BehavesimError becomes a message on stderr and the error's exit code.
 
-    Any other error of a command leaves Python's traceback and the exit code 1.
+    An interrupt gives the exit code 130. Any other error of a command leaves Python's traceback and the exit code 1.
     """
     # read when numpy is loaded: our sums are too small for threads, and OpenBLAS ends a process that may have none
     for library in ("OMP", "OPENBLAS", "MKL", "VECLIB"):

@@ -15,7 +15,10 @@ from .output import hanging, print_result
 
 
 def doctor(model: Models = None, as_json: AsJson = False) -> None:
-    """Check key, endpoint, models, cores and sandbox; exit code 1 if one does not work. The key is never shown."""
+    """Check key, endpoint, models, cores and sandbox; exit code 1 if the endpoint or a sandbox does not work.
+
+    The key is never shown.
+    """
     checked = asyncio.run(findings(list(weighted_models(model) or [MODEL])))
     width = max(map(len, checked.found))
     found = (hanging(f"{name:{width}}  ", one_line(str(value))) for name, value in checked.found.items())

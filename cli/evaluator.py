@@ -54,8 +54,7 @@ def named_task(task: str | None, options: Mapping[str, Any], runs: Path) -> Iter
     """Yield the task that a command is about: `task`, a name or path, or the file made for an evaluator.
 
     `options` are the command's parameters by name. A file made here lies below `runs`, the folder of the runs, and is
-    removed after the block if no run uses it. Raises UsageError if no task or two are named, or if the evaluator or its
-    program cannot be used; SandboxError if a class evaluator has to be asked and the sandbox fails.
+    removed after the block if no run uses it. Raises UsageError if no task or two are named, and as `task_file` does.
     """
     wanted = _wanted(options)
     if wanted is None and task is not None:

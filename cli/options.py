@@ -204,7 +204,8 @@ def run_folders(runs_dir: Path, runs: list[str] | None) -> list[RunFolder]:
 def folders_of(runs_dir: Path, texts: list[str] | None) -> list[RunFolder]:
     """Return the folders of runs given as in `run_folders`, or as folders of runs, such as that of an experiment.
 
-    A folder's runs are in the order of their names. Raises UsageError if a text matches no run, or several.
+    A folder's runs are sorted by when they began, the oldest first. Raises UsageError if a text matches no run, or
+    several.
     """
     found = []
     for text in texts or ():

@@ -45,7 +45,8 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
 
     Raises UsageError if the program is missing or not a Python file, if the evaluator calls none of its functions, or
     if a class asks for classes. The same error follows if `name` is not a Python name, or if the file exists or cannot
-    be written. Raises TaskError if a class cannot say what it asks for, or if an EVOLVE-BLOCK has no end.
+    be written. Raises TaskError if a class cannot say what it asks for, or if an EVOLVE-BLOCK has no end, SandboxError
+    if a class is asked and the sandbox fails.
     """
     kind, place = convention_of(evaluator)
     direction = {"DIRECTION": "minimise" if is_minimised or kind == "eoh" else "maximise"}
@@ -80,9 +81,9 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
 def _called(kind: Convention, place: str, template: str) -> Called | None:
     """Return which function of the template an evaluator calls, and with what; None if it calls none by name.
 
-    `place` is the evaluator's file or command. For a command, the Python files among its words are read in order, up to
-    the first that calls a function of the template. If none does, it is the template's last function, with unknown
-    arguments. Raises SyntaxError if the template is not Python.
+    `place` is the evaluator's file or command. For a command, the Python files among its words are read, and the first
+    that calls a function of the template counts. If none does, it is the template's last function, with unknown
+    arguments; None if the template has none. Raises SyntaxError if the template is not Python.
     """
     if kind != "command":
         return called_by(read_text_file(Path(place), "evaluator"), template, "loaded(EVALUATOR)")

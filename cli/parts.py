@@ -13,7 +13,7 @@ from .options import AsJson
 from .output import hanging, print_json
 
 LENGTH = 110
-"""Largest number of characters of a line; a longer first line of a docstring is cut off."""
+"""Largest number of characters of what is said of a part; a longer first line of its docstring is cut off."""
 
 
 def methods(as_json: AsJson = False) -> None:

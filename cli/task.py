@@ -68,8 +68,8 @@ def check(
 ) -> None:
     """Examine a task without asking a model, so at no cost.
 
-    With an evaluator, or a task file that names one, also try which forged programs the evaluator would believe. Exit
-    code 1 if something must be fixed.
+    With an evaluator, or a task file that names one, try which forged programs the evaluator would believe. Exit code 1
+    if something must be fixed.
     """
     with named_task(path, {"allow_weak_isolation": True, **ctx.params}, runs_dir) as made:
         settings, loaded = task_settings(str(made.path), {}, assignments)

@@ -28,8 +28,7 @@ def tried(
     """Evaluate programs on a split's instances, as `evaluate` does, and say on stderr what is tried and how far it is.
 
     `limits` is added to the line on what is tried; it says how long each program may take. Raises UsageError if the
-    task has no instances of the split, or if the sandbox's isolation is weaker than the settings allow; SandboxError if
-    the sandbox cannot be started.
+    task has no instances of the split (see `absence`), and as `evaluate` does.
     """
     if said := absence(task, split, settings.task):
         raise UsageError(said)

@@ -74,7 +74,7 @@ async def evaluate(
     Each program is a pair of a name and a text, from which the program is extracted as from a model's reply. A rejected
     program has a `Failure` and does not stop the others. `ended` is called with each result as it comes. Raises
     SandboxError if the sandbox fails, UsageError if its isolation is weak and the settings forbid that, TaskError if
-    the task's instances cannot be made or differ in the sandbox.
+    the task's instances cannot be made, or if the sandbox has another number of them.
     """
     async with judging(settings, task, split) as judge:
 

@@ -148,7 +148,7 @@ def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
 
 
 def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Sequence[str]) -> Table:
-    """Return the table of a task's tests; its caption names the runs of `untested` that are of this task.
+    """Return the table of a task's tests that have a p-value; its caption names its unfinished runs in `untested`.
 
     `metrics` are by name; `on` is the task's name for people.
     """

@@ -29,9 +29,9 @@ def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
 
 
 def write_tables(tables: Sequence[Table], folder: Path) -> list[str]:
-    """Write each table as NAME.csv into the folder, made if missing, and return the names of the files.
+    """Write each table that has rows as NAME.csv into the folder, made if missing; return the names of these files.
 
-    Raises UsageError if the folder cannot be written.
+    The file of a table without rows is deleted. Raises UsageError if the folder cannot be written.
     """
     return _write_all({table.name: _rows(table) for table in tables}, folder)
 
@@ -101,7 +101,10 @@ def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, list[Row]]:
 
 
 def _write_all(tables: Mapping[str, list[Row]], folder: Path) -> list[str]:
-    """Write each table, given by its name, into the folder, and return the names of the files with rows."""
+    """Write each table, given by its name, into the folder, and return the names of the files with rows.
+
+    Raises UsageError if that fails.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in tables.items():

@@ -23,9 +23,10 @@ def write_export(run: Run, folder: Path, every: bool = False) -> int:
     """Write each distinct feasible program as NNNNN.py (its candidate's number), and all candidates as JSON lines.
 
     Programs in another language have its suffix, and a program of several files is a folder NNNNN. With `every`,
-    repeated and rejected programs are written too. The first line of a program's file is a comment with its run, number
-    and score. Returns the number of programs written. The folder is made if missing; raises UsageError if it is not
-    empty or cannot be written, JournalError if the run's journal cannot be read.
+    repeated and rejected programs are written too. A comment at the top of a program's file has its run, number, and
+    score or reason of rejection; there is none if the language's comments are unknown. Returns the number of programs
+    written. The folder is made if missing; raises UsageError if it is not empty or cannot be written, JournalError if
+    the run's journal cannot be read.
     """
     programs = [each for each in run.candidates if each.source] if every else run.ranked()
     suffix = _suffix_of(run)

@@ -30,9 +30,9 @@ def write_figures(compared: RunComparison, runs: Sequence[Run], folder: Path) ->
     """Write the figures of some runs to `folder` as PDF and SVG, and return the files.
 
     They are the convergence of each task's groups, the runs' diversity if one to three runs have one, and the groups'
-    ranks if there are any. One run alone also gets its own convergence and, if it has two programs, their dendrogram.
-    `compared` is the comparison of the runs. Raises UsageError if the folder cannot be written or the task of a single
-    run cannot be loaded.
+    ranks if there are any. One run alone gets its own convergence and, if it has two programs or more, the dendrogram
+    of the best. `compared` is the comparison of the runs. Raises UsageError if the folder cannot be written, the task
+    of a single run cannot be loaded, or matplotlib is not installed.
     """
     files = []
     for name, size, draw in _figures(compared, runs):

@@ -150,7 +150,7 @@ def draw_tree(axes: Axes, similarities: NDArray[np.float64], labels: Sequence[st
 
 
 def draw_map(axes: Axes, places: Sequence[Place], objective: Objective, recommended: int | None) -> None:
-    """Draw the places of programs in the plane, the best first, coloured by their rank in score.
+    """Draw the places of programs in the plane, coloured by their rank in score; `places` must begin with the best.
 
     The best program, the candidate `recommended` (None for none) and the template, if they are among them, are named.
     """

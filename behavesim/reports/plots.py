@@ -31,7 +31,10 @@ class Plots:
     run: Run
 
     def convergence(self, axes: Axes | None = None) -> Axes:
-        """Draw the best program and the mean of the ten best over the number of candidates: gaps in %, else scores."""
+        """Draw the gap of the best program and the mean gap of the ten best, in %, over the number of candidates.
+
+        If gaps are unknown, only the best score is drawn.
+        """
         axes = axes_or_new(axes)
         draw_run(axes, improvements(self.run), convergence(self.run))
         say_whose(axes, [self.run.score_source])
@@ -79,7 +82,7 @@ class Plots:
     def portfolio(self, axes: Axes | None = None, count: int = TOP) -> Axes:
         """Draw what the best of the first k programs of a portfolio reaches on the search's instances, k up to `count`.
 
-        Raises UsageError if no candidate is feasible or the task cannot be loaded.
+        Raises UsageError if no candidate is feasible, the task cannot be loaded, or `count` is less than 1.
         """
         chosen = self.run.portfolio(count)
         if not chosen.members:
@@ -93,7 +96,7 @@ class Plots:
 def axes_or_new(given: Axes | None) -> Axes:
     """Return the given axes, or those of a new figure of pyplot if None.
 
-    Raises UsageError if matplotlib is not installed.
+    Raises UsageError if new ones are needed and matplotlib is not installed.
     """
     if given is not None:
         return given

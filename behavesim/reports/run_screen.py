@@ -27,7 +27,8 @@ WIDEST = 100
 HEIGHT = 8
 """Height of the convergence curve, in lines."""
 LONGEST = 12
-"""Most lines of the terminal for a program on the first screen; the rest is cut off, and `show` has all of it."""
+"""Most lines of the terminal for a program on the first screen; if it has over one more, the rest is cut off, and
+`show` has all of it."""
 FIRST = 5
 """Most behaviours on the first screen: with them, results, code and commands have room on 45 lines of 80 columns."""
 RUN_SECTIONS = (
