@@ -23,7 +23,7 @@ def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
 
     For programs that are whole texts it is the rules and limits alone. The function is shown indented, not in a fenced
     block, since those hold example programs. `timeout_s` is the limit in CPU seconds for all instances of the search
-    together; `memory_mb` is in MB.
+    together; `memory_mb` is in MB. Raises TaskError if the instances cannot be made.
     """
     if isinstance(task, EvaluatorTask):
         rules = _evaluator_rules(task, timeout_s, memory_mb)

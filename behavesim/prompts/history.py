@@ -116,7 +116,7 @@ def ways_in_words(ways: Sequence[Way]) -> str:
 def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
     """Return the last CHILDREN_SHOWN failures of programs written from `parents`, and the run's; "" if there is none.
 
-    `parents` are the programs that the prompt shows, in its order; those written from the template do not count.
+    `parents` are the programs that the prompt shows, in its order; the template does not count as one of them.
     """
     known = [each for each in parents if each != TEMPLATE]
     children = [each for each in state.tried.failures if not set(known).isdisjoint(each.parents)][-CHILDREN_SHOWN:]

@@ -79,8 +79,9 @@ class Prompts:
     def showing_template(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
         """Return the prompt `name`, such as "initial", that shows the template and no other program.
 
-        `number` is the candidate's: with `prompt_angles` it chooses the idea to begin from. `template` is the evaluated
-        template, whose score and metrics are shown; None leaves them out, and so does `prompt_feedback` "none".
+        `number` is the candidate's: with `prompt_angles` it chooses the idea to begin from, or two to combine once each
+        was chosen. `template` is the evaluated template, whose score and metrics are shown; None leaves them out, and
+        so does `prompt_feedback` "none".
         `operator` is recorded with the prompt; "" means `name`.
         """
         # by the candidate's number: the same candidate gets the same angle (an idea to begin from) in a resumed run

@@ -12,7 +12,7 @@ from behavesim.state.members import Member
 from behavesim.task import Objective
 
 INSTANCES_SHOWN = 8
-"""Most instances of a task whose scores prompts show; with more they show the mean, and a table of this many."""
+"""Most instances whose scores prompts show; of a task with more, the program's score and a table of this many."""
 REACHED = 1e-9
 """Gaps to the best known score up to this fraction are rounding errors: the score is as good as the best known."""
 
@@ -95,7 +95,7 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
 
 
 def time_in_words(program: Member, limit_s: float) -> str:
-    """Return the CPU time (s) that counts, beside the limit, as a sentence, or all of it; "" if both are unknown."""
+    """Return the CPU time (s) that counts and the limit as a sentence, else all CPU time; "" if neither is known."""
     if program.counted_s is not None:
         return f"It took {program.counted_s:.2g} of the {limit_s:g} s of CPU time that count."
     return "" if program.cpu_s is None else f"It took {program.cpu_s:.2g} s of CPU time."

@@ -28,7 +28,7 @@ INJECTED_PROGRAMS = tuple(
     Injected(f"{turn}.py", f"def number() -> int:\n    return {number}\n", turn)
     for turn, number in ((5, 3), (27, 2), (28, 13))
 )
-"""Programs that are injected before candidates 5, 27 and 28; the last one fails in the `ToyJudge`."""
+"""Programs that are injected at the start, to become candidates 5, 27 and 28; the last one fails in the `ToyJudge`."""
 
 FAILED = (*PROVOKED, AssertionError, BehavesimError, Impure)
 """Exceptions of an examined method that become the finding `complete`; others are raised."""

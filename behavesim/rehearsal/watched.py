@@ -19,7 +19,10 @@ class Impure(Exception):
 
 
 class Watched(Method[Any]):
-    """Decides as another method does, twice each time; raises Impure if the two differ or anything has changed."""
+    """Decides as another method does, twice each time; raises Impure if the two differ or it changed what it must not.
+
+    That is its attributes, and the state's members, groups, open candidates and counts.
+    """
 
     def __init__(self, method: Method[Any]) -> None:
         super().__init__(method.settings, method.brief)

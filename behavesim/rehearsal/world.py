@@ -161,7 +161,7 @@ async def pause(delay: random.Random | None) -> None:
 
 
 def fitting(settings: Mapping[str, Any]) -> Settings:
-    """Return settings of a search on the toy; those that the method they name does not have are left out.
+    """Return settings of a search on the toy; those that neither every run nor the method has are left out.
 
     The method is funsearch+behavesim unless they name one. Raises UsageError for an unknown method or a bad value.
     """
