@@ -14,22 +14,22 @@ from behavesim.cluster.link import Job, Link
 from behavesim.sandbox.connection import Ran
 
 MOST_LOST = 3
-"""Workers that may be lost with one program running; then the run stops, since the program may be the cause."""
+"""The run stops when this many workers were lost or failed with one program running: it may be the cause."""
 MOST_STRIKES = 3
-"""Times that a worker may be lost or fail with programs, without a result in between; then it is left out."""
+"""A worker is left out when it was lost or failed with programs this many times, without a result in between."""
 AHEAD_S = 0.05
 """Seconds of work that wait at each place of a worker, so that it has no pause while messages travel."""
 MOST_AHEAD = 16
 """Most programs that wait at each place of a worker."""
 SLOW_S = 1.0
-"""CPU seconds of a program from which none waits at a worker: another worker could be free earlier."""
+"""Mean CPU seconds of programs from which none waits at a worker: another worker could be free earlier."""
 
 
 class Dealer:
     """Keeps the programs that wait, and the workers that serve; each program goes to the least busy worker.
 
     `leave_out` is called with a worker's name and a sentence for a person when it is not to serve any more. `done` is
-    the number of programs that have ended.
+    the number of results that came.
     """
 
     def __init__(self, leave_out: Callable[[str, str], None]) -> None:
@@ -87,7 +87,7 @@ class Dealer:
         self._deal()
 
     def end(self, link: Link, job: Job, found: Ran | str) -> None:
-        """Take a program's result; a text `found` says why the worker's sandbox failed: the program runs elsewhere."""
+        """Take a program's result; a text `found` says why the worker's sandbox failed: the program is dealt again."""
         if isinstance(found, str):
             self._strike(link.name, f"worker {link.name} is left out, its sandbox fails: {found}")
             self._again(job, link.name, is_suspect=True)
@@ -141,9 +141,9 @@ class Dealer:
         return 0 if self._mean_s >= SLOW_S else min(MOST_AHEAD, math.ceil(AHEAD_S / max(self._mean_s, 1e-3)))
 
     def _again(self, job: Job, name: str, is_suspect: bool) -> None:
-        """Let a program run on another worker than `name`, before those that wait.
+        """Put a program before those that wait, since the worker `name` was lost or failed with it.
 
-        `is_suspect` is whether the program may be the cause. After MOST_LOST such workers it fails with SandboxError.
+        `is_suspect` is whether the program may be the cause. At the MOST_LOST-th such time it fails with SandboxError.
         """
         job.link = None
         job.lost += is_suspect

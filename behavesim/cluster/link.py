@@ -36,7 +36,7 @@ class Job:
     """A program to be run; `alone` is whether no other may run on the worker meanwhile.
 
     `question` holds encoded calls that it answers; b"" if it runs on every instance. `done` gets the result. `lost` is
-    how often a worker was lost, or its sandbox failed, while it had the program. `had_by` are the names of all workers
+    how often a worker was lost, or its sandbox failed, while it ran the program. `had_by` are the names of all workers
     that had it; `link` leads to the one that has it now, None if none does.
     """
 

@@ -16,7 +16,7 @@ from distributed.security import Security
 
 
 async def main(places: int) -> None:
-    """Run a scheduler and a worker of so many places until standard input closes; print address, certificate, key."""
+    """Run a scheduler and a worker of so many places until standard input closes; print [address, certificate, key]."""
     security = Security.temporary()
     with tempfile.TemporaryDirectory(prefix="behavesim-") as folder:
         async with LocalCluster(

@@ -25,7 +25,7 @@ BEAT_S = 2.0
 ENOUGH = 1 << 22
 """Bytes of results after which a worker begins another message."""
 KILLED = ("", "cpu", "wall", "waited", "machine", "memory", "processes", "files")
-"""Why a worker may have killed a program's process, besides our asking."""
+"""The values of `Ending.killed` that a worker may report: all but "cancelled"."""
 _LONGEST_S = 1e9
 """Bound on CPU seconds that a worker may report: 30 years."""
 

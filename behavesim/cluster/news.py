@@ -9,7 +9,7 @@ from behavesim.cluster.link import Link
 from behavesim.sandbox.isolation import LEVELS
 
 MOST_NAMED = 8
-"""Most workers that are named in a line: those that serve, or that were lost between two looks."""
+"""Most serving workers that one line names, and most lost ones that are told of between two looks."""
 LOOKS_WITHOUT = 5
 """Looks in a row at which no worker serves, after which a person is told."""
 

@@ -61,7 +61,7 @@ class Unpacking:
         return self._hash.hexdigest()
 
     def write(self, name: str, piece: bytes) -> None:
-        """Append a piece to the file `name`; raises UsageError for a path out of the folder, OSError if that fails."""
+        """Append a piece to file `name`; raises UsageError for a path out of the folder, OSError if writing fails."""
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
             raise UsageError(f"a task's file cannot be named {name!r}")
@@ -103,7 +103,7 @@ def _beside(folder: Path, text: str) -> list[Path]:
 
 
 def parcel_of_evaluator(file: EvaluatorFile, hidden: Iterable[Path]) -> Parcel:
-    """Return the files of an evaluator's folder, except `hidden` ones and those whose names begin with a dot.
+    """Return the files below an evaluator's folder, but no `hidden` paths, links, caches, and names with a dot first.
 
     `hidden` may name folders. Raises TaskError if the files are too large or too many, OSError if one cannot be read.
     """

@@ -48,7 +48,8 @@ class Cluster:
         """Return the sandbox of programs that are functions, for the instances of a split; not entered yet.
 
         `task` is the task's name or its file, `loaded` the task itself. `limits` are those on this split. Raises
-        TaskError if the task's files are too large or its instances cannot be hashed.
+        TaskError if the task's files are too large or too many, or its instances cannot be made or hashed; OSError if a
+        file cannot be read.
         """
         place = TaskReference(task).place()
         parcel = parcel_of_file(Path(place)) if place.endswith(".py") else Parcel({})
@@ -58,7 +59,10 @@ class Cluster:
         return SolutionPool(self._runner(order, parcel, len(instances_of(loaded, split))), limits)
 
     def evaluator(self, file: EvaluatorFile, limits: Limits) -> ResultPool:
-        """Return the sandbox of an evaluator and programs, not entered yet; raises TaskError if files are too large."""
+        """Return the sandbox of an evaluator and programs, not entered yet.
+
+        Raises TaskError if the evaluator's files are too large or too many, OSError if one cannot be read.
+        """
         parcel = parcel_of_evaluator(file, folders_of_runs(file))
         there = _relative(file).to_json()
         order = Order("evaluator", there, "search", self.allow_weak_isolation, parcel.hash, "", limits=limits)

@@ -34,11 +34,12 @@ RATED_S = 5.0
 class ClusterRunner:
     """Runs programs on the workers that a Dask scheduler lists; an async context manager.
 
-    Entering enters `scheduler`, then waits until all workers that are listed serve or were refused. It raises
-    UsageError if there is no scheduler, or all workers were refused. `instances` is the number of the split's, 1 for an
-    evaluator. The run's isolation is the weakest of these workers; later ones must have as good a one. `tell` gets a
-    line for a person when workers come, go or are refused. It gets one too if they could run more programs at once than
-    `window`, the most in progress (None: no bound). Time limits go by `clock`, a new one if None.
+    Entering enters `scheduler`, then waits until a worker serves and no other one that is listed is starting. It raises
+    UsageError if there is no scheduler, or all workers were refused, SandboxError if the scheduler is lost. `instances`
+    is the number of the split's, 1 for an evaluator. The run's isolation is the weakest of these workers; later ones
+    must have as good a one. `tell` gets a line for a person when workers come, go or are refused. It gets one too if
+    they could run more programs at once than `window`, the most in progress (None: no bound). Time limits go by
+    `clock`, a new one if None.
     """
 
     def __init__(
@@ -113,8 +114,8 @@ class ClusterRunner:
         """Run a program on every instance on some worker, or let it answer the encoded calls in `question`.
 
         A `question` of b"" has no calls. This waits until a worker has a place; with `alone`, the program then has all
-        places of that worker. Cancelling kills the program. Raises SandboxError if the scheduler is lost, or if several
-        workers were lost while they ran this program.
+        places of that worker. Cancelling kills the program. Raises SandboxError if the scheduler is lost, or if
+        `dealer.MOST_LOST` workers were lost or failed while they ran this program. Without entering, it waits for good.
         """
         if self._failure:
             raise self._failure
@@ -225,7 +226,7 @@ class ClusterRunner:
             await link.line.close()
 
     def _accept(self, link: Link) -> None:
-        """Raise Refused if a worker's isolation is weaker than the run's; tell a person how it differs otherwise."""
+        """Raise Refused if a worker's isolation is weaker than the run's; else tell a person if its facts differ."""
         if self._ready and LEVELS.index(link.isolation) < LEVELS.index(self._ready.isolation):
             said = f"its isolation is {link.isolation}, the run's {self._ready.isolation}"
             raise Refused(f"worker {link.name} is left out: {said} ({'; '.join(link.notes)})")

@@ -51,8 +51,9 @@ class Line:
     async def open(cls, address: str, context: ssl.SSLContext | None, most: int = SMALL) -> Line:
         """Connect to an address such as "tcp://10.0.0.1:8786" or "tls://…", and exchange greetings.
 
-        `context` is for addresses that begin with tls, `most` the largest message in bytes. Raises LineLost if nobody
-        answers within CONNECT_S, Garbage if the other side does not speak Dask's protocol.
+        `context` is for addresses that begin with tls, `most` the largest message in bytes. Raises LineLost if no
+        connection can be made or nobody answers within CONNECT_S, Garbage if the other side does not speak Dask's
+        protocol.
         """
         parts = urlsplit(address)
         try:

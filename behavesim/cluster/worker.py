@@ -57,7 +57,7 @@ class Desk:
         return Status.dont_reply
 
     async def _serve(self, comm: Comm, order: Order) -> None:
-        """Open a sandbox as ordered, and run what comes; raises CommClosedError when the connection closes."""
+        """Open a sandbox as ordered, and run what comes until the connection closes; this may raise CommClosedError."""
         await comm.write({"facts": facts()})
         session = _Session(comm, self._free)
         beating = asyncio.create_task(session.send())
@@ -139,7 +139,7 @@ class _Session:
                 await self._comm.write({"beat": 1, **self._taken()})
 
     def _taken(self) -> dict[str, Any]:
-        """Return the fields of the next message, by kind; of the results, `ran`, up to ENOUGH bytes, at least one."""
+        """Return the fields of the next message, by kind; of results, `ran`, below ENOUGH bytes, and one more."""
         taken, self._unsent = self._unsent, {}
         sizes = accumulate(len(frame or b"") for _, _, frame, _ in taken.get("ran", ()))
         fit = 1 + sum(size < ENOUGH for size in sizes)

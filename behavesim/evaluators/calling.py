@@ -23,7 +23,8 @@ class Called:
     """A function of the program, and how an evaluator calls it.
 
     `calls` is Python text: a list with the arguments of each call, as a tuple or, if `are_named`, as a mapping of
-    keyword arguments. `is_known` is whether all could be read; UNREAD stands for an argument that could not.
+    keyword arguments. `is_known` is whether all could be read. If not, UNREAD stands for a positional argument, and
+    others are left out or guessed.
     """
 
     function: str
@@ -33,7 +34,7 @@ class Called:
 
 
 def called_by(evaluator: str, program: str, module: str = "") -> Called | None:
-    """Return what a Python evaluator calls of a program, both given as texts; None if it calls none of its functions.
+    """Return what a Python evaluator calls of a program, both as texts; None if it names none of its functions.
 
     `module` is the name under which `calls` may use the evaluator's own functions. Raises SyntaxError if a text is no
     Python.

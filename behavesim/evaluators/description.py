@@ -29,7 +29,7 @@ class Description:
 
 
 async def described(place: str, allow_weak_isolation: bool = False) -> Description:
-    """Return what the evaluator at "module:Class" or "FILE.py:Class" says of itself.
+    """Return what the evaluator at "module:Class" or "FILE.py:Class", an absolute path, says of itself.
 
     Its code runs in the sandbox. Raises TaskError if it cannot be loaded or says nothing usable, UsageError if the
     isolation is below "strong" and `allow_weak_isolation` is False, SandboxError if the sandbox fails.
@@ -48,7 +48,8 @@ async def described(place: str, allow_weak_isolation: bool = False) -> Descripti
 def load(place: str) -> Callable[[str], bytes]:
     """Return a function that gives the Description of the evaluator at a place, as JSON; its argument is not used.
 
-    It imports the evaluator when called. Whatever that raises is returned as {"error": message}.
+    It imports the evaluator when called. An Exception of that is returned as {"error": message}, at most 1000
+    characters.
     """
 
     def describe(_: str) -> bytes:

@@ -18,9 +18,10 @@ COMMAND = "command:"
 def convention_of(text: str) -> tuple[Convention, str]:
     """Return the convention of an evaluator that a person named, and its place: paths made absolute, or the command.
 
-    A script with `--program_path` and `--results_dir` is ShinkaEvolve's, a file with `evaluate` OpenEvolve's. A class
-    derived from `BaseProblem`, or in the package `eoh`, is EoH's, any other LLM4AD's; "module:Class" is not looked up.
-    Raises UsageError if it is none of these, a file cannot be read, or a command has no `{program}`.
+    A script with `--program_path` and `--results_dir` is ShinkaEvolve's, a file with `evaluate` or `evaluate_stage1`
+    OpenEvolve's. A class derived from `BaseProblem`, or in the package `eoh`, is EoH's, any other LLM4AD's;
+    "module:Class" is not looked up. Raises UsageError if it is none of these, a file cannot be read or is no Python, or
+    a command has no `{program}`.
     """
     if text.startswith(COMMAND):
         command = text.removeprefix(COMMAND).strip()
@@ -39,7 +40,7 @@ def convention_of(text: str) -> tuple[Convention, str]:
 
 
 def _of_file(place: str) -> Convention:
-    """Return the convention of a file by the names in its text; raises UsageError if it has none of them."""
+    """Return a file's convention by the names in its text; raises UsageError if it has none, or cannot be read."""
     source = read_text_file(Path(place), "evaluator")
     if "--program_path" in source and "--results_dir" in source:
         return "shinka"

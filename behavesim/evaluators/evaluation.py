@@ -75,7 +75,7 @@ def _evaluated(run: Run, file: EvaluatorFile, source: str) -> Result:
 
 
 def _written(source: str, file: EvaluatorFile) -> Path:
-    """Write a program's file or files below /tmp, and return the path of the file, or of the folder with several."""
+    """Write a program's files below /tmp; return the path of its file, or of the folder if the text names its files."""
     folder, files = Path("/tmp/program"), separated(source)
     for path, text in files.items():
         place = folder / (path or f"program{file.suffix}")

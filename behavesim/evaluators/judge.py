@@ -28,9 +28,10 @@ def evaluator_pool(
 ) -> TreePool:
     """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
 
-    They can read the evaluator's folder as it is when the sandbox starts, except the folders of runs in it. `limits`
-    are those of each evaluation. Entering raises UsageError if the isolation is below "strong+", unless
-    `allow_weak_isolation`. Time limits on the sandbox's processes go by `clock`, a new one if None.
+    They can read the evaluator's folder as it is when the sandbox starts; where namespaces hold, without the folders
+    of runs in it and names that begin with a dot. `limits` are those of each evaluation. Entering raises UsageError if
+    the isolation is below "strong+", unless `allow_weak_isolation`. Time limits on the sandbox's processes go by
+    `clock`, a new one if None.
     """
     hidden = folders_of_runs(file)
     return TreePool(LOADER, file.to_json(), workers, limits, [file.folder], hidden, allow_weak_isolation, clock=clock)
@@ -46,7 +47,7 @@ def runs_in(folder: Path) -> Iterator[Path]:
     """Yield the paths of the runs in an evaluator's folder, at most three levels down, to hide them from programs.
 
     They are the folders that hold runs; for a run directly in `folder` its own folder, for a `run.db` directly in it
-    that file and its temporary ones.
+    that file and its temporary ones. A path may come more than once.
     """
     for journal in chain.from_iterable(map(folder.glob, _JOURNALS)):
         if journal.parent == folder:
@@ -61,11 +62,11 @@ class EvaluatorJudge:
     def __init__(self, pool: ResultPool) -> None:
         self._pool = pool
         self.traced = ""
-        """What the behaviour of the program evaluated last was taken from (`Result.traced`); "" before the first."""
+        """`Result.traced` of the last program whose result could be read; "" before the first."""
 
     @property
     def behaviour(self) -> str:
-        """A sentence for people: what the behaviour of the program evaluated last was taken from."""
+        """A sentence for people: what the last behaviour was taken from. Ask only after an evaluation."""
         more = " Methods that compare behaviour have little to go by." if self.traced == METRICS else ""
         return f"Behaviour: {in_words(self.traced)}.{more}"
 
@@ -79,7 +80,8 @@ class EvaluatorJudge:
 
         Returns a Failure if the program fails, gets no score or stops at a stage, or if the result cannot be read.
         `postponed` is called each time that the program must run again because the machine may be the cause of its
-        ending. Raises SandboxError if that is still in doubt after the last try, or if the sandbox itself fails.
+        ending. Raises SandboxError if that is still in doubt after the last try, or if the sandbox itself fails,
+        TaskError if the evaluator can no longer be loaded.
         """
         sent, cpu_s = await self._pool.evaluate(source, postponed)
         if isinstance(sent, Failure):

@@ -42,8 +42,9 @@ def replied(evaluation: Any, template: str, function: Callable[..., Any]) -> dic
     """Return what a program's function returned to an evaluator, call by call, as one array: JSON in bytes.
 
     The evaluator gets `template` as the program's text. The function may return numbers, arrays of them, texts, None,
-    and lists, tuples and mappings of these. Raises TypeError if it returns anything else, OverflowError if that is more
-    than MOST_BYTES in all, and what evaluator and program raise.
+    and lists, tuples and mappings of these. If it returns anything else, the evaluator's call raises TypeError; if that
+    is more than MOST_BYTES in all, OverflowError. Raises these, and what the program raises, unless the evaluator
+    catches them; and what the evaluator raises.
     """
     replies: list[str] = []
     left = MOST_BYTES
@@ -89,7 +90,8 @@ def judged(evaluation: Any, template: str, solution: Mapping[str, NDArray[Any]])
 def behaviour_of(solution: Mapping[str, NDArray[Any]], returns: str = "") -> Trajectory:
     """Return replies as a behaviour, as it is recorded of programs beside an evaluator (docs/how-to/traces.md).
 
-    `returns` is the annotation of what the function returns: "float" for a priority.
+    `returns` is the annotation of what the function returns: "float" for a priority. Raises InvalidSolution if the
+    replies cannot be read.
     """
     recorder = Recorder()
     watched = recorder.watching(lambda reply: reply, returns)
@@ -99,7 +101,10 @@ def behaviour_of(solution: Mapping[str, NDArray[Any]], returns: str = "") -> Tra
 
 
 def _replies(solution: Mapping[str, NDArray[Any]]) -> list[Any]:
-    """Return the replies that `replied` has written; raises InvalidSolution if the solution is anything else."""
+    """Return the replies that `replied` has written.
+
+    Raises InvalidSolution if the solution is anything else, OverflowError for a number too large for its type.
+    """
     try:
         found = json.loads(solution["replies"].tobytes())
         return [_read(each) for each in found]
@@ -123,7 +128,10 @@ def _written(value: Any) -> Any:
 
 
 def _read(value: Any) -> Any:
-    """Return the reply that `_written` made this value of; raises ValueError, KeyError or TypeError for others."""
+    """Return the reply that `_written` made this value of.
+
+    Raises ValueError, KeyError, TypeError, AttributeError or OverflowError for other values.
+    """
     if isinstance(value, list):
         return [_read(each) for each in value]
     if not isinstance(value, dict):

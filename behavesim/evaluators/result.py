@@ -28,7 +28,7 @@ class Result:
     `score` is None for a failed program, except one that stopped at a stage with a score too low. `metrics` are named
     numbers; one that is not finite is kept as its text, such as "nan". `feedback` is text for people and models.
     `steps` is the behaviour, a number for each step, and `traced` what it was taken from. `stage` is the stage, from 1,
-    that raised or gave too low a score; 0 if none did, or the evaluator has one stage.
+    that raised, or before the last gave no score or one too low; 0 if none did, or the evaluator has one stage.
     """
 
     score: float | None

@@ -73,8 +73,8 @@ def choice(returned: Any) -> int:
     """Return a number for what a function returned.
 
     It is the lowest 31 bits of an integer or a whole float, or the index of the greatest number of a one-dimensional
-    array of floats. Any other single float gives one for its asinh rounded to a 16th, and all else gives `token`. 0 if
-    the value raises.
+    array of floats. Any other single float gives one for its asinh rounded to a 16th, and all else gives `token`. 0 for
+    NaN, infinity, an array of one float without dimensions, and if the value raises.
     """
     try:
         kind, dimensions = _kind(returned), getattr(returned, "ndim", 0)
@@ -90,9 +90,10 @@ def choice(returned: Any) -> int:
 
 
 def token(value: Any) -> int:
-    """Return a number below 2**31, equal for equal values; only the first 4096 bytes and three levels are read.
+    """Return a number below 2**31, equal for equal values of the same types, their mappings in the same order.
 
-    Other objects than numbers, texts, bytes, None, lists, tuples, mappings and arrays have one number for each type.
+    At most the first 4096 bytes and three levels are read. Other objects than numbers, texts, bytes, None, lists,
+    tuples, mappings and arrays of numbers have one number for each type.
     """
     return zlib.crc32(_written(value, 3)[:_PART]) >> 1
 

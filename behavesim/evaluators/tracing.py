@@ -17,9 +17,9 @@ from behavesim.evaluators.steps import answer_steps, choice, numbers_in
 from behavesim.task.evaluated import TRAJECTORY
 
 CALLS = "calls"
-"""Value of `Result.traced` if the steps are one number for each call of the program's functions."""
+"""Value of `Result.traced` if the steps are one number for each recorded call of the program's functions."""
 ANSWERS = "answers"
-"""Value of `Result.traced` if there were at most FEW calls; the steps are then all numbers in what they returned."""
+"""Value of `Result.traced` if the steps stand for the numbers in what at most FEW calls returned."""
 METRICS = "metrics"
 """Value of `Result.traced` if the steps are made of the metrics, as none are made of calls."""
 _WORDS: Mapping[str | None, str] = {
@@ -34,7 +34,7 @@ _RANKED = ("float", "np.float64", "numpy.float64")
 MOST_RANKED = 200
 """Largest number of calls that a ranking keeps: evaluators mostly use the highest priorities."""
 FEW = 10
-"""Largest number of calls of which the whole answers are recorded; of more, what each call chose."""
+"""Largest number of calls of which the whole answers are recorded; of more, one number for each (`Recorder`)."""
 
 
 def in_words(traced: str | None) -> str:
@@ -49,8 +49,8 @@ def in_words(traced: str | None) -> str:
 class Recorder:
     """Records what the calls of a program's functions returned, in order: of at most FEW calls the whole answers.
 
-    Of more than MOST_STEPS calls every other one is dropped, and as many of the later ones. If the first function
-    called returns priorities, only the order of the highest ones is kept.
+    Of more calls, it records what each chose (`choice`; of more than MOST_STEPS, at equal intervals), or, if the first
+    function called returns priorities, the order of the highest ones.
     """
 
     def __init__(self) -> None:
@@ -66,9 +66,9 @@ class Recorder:
     def steps(self) -> tuple[int, ...]:
         """A number for each recorded call; calls that returned the same have equal numbers.
 
-        For at most FEW calls: the numbers in what they returned (`answer_steps`). For a function that returns
-        priorities: its calls' numbers, counted from 0, the highest priority first, MOST_RANKED at most. Empty if calls
-        ran at the same time in several threads, since their order is chance.
+        For at most FEW calls: the numbers in what they returned (`answer_steps`). For more of a function that returns
+        priorities: the calls' numbers, counted from 0, the highest priority first, MOST_RANKED at most. Empty if there
+        were no calls, or some ran at the same time in several threads, since their order is chance.
         """
         if self._has_met:
             return ()
@@ -80,7 +80,7 @@ class Recorder:
 
     @property
     def traced(self) -> str:
-        """ANSWERS for at most FEW calls that did not each return one integer; CALLS for all others."""
+        """CALLS if each answer gives one integer (`numbers_in`), or for more than FEW calls; else ANSWERS."""
         answers = self._answers or ()
         is_choice = all(len(answer) == 1 and isinstance(answer[0], int) for answer in answers)
         return CALLS if is_choice else ANSWERS
@@ -88,9 +88,9 @@ class Recorder:
     def watching(self, found: Any, returns: str = "") -> Any:
         """Return a function or class that works as `found` and has its calls recorded.
 
-        Calls between the program's own functions are not recorded. `returns` is the return annotation, that of the
-        function itself if empty. A class is changed in place: its own methods without a leading underscore are
-        recorded.
+        Calls between the program's own functions, and calls that raise, are not recorded. `returns` is the return
+        annotation, that of the function itself if empty. A class is changed in place: its own methods without a leading
+        underscore are recorded.
         """
         if inspect.isclass(found):
             for name, method in list(vars(found).items()):

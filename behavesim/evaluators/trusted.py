@@ -76,8 +76,8 @@ def judged(evaluator: Path, function: str, solution: Mapping[str, NDArray[Any]],
 def judged_by_script(script: Path, function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Score:
     """Return what a ShinkaEvolve script says of such a program (see `judged`), in a process of its own.
 
-    Raises InvalidSolution if `solution` does not hold an answer to each call, or the script writes no result or finds
-    it incorrect.
+    Raises InvalidSolution if `solution` does not hold an answer to each call, or the script writes no finite score or
+    finds it incorrect; ValueError if it writes what is no JSON object.
     """
     with _stand_in(function, solution, calls) as program:
         results = program.parent / "results"
@@ -102,7 +102,8 @@ class Command(NamedTuple):
 def judged_by_command(judge: Command, function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Score:
     """Return what a command says of such a program (see `judged`).
 
-    Raises InvalidSolution if `solution` does not hold an answer to each call, or the command prints no score or fails.
+    Raises InvalidSolution if `solution` does not hold an answer to each call, or the command prints no finite score or
+    fails.
     """
     with _stand_in(function, solution, calls) as program:
         output = program.parent / "results"
@@ -131,7 +132,8 @@ def loaded(evaluator: Path) -> ModuleType:
 def _stand_in(function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Iterator[Path]:
     """Yield the path of a program whose `function` gives these answers in turn; it is deleted after the block.
 
-    Raises InvalidSolution unless there are as many answers as `calls`, all made of numbers.
+    Raises InvalidSolution unless there are as many answers as `calls`, all made of numbers; ValueError for names that
+    `sent` does not give.
     """
     answers: dict[str, list[str]] = {}
     tuples = set()
@@ -152,9 +154,10 @@ def _stand_in(function: str, solution: Mapping[str, NDArray[Any]], calls: int) -
 
 
 def _score(found: Result, said: str = "") -> Score:
-    """Return a result's score with its metrics and feedback; raises InvalidSolution if it has none.
+    """Return a result's score, its finite metrics without those of time and memory, and feedback.
 
-    The message ends in the last line of `said`, such as a script's standard error.
+    Raises InvalidSolution if it has no score, or is a failure. The message ends in the last line of `said`, such as a
+    script's standard error.
     """
     if found.failure or found.score is None:
         why = (found.failure or "the evaluator gave no finite score", last_line(said))

@@ -42,7 +42,7 @@ async def settled(
     `runner` enforces. `question` holds the encoded calls that the program is to answer; empty if it runs on every
     instance. `may_signal` is whether programs may kill their own processes. Waits until there is a place. Cancelling
     kills the program. Raises SandboxError if the machine is still in doubt after the last try, or if the sandbox itself
-    fails.
+    fails, TaskError if an evaluator can no longer be loaded.
     """
     ran = await runner.run(source, question)
     reason, words = doubt(ran, limits, False, may_signal)
@@ -83,6 +83,6 @@ def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[s
 
 
 def is_killed(ending: Ending, limits: Limits) -> bool:
-    """Whether SIGKILL ended a process within its CPU time, not sent by the zygote: so the kernel kills for memory."""
+    """Whether SIGKILL ended a process within its CPU time and `killed` is "": so the kernel may kill for memory."""
     by_kernel = not ending.killed and os.waitstatus_to_exitcode(ending.status) == -signal.SIGKILL
     return by_kernel and ending.cpu_s <= limits.allowed_s(ending.first_s)

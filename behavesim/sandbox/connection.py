@@ -64,7 +64,8 @@ class Ran:
 class ZygoteConnection:
     """A zygote (a process that forks one child for each program) from its start to its end.
 
-    Make one by `open`; `clock` measures its silence. `alive` is False once it has ended, went silent or was closed.
+    Make one by `open`; `clock` measures its silence. `alive` is False once it ended, went silent, took no request or
+    was closed.
     """
 
     def __init__(
@@ -113,8 +114,8 @@ class ZygoteConnection:
 
         `questions` are encoded calls that the program answers, for a zygote without a task. With a `link`, one end of
         a socket pair, the child only solves the instances: the program runs in the zygote that got the other end (see
-        `lend`). Cancelling kills the child. Raises ZygoteDied if the zygote ends or goes silent first, SandboxError if
-        no more files may be opened.
+        `lend`). Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes silent or takes no request,
+        SandboxError if no more files may be opened.
         """
         with connected() as (ours, theirs), self._job() as job:
             ours.setblocking(False)
@@ -135,8 +136,8 @@ class ZygoteConnection:
     async def lend(self, end: socket.socket) -> Ending:
         """Fork a child that receives a program and its calls through the socket `end`; return how the child ended.
 
-        The socket is closed in this process. Cancelling kills the child. Raises ZygoteDied if the zygote ends or goes
-        silent first.
+        The socket is closed in this process. Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes
+        silent or takes no request.
         """
         with self._job() as job:
             with end:

@@ -22,7 +22,7 @@ VARIABLES = {
 
 
 def bare_environment() -> dict[str, str]:
-    """Return the environment of a process that must not get keys: VARIABLES, INHERITED and PYTHONPATH."""
+    """Return the environment of a process that must not get keys: VARIABLES, PYTHONPATH, and INHERITED if set."""
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
     return VARIABLES | inherited | {"PYTHONPATH": found}

@@ -132,7 +132,7 @@ class ForkServer:
         try:
             source = wire.receive_source(fds[0])
             self._confinement.enclose(*fds)
-            random.seed(0)  # after each fork the standard library seeds it by entropy
+            random.seed(0)  # the zygote seeded it by entropy when it imported it
             self._perform(source, progress, *fds)
             leave(0)
         except MemoryError:

@@ -64,8 +64,8 @@ _Layout = tuple[str, np.dtype[Any], tuple[int, ...]]
 def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int) -> bytes:
     """Return the frame (the bytes to send) of the solutions, one for each instance, each a mapping of names to arrays.
 
-    Raises TooLarge if the arrays have more than `limit` bytes or the header is too long. Raises FrameError for arrays
-    that `decode` would refuse, such as arrays of objects.
+    Raises TooLarge if the arrays have more than `limit` bytes or the header is too long. Raises FrameError for
+    solutions that `decode` would refuse, such as arrays of objects or a solution without arrays.
     """
     plain = [{name: _plain(array) for name, array in solution.items()} for solution in solutions]
     arrays = [array for solution in plain for array in solution.values()]
@@ -123,7 +123,8 @@ def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
 def encode_answer(answer: object, limit: int) -> bytes:
     """Return the frame of one answer of a program.
 
-    Raises TooLarge if the array has more than `limit` bytes, FrameError if the answer is no array of plain numbers.
+    Raises TooLarge if its array has more than `limit` bytes, FrameError if numpy makes no array of numbers or truth
+    values of it. Too many dimensions pass here: `decode_answer` refuses them.
     """
     try:
         array = _plain(np.asarray(answer))
@@ -145,8 +146,8 @@ def encode_failed_answer(reason: str, message: str) -> bytes:
 def answer_size(start: bytes, limit: int) -> int:
     """Return how many bytes an answer's frame has in all; `start` are at least its first ANSWER.size bytes.
 
-    `limit` is for the bytes of its array. A frame may have that or HEADER_LIMIT, whichever is larger, and 32 bytes for
-    dimensions: so a small limit leaves room for a failure. Raises FrameError if it is longer.
+    `limit` is for the bytes of its array. Behind its start a frame may have that or HEADER_LIMIT, whichever is larger,
+    and 32 bytes for dimensions: so a small limit leaves room for a failure. Raises FrameError if it is longer.
     """
     size, _, _ = ANSWER.unpack_from(start)
     if size > max(limit, HEADER_LIMIT) + 4 * DIMENSIONS_LIMIT:

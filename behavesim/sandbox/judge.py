@@ -20,7 +20,10 @@ from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 
 MOST_STATES = 5000
-"""Most states of one trajectory: comparing two takes time and memory in proportion to the product of their lengths."""
+"""Most states of one trajectory; a program with more is rejected.
+
+Comparing two takes time and memory in proportion to the product of their lengths.
+"""
 MOST_NUMBERS = 1 << 20
 """Most numbers in all trajectories of a program together: they take up to 8 MB in the journal."""
 MACHINES_REASONS = ("timeout", "memory")

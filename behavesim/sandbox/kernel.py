@@ -93,7 +93,7 @@ SYS_ADMIN = 1 << 21
 _LARGE_BLOCKS, _SMALL_BLOCKS = [1 << power for power in range(16, 10, -1)], range(1032, 8, -16)
 """Sizes (bytes) of the blocks by which free memory of the heap is found, each list from the largest."""
 _LARGEST_HEAP = 1 << 30
-"""Distance in bytes from the heap's end at which a block is certainly not in it."""
+"""Distance in bytes below the heap's end from which a block counts as outside the heap."""
 _NUMBERS = {**HARMLESS, **DELICATE, **RISKY, **UNCHARGED, **ENCLOSING, **_OTHERS}
 """The numbers of all calls in this module."""
 Argument = int | bytes | ctypes.Structure | None
@@ -109,8 +109,8 @@ that it writes to. A call prepared before the fork costs the child a tenth of on
 def call_number(call: str) -> int | None:
     """Return the number of a system call on this machine.
 
-    None if this architecture does not have the call, or is not one of ARCHITECTURES. Raises KeyError for a call that is
-    not listed in this module.
+    None if this architecture does not have the call, or is not one of ARCHITECTURES. On one of these, raises KeyError
+    for a call that is not listed in this module.
     """
     machine = platform.machine()
     return _NUMBERS[call][ARCHITECTURES.index(machine)] if machine in ARCHITECTURES else None
@@ -124,7 +124,7 @@ def prepared(function: str, *arguments: Argument) -> Call:
 def prepared_syscall(call: str, *arguments: Argument) -> Call:
     """Return a prepared system call, by its name; raises OSError if this machine's number for it is not known.
 
-    Raises KeyError for a call that is not listed in this module.
+    Raises KeyError as `call_number` does.
     """
     if (at := call_number(call)) is None:
         raise OSError(f"no {call} on {platform.machine()}")

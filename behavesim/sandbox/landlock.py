@@ -34,7 +34,7 @@ _SCOPES = (1 << 0) | (1 << 1)
 
 
 def ruleset(allowed: Iterable[tuple[Path, int]]) -> int:
-    """Return a descriptor of rules that allow, below each path, its rights (bits such as READ), and nothing else.
+    """Return a descriptor of rules that allow, at and below each path, its rights (bits such as READ), and no others.
 
     They are not in force before `restriction`. Paths that do not exist are skipped. Newer kernels also forbid TCP, and
     signals and abstract sockets to the outside. Raises OSError if the kernel has no Landlock.
@@ -57,9 +57,10 @@ def restriction(rules: int) -> kernel.Call:
 
 
 def readable(paths: Iterable[Path], hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
-    """Yield each (path, rights) to allow, so that all at and below `paths` can be read except the `hidden` paths.
+    """Yield each (path, rights) to allow, so that files at and below `paths` can be read, but not below `hidden` ones.
 
-    A symbolic link cannot be read if the folder that holds it also holds a hidden path, at any depth.
+    The names in a hidden folder can still be listed, and one of `paths` below it can be read. A symbolic link cannot be
+    read if the folder that holds it also holds a hidden path, at any depth.
     """
     # rules can only allow: of a folder with something hidden, the other entries are allowed one by one
     for path in paths:

@@ -127,7 +127,7 @@ class Confinement:
             yield partial(_leave_orphaned, self.zygote)
 
     def _limit_resources(self) -> Iterator[Step]:
-        """Yield steps that limit memory, CPU time, files and core dumps, and without a seccomp filter the threads."""
+        """Yield steps that limit CPU time, files, core dumps, on Linux memory, and without seccomp the threads."""
         bounds = {
             resource.RLIMIT_AS: self.address_space + self.limits.memory if self.address_space else _NO_BOUND,
             # the zygote enforces it more exactly, but not on every system
@@ -158,8 +158,8 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
     """Apply the shared layers to this process, the zygote, and prepare those of its children.
 
     `wanted` are names from LAYERS; a layer that fails is left out and noted. With namespaces, only a child of the
-    calling process returns. `hidden` files and folders cannot be read even if they lie among the libraries; Landlock
-    sees to that. Raises SandboxError if this process's limit on address space leaves too little for `limits`.
+    calling process returns. With Landlock, files at and below `hidden` paths cannot be read even if they lie among the
+    libraries. Raises SandboxError if this process's limit on address space leaves too little for `limits`.
     """
     all_pids, memory = processes.open_processes(), processes.memory_of_machine()
     address_space, tasks = begin(limits, SPARE_TASKS)

@@ -40,7 +40,8 @@ def interpreters() -> tuple[Path, ...]:
 def open_to_everybody(paths: tuple[Path, ...]) -> bool:
     """Whether any user can read these paths: they are readable, and the folders above them let everybody pass.
 
-    What the folders among them contain is not checked. Raises FileNotFoundError if a path does not exist.
+    Whether the folders among them can be entered, and what they contain, is not checked. Raises FileNotFoundError at a
+    path that does not exist, unless an earlier check failed.
     """
     modes = [(folder, _ENTER) for path in paths for folder in path.parents] + [(path, _READ) for path in paths]
     return all(path.stat().st_mode & bit for path, bit in modes)

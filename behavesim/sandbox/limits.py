@@ -17,7 +17,7 @@ MEGABYTE = 1 << 20
 NEAR = 1.5
 """A program is stopped at this multiple of its limit on CPU time.
 
-A program that ends above the limit, but before that, is run once more, alone. On a busy machine the same work takes
+A program that ends above the limit, but before that, is run again, alone. On a busy machine the same work takes
 more CPU time, as caches and cores are shared: up to half as much again.
 """
 
@@ -27,9 +27,9 @@ class Limits:
     """What a candidate may use on all instances of a split together.
 
     `timeout_s` is CPU time in seconds: waiting on a busy machine does not count. `memory_mb` is the memory it may
-    allocate beyond the interpreter and the libraries it starts with. `output_mb` limits the arrays of its solutions
-    together. A megabyte has 2 ** 20 bytes. `first_call_s` is CPU time that the first call may take besides `timeout_s`,
-    in seconds: numba compiles there.
+    allocate beyond the interpreter and the libraries it starts with. `output_mb` limits all that it sends together:
+    solutions and, for a stateless task, answers. A megabyte has 2 ** 20 bytes. `first_call_s` is CPU time that the
+    first call may take besides `timeout_s`, in seconds: numba compiles there.
     """
 
     timeout_s: float = 50.0
@@ -46,8 +46,8 @@ class Limits:
         """Return the limits for a split, given that these are the limits for the split `search`.
 
         Time and output grow in proportion to the number of instances, each begun `starts` times. A smaller split gets
-        as much as `search`: what a program does before its first instance takes as long. Memory stays the same. Raises
-        TaskError if the task's instances cannot be made.
+        as much as `search`: what a program does before its first instance takes as long. Memory stays the same, and
+        `first_call_s` is the task's. Raises TaskError if the task's instances cannot be made.
         """
         from behavesim.task import instances_of
 
@@ -95,7 +95,7 @@ class Limits:
 
     @property
     def wall_s(self) -> float:
-        """Limit on wall-clock time (s), for programs that sleep instead of computing: twice the most CPU time, plus 2.
+        """Limit on wall-clock time (s), for programs that sleep: 2 * (`timeout_s` + `first_call_s`) + 2.
 
         The zygote adds the time that a program waits for a free core, up to `longest_s`.
         """

@@ -91,8 +91,9 @@ class TreeAssignment(Assignment):
 
     `loader` names a function as "module:name". A confined process calls it with the text `given`. It returns the
     function that children of that process run: from a program's text to the bytes to send back. Evaluator and programs
-    may read the files and folders `readable`, besides Python and the machine's programs, except `hidden` ones below
-    them. Loading may take `load_s` seconds of CPU time. At most `workers` evaluations run at once.
+    may read the files and folders `readable`, besides Python and the machine's programs, except, where
+    namespaces hold, `hidden` ones below them. Loading may take `load_s` seconds of CPU time. At most `workers`
+    evaluations run at once.
     """
 
     module = "behavesim.sandbox.tree.zygote"
@@ -109,8 +110,9 @@ class Ready:
     """A zygote's first message: it is ready for requests.
 
     `isolation` is the level that its self-test found, `notes` what keeps that from "strong+", a line each. `instances`
-    is the number of the split's instances: 0 without a task, 1 for an evaluator. From the task come `entry_point`,
-    `apart`, whether programs run in a process without the instances, and `hidden`, the paths that they must not read.
+    is the number of solutions of a program (`instances_begun`): 0 without a task, 1 for an evaluator. From the task
+    come `entry_point`, `apart`, whether programs run in a process without the instances, and `hidden`, the paths that
+    they must not read.
     """
 
     isolation: str
@@ -128,7 +130,8 @@ class Ending:
     `status` is its wait status (see os.wait), `cpu_s` its CPU time (s), `peak_bytes` its peak of resident memory.
     `killed` is why the zygote killed it: "cpu", "wall" (by the clock) or "cancelled". It is "waited" if it was killed
     by the clock and had no core most of the time. For an evaluation it may also be "memory", "processes" or "files".
-    It is "machine" if the kernel killed it while it had less than half of the machine's memory, and "" if nobody did.
+    It is "machine" if the kernel killed it while it had less than half of the machine's memory, never for an
+    evaluation, and "" otherwise.
 
     The process itself says how far it got. `instance` and `calls` are the last that it began, from 1; 0 is unknown.
     `first_s` is the CPU time of its first call (s). The trusted process that ran it alone adds `beside_others`: whether

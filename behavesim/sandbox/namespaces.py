@@ -16,7 +16,7 @@ NEW_MOUNTS, NEW_UTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NET = (
 HOSTNAME = "sandbox"
 """The machine's name inside the namespaces."""
 COVERED = ("/proc", "/dev/shm")
-"""Folders that are empty and read-only inside the namespaces.
+"""Folders that `enter` covers, so that they are empty and read-only; one that does not exist is skipped.
 
 Outside, /proc has the kernel's data on processes, and /dev/shm the memory that processes share by name."""
 _PRIVATE, RECURSIVE = 1 << 18, 1 << 14
@@ -26,7 +26,7 @@ READ_ONLY, NO_SETUID, NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8
 
 
 def enter() -> int:
-    """Enter new namespaces of mounts, host name, shared memory, users, processes and network.
+    """Enter new namespaces of mounts, host name, shared memory, users, processes and network, and cover COVERED.
 
     Returns a descriptor of the new namespace of processes. Only a child process returns: it is process 1 of that
     namespace. The calling process waits for it and exits with it. Raises OSError in the calling process if the machine

@@ -41,7 +41,7 @@ class _Work(NamedTuple):
 
 
 def _work(statistics: Path) -> _Work | None:
-    """Return cores and their work from a file such as /proc/stat; None if it cannot be read or says neither.
+    """Return cores and their work from a file such as /proc/stat; None if it cannot be read or has another form.
 
     A core that another virtual machine has counts as working.
     """

@@ -31,11 +31,12 @@ FIRST_USE_S = 10.0
 class Pool(SolutionPool):
     """Runs programs on the instances of one split on this machine, at most `workers` at once.
 
-    An async context manager. Entering raises UsageError if the isolation level is below `strong`, unless
-    `allow_weak_isolation`, and SandboxError if the sandbox does not start. `limits` are those of each program, the
-    default ones if None. Each program's process is forked from one that has the modules `preloaded` imported, and for
-    programs that mention scipy `scientific`, too: a zygote. Time limits on zygotes go by `clock`, a new one if None.
-    Each instance is begun at most `starts` times (`instances_begun`). Tests give fewer `layers`.
+    An async context manager. Making one raises TaskError if `task` is not installed. Entering raises UsageError if the
+    isolation level is below `strong`, unless `allow_weak_isolation`, and SandboxError if the sandbox does not start.
+    `limits` are those of each program, the default ones if None. Each program's process is forked from one that has the
+    modules `preloaded` imported, and for programs that mention scipy `scientific`, too: a zygote. Time limits on
+    zygotes go by `clock`, a new one if None. Each instance is begun at most `starts` times (`instances_begun`). Tests
+    give fewer `layers`.
     """
 
     def __init__(

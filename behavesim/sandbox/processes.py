@@ -154,7 +154,7 @@ def _text_in(proc: int | None, path: str) -> str:
 
 
 def memory_of_machine() -> int:
-    """Return the memory of this machine, or of the smallest control group that this process is in (bytes).
+    """Return the memory of this machine or, if lower, the lowest limit of the control groups of this process (bytes).
 
     It is 0 except on Linux.
     """

@@ -15,7 +15,7 @@ _INSTANCE, _CALLS, _BEGAN, _ENDED, _IDLE = range(5)
 """Places in the page: the instance and the call that came last, from 1; the CPU time (ns) when the first call began and
 when it ended; how long (ns) the process waited for calls."""
 _MOST = 1 << 53
-"""Numbers from here on are none: a program wrote them."""
+"""Numbers from here on, and negative ones, count as 0: a program wrote them."""
 
 
 class Progress:
@@ -40,7 +40,7 @@ class Progress:
         self._words[_INSTANCE] = instance
 
     def counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does the same, notes its calls here, and takes the CPU time of the first one."""
+        """Return a function that does the same, notes here its calls, and the CPU time before and after the first."""
         words, calls = self._words, 0  # counted here, and copied: reading the page would take as long as all else
 
         def call(*arguments: Any, **named: Any) -> Any:

@@ -9,10 +9,11 @@ from typing import Any
 
 
 def fix_seeds() -> None:
-    """Seed `random` and numpy in this process, so that programs that seed nothing give equal results in every fork.
+    """Fix seeds in this process and its forks for programs that seed nothing: numpy's global generator is seeded by 0.
 
     New generators without a seed (`random.Random()`, `numpy.random.default_rng()`) get fixed seeds, too, and so does
-    `random.seed()`. Import numpy before, if programs use it: what is not imported yet is not seeded.
+    `random.seed()`. The state of the module `random` stays as it is: call `random.seed(0)` in each fork. Import
+    numpy.random before, if programs use it: what is not imported yet is not seeded.
     """
     random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
     random.seed = types.MethodType(_seed_never_by_entropy, random.seed.__self__)  # type: ignore[attr-defined]

@@ -32,7 +32,7 @@ def solving_only(task: Task) -> tuple[Solve, tuple[Path, ...]]:
     """Delete the attributes that `solve` does not need from a task, its classes and their modules, in this process.
 
     Returns `solve`, and the paths that programs must not read. These are the modules' files and their bytecode. The
-    built-in tasks are among them if the task is in a file of its own, which may be a copy of one.
+    folder of the built-in tasks is among them unless the task is one: another may be a copy of one.
     The classes are the task's own and its base classes, except behavesim's. Modules that these import stay as they are.
     Only names that the modules' source defines are deleted.
     """

@@ -37,7 +37,8 @@ class Runner(Protocol):
 
         `question` holds the calls one after another, each as `wire.encode_question` returns it; empty for none. This
         waits until a place is free on the machine where the program runs, or with `alone` until no other program runs
-        there. Cancelling kills the program. Raises SandboxError if the sandbox itself fails or was not entered.
+        there. Cancelling kills the program. The runner must have been entered. Raises SandboxError if the sandbox
+        itself fails, TaskError if an evaluator can no longer be loaded.
         """
         ...
 
@@ -149,8 +150,8 @@ class ZygoteRunner:
         """Run a program as the zygote's assignment says, or let it answer the calls in `question` if that is not empty.
 
         The calls stand one after another, each as `wire.encode_question` returns it. This waits until a worker is free,
-        or with `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails or
-        was not entered.
+        or with `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails,
+        TaskError if an evaluator can no longer be loaded.
         """
         async with self._places.taken(alone):
             others = Others() if alone else None
@@ -224,7 +225,7 @@ class TaskRunner(ZygoteRunner):
         return self
 
     async def _run(self, source: str, question: bytes) -> Ran:
-        """Run a program on every instance, apart from them if the task says so; a `question` not b"" has its calls."""
+        """Run a program on every instance, apart if the task says so, or let it answer a `question` that is not b""."""
         if self.ready.apart and not question:
             return await self._run_apart(source)
         zygotes = self._without_task if question else self._with_task

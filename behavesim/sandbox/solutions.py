@@ -48,11 +48,11 @@ class SolutionPool(RunnerPool):
     ) -> Solved | Failure:
         """Make calls of a program's function in one new process without instances, in the order given.
 
-        A call is a tuple of arguments. The solutions of the Solved are the answers; a Failure is that of the first call
-        that failed. This waits until a worker is free; cancelling kills the program. `postponed` is called each time
-        that the program must run again because the machine may be the cause of its ending. Raises TaskError if
-        arguments cannot be sent. Raises SandboxError if the sandbox fails, was not entered, or the machine stays in
-        doubt.
+        A call is a tuple of arguments; there must be at least one. The solutions of the Solved are the answers; a
+        Failure is that of the program, or of the first call that failed. This waits until a worker is free; cancelling
+        kills the program. `postponed` is called each time that the program must run again because the machine may be
+        the cause of its ending. Raises TaskError if arguments cannot be sent. Raises SandboxError if the sandbox fails,
+        was not entered, or the machine stays in doubt.
         """
         questions = b"".join(map(_encoded, calls))
         ran = await settled(self.runner, self._limits, source, postponed, questions, self._may_signal)
@@ -101,7 +101,8 @@ def _decoded(ran: Ran, limits: Limits, decoder: Callable[[bytes], T | Failure]) 
 def frame_of(ran: Ran, limits: Limits) -> bytes | Failure:
     """Return the bytes that a process sent; a failure without CPU time if they are too many or none.
 
-    A process that was killed, or exited with another status than 0, is a failure too.
+    It is a failure, too, if the process was killed, took too much CPU time, or exited with another status than 0. The
+    process of a program apart is looked at first.
     """
     if ran.program is not None:
         # this one's end comes first: how the process with the instances ended may only follow from it
@@ -124,7 +125,7 @@ def _encoded(arguments: tuple[Any, ...]) -> bytes:
 def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
     """Return the failure of a process that was stopped, exited with another status than 0, or exceeded its CPU time.
 
-    None if the process ended well. The failure's `cpu_s` is left at 0.
+    None if the process ended well, or exceeded its CPU time `beside_others`. The failure's `cpu_s` is left at 0.
     """
     allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
     reached = ending.reached(limits.uncounted_s(ending.first_s))

@@ -105,7 +105,7 @@ def calls_to_repeat(
     All instances give equally many, one more or less, unless one has too few calls. Each call on an instance is equally
     likely. A list is for one process: it has at most TOGETHER calls, on different instances. The task's `solve` runs on
     the program's `answers`, one array for each instance; the program does not run. Raises InvalidSolution if answers
-    are missing or lead to another solution, and what `solve` raises.
+    are missing, too many or lead to another solution, and what `solve` raises.
     """
     if len(answers) != len(instances) or any(given.ndim == 0 for given in answers):
         raise InvalidSolution("a program's answers must come with its solutions")
@@ -135,7 +135,7 @@ def _drawn(counts: Sequence[int], draw: np.random.Generator) -> list[tuple[int, 
 
 
 def _divided(calls: Sequence[AnsweredCall]) -> list[list[AnsweredCall]]:
-    """Divide calls among as few lists as their order allows: at most TOGETHER in each, no two on one instance."""
+    """Put each call, in order, into the first list with room: at most TOGETHER in each, no two on one instance."""
     processes = list[list[AnsweredCall]]()
     for call in calls:
         for known in processes:

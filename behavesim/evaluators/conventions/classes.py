@@ -83,7 +83,7 @@ def evaluation_of(place: str) -> Any:
     """Import "module:Name" or "FILE.py:Name" and return that object; a class is made without arguments.
 
     Stand-ins take the place of `llm4ad` and `eoh` if these are not installed. Raises TaskError, in one line, if the
-    import fails, the name or its method `evaluate_program` is missing, or the class needs arguments.
+    import fails, the name or its method `evaluate_program` is missing, or making the class raises an Exception.
     """
     StandIns(
         {
@@ -188,7 +188,8 @@ def _module(path: Path, source: str, imports: Sequence[ast.stmt]) -> ModuleType:
 def result_of(returned: Any) -> Result:
     """Return the result in what `evaluate_program` returned; it holds a failure if there is no finite score.
 
-    The score is a number, the `score` of a mapping, or the first number of a sequence; None means an invalid program.
+    The score is a number, the `score` of a mapping, or the first item of a list, tuple or array of one dimension; None
+    means an invalid program.
     """
     if returned is None:
         return Result(None, failure="the evaluator found the program invalid (it returned None)")

@@ -87,10 +87,10 @@ def install_stand_ins() -> None:
 
 
 def evaluated(module: ModuleType, program: Path) -> Result:
-    """Return the result of `evaluate` in a module for a program at a path; without `evaluate`, that of all stages.
+    """Return the result of `evaluate` in a module for a program at a path; without `evaluate`, that of its stages.
 
-    Raises TaskError if the module has neither, TypeError if a function returns no metrics. Raises what `evaluate`, or a
-    stage that is the only one, raises.
+    They run up to the first that raises or gives no finite score. Raises TaskError if the module has neither, TypeError
+    if a function returns no metrics. Raises what `evaluate`, or a stage that is the only one, raises.
     """
     stages = [_whole(module)] if callable(getattr(module, "evaluate", None)) else _stages(module) or [_whole(module)]
     return _staged(stages, (-math.inf,) * len(stages), str(program))
@@ -117,8 +117,9 @@ def _stages(module: object) -> list[Callable[[str], Any]]:
 def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], program: str) -> Result:
     """Run stages in order until one fails; a later metric or artifact replaces an earlier one of the same name.
 
-    A stage fails if it raises, or if its score is None or below its threshold; the last stage needs no threshold. If
-    there is only one stage, its exception is raised. Raises TypeError if a stage returns no metrics.
+    A stage fails if it raises, or if the score by all metrics so far is None or below its threshold; the last stage
+    needs no threshold. If there is only one stage, its exception is raised. Raises TypeError if a stage returns no
+    metrics.
     """
     metrics: dict[str, Any] = {}
     artifacts: dict[str, Any] = {}
@@ -169,8 +170,8 @@ def _metrics(returned: Any) -> Mapping[str, Any]:
 def _result(metrics: Mapping[str, Any], artifacts: Mapping[str, Any]) -> Result:
     """Return the Result of metrics and artifacts; the artifacts and metrics that are not numbers become feedback.
 
-    Without a finite score it is a failure. If there is no `combined_score`, it is one too if `error` is a text, or no
-    other metric is a number.
+    Without a finite score it is a failure. If there is no `combined_score`, it is one too if `error` is a text that is
+    not empty, or no other metric is a number.
     """
     known = numbers(metrics)
     said = {name: value for name, value in metrics.items() if name not in known} | dict(artifacts)

@@ -75,9 +75,10 @@ def run_shinka_eval(
 ) -> tuple[Arguments, bool, str | None]:
     """Call a program's function `num_runs` times, validate and aggregate its results, and write the two JSON files.
 
-    Returns the metrics, whether all runs were valid, and the first error or None. Any exception is caught: it gives
-    default metrics and counts as incorrect. Call i, from 0, gets `seed` i + 1 unless `get_experiment_kwargs` gives its
-    arguments. Plots are not drawn, and runs are never stopped early. Raises ValueError for fewer than one worker.
+    Returns the metrics, whether all runs were valid and the score is finite, and the first error or None. An Exception
+    of the program or the given functions is caught: it gives default metrics and counts as incorrect. The metric
+    `extra_data` is written to extra.pkl instead. Call i, from 0, gets `seed` i + 1 unless `get_experiment_kwargs` gives
+    its arguments. Plots are not drawn, and runs are never stopped early. Raises ValueError for fewer than one worker.
     """
     if run_workers < 1 or (max_workers_cap is not None and max_workers_cap < 1):
         raise ValueError("run_workers and max_workers_cap must be 1 or more")

@@ -126,8 +126,9 @@ def prepare(
 
     `wanted` are names from `layers.LAYERS`; one that fails is left out and noted. With namespaces, only a child of the
     calling process returns. `readable` files and folders can be read besides Python, its libraries and the machine's
-    programs. With namespaces, `hidden` paths and `root.secrets` below them cannot. At most `workers` evaluations run at
-    once. Raises SandboxError if the system is not Linux, or if this process's limit on address space is too low.
+    programs. With namespaces, `hidden` paths and the `root.secrets` of `readable` folders cannot. At most `workers`
+    evaluations run at once. Raises SandboxError if the system is not Linux, or if this process's limit on address space
+    is too low.
     """
     if not processes.LINUX:
         raise SandboxError("an evaluator and its program are confined together by Linux alone; use a Linux machine")

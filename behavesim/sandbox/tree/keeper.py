@@ -23,9 +23,9 @@ from behavesim.sandbox.tree import confinement, usage
 from behavesim.sandbox.tree.nursery import MOST_SAID
 
 LOOK_MS = 20.0
-"""Shortest pause between two checks of what running evaluations use (ms): a check takes about 0.2 ms."""
+"""Shortest pause (ms) before the next check of what evaluations use, unless a message comes; one takes about 0.2 ms."""
 _SHARE = 10
-"""The pause after a check is at least this many times as long as the check: checks take less than a tenth of a core."""
+"""The pause after a check, unless a message comes, is at least this many times as long as the check."""
 FORK_S = 1.0
 """CPU seconds by which each evaluation raises the nursery's own limit: a fork takes milliseconds."""
 _LONGEST_LINE = 1 << 16
@@ -105,7 +105,7 @@ class Keeper:
             processes.kill_strays(())
 
     def _serve_once(self, patience_ms: float | None) -> bool:
-        """Act on requests, messages and signals that come within `patience_ms` (None: no limit); False at the end."""
+        """Act on requests, messages and signals that come within `patience_ms` (None: any); False if it must end."""
         for fd, _ in self._poll.poll(patience_ms):
             if fd == self._control.fileno():
                 if not self._obey():
@@ -117,7 +117,10 @@ class Keeper:
         return True
 
     def _obey(self) -> bool:
-        """Carry out one request of the daemon; False if it closed its socket. Raises NurseryFailed if a fork fails."""
+        """Carry out one request of the daemon; False if it closed its socket.
+
+        Raises NurseryFailed if the nursery takes no more requests.
+        """
         data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, 2)
         if len(data) < REQUEST.size:
             return False
@@ -137,7 +140,10 @@ class Keeper:
         return True
 
     def _listen(self) -> None:
-        """Receive messages of the nursery and act on them; raises NurseryFailed if it ended, failed or sent others."""
+        """Receive messages of the nursery and act on them.
+
+        Raises NurseryFailed if it ended, reports an error or sent what is no valid message.
+        """
         data, fds, _, _ = socket.recv_fds(self._link, _LONGEST_LINE, 4, socket.MSG_DONTWAIT)
         *lines, self._rest = (self._rest + data).split(b"\n")
         try:
@@ -196,7 +202,7 @@ class Keeper:
     def _end(self, ending: Ending) -> None:
         """Report the end of an evaluation to the daemon; raises KeyError if it does not run.
 
-        Raises ValueError or TypeError if the status or the CPU time is none.
+        Raises ValueError, TypeError or OverflowError if status, CPU time or peak of memory is not valid.
         """
         is_status = isinstance(ending.status, int) and 0 <= ending.status < _NO_STATUS
         if not (is_status and math.isfinite(ending.cpu_s) and ending.cpu_s >= 0):

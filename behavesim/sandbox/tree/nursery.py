@@ -47,7 +47,7 @@ class Nursery(ForkServer):
 def serve(link: socket.socket, assignment: TreeAssignment, confined: TreeConfinement) -> NoReturn:
     """Confine this process, load the evaluator, and serve the keeper at the other end of `link` until it closes.
 
-    If any of this raises an error, the error is sent to the keeper, cut to MOST_SAID characters. With or without an
+    An Exception or SystemExit of any of this is sent to the keeper, cut to MOST_SAID characters. With or without an
     error, the process exits with status 0.
     """
     try:
@@ -67,7 +67,7 @@ def serve(link: socket.socket, assignment: TreeAssignment, confined: TreeConfine
 def _load(assignment: TreeAssignment) -> Evaluate:
     """Return the evaluator that the loader makes; what the loader prints goes to standard error.
 
-    Raises TaskError if the loader raises an error that is no BehavesimError, or SystemExit.
+    A BehavesimError of the loader is raised as it is; raises TaskError for any other Exception, and for SystemExit.
     """
     module, _, name = assignment.loader.partition(":")
     loader = getattr(importlib.import_module(module), name)

@@ -53,8 +53,8 @@ class TreePool(ResultPool):
 
     Entering starts a process that is confined and then calls the function `loader` ("module:name") with the text
     `given`, for `load_s` seconds of CPU time at most. `limits` are those of each evaluation. Evaluator and programs may
-    read `readable` paths without the `hidden` ones below them. Time limits on processes go by `clock`, a new one if
-    None. Tests give fewer `layers`. Leaving ends all processes.
+    read `readable` paths (absolute), and where namespaces hold not the `hidden` ones below them. Time limits on
+    processes go by `clock`, a new one if None. Tests give fewer `layers`. Leaving ends all processes.
 
     Entering raises UsageError if the isolation is below `strong+`, unless `allow_weak_isolation`; TaskError if the
     evaluator cannot be loaded; SandboxError if the sandbox does not start.

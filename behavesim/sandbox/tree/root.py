@@ -55,10 +55,10 @@ def enter(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
     """Make a new read-only root folder with SYSTEM, DEVICES and `readable` at their own paths, and move into it.
 
     The process must have entered namespaces. Paths that do not exist are skipped. A folder with a `hidden` path below
-    it is bound entry by entry, so that the hidden path does not exist, even if it is made later. A readable path below
-    a hidden folder does exist. /proc is read-only: root may change the whole machine's settings there. Returns a
-    descriptor of another /proc that can be written to. Raises OSError if the machine forbids a step, SandboxError for
-    a path that is not absolute.
+    it is bound entry by entry, so that the hidden path does not exist, even if it is made later. A readable path at or
+    below a hidden one is shown, with all in it, if it is also below another readable path. /proc is read-only: root may
+    change the whole machine's settings there. Returns a descriptor of another /proc that can be written to. Raises
+    OSError if the machine forbids a step, SandboxError for a path that is not absolute.
     """
     place = Path("/proc")  # the folder that surely exists and holds nothing to be shown
     mount("tmpfs", str(place), "tmpfs", NO_SETUID | NO_DEVICES, "mode=755")

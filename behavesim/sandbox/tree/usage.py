@@ -93,7 +93,7 @@ def tree(root: int, seen: Mapping[int, Process], without: Collection[int] = ()) 
 
 
 def holds_more(members: Mapping[int, Process], limit: int) -> bool:
-    """Whether processes together hold more than `limit` bytes of memory that no file backs, shared memory counted once.
+    """Whether processes together hold more than `limit` bytes of memory that no file backs (see `_held`).
 
     The exact sum takes the kernel milliseconds. It is computed only if the sum of resident memory, in which files count
     too and shared memory counts for each process, is above the limit.
