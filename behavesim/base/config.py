@@ -146,9 +146,10 @@ class Settings(Options):
     50; 1 for never."""
 
     timeout_s: float = Field(50.0, gt=0)
-    """CPU seconds that a program may take over all search instances; if not set, the task's own limit. It may also take
-    twice that plus 2 s by the clock, mostly without the time in which it waits for a core. If other instances, such as
-    the validation instances, are more than those of the search, its time grows in proportion."""
+    """CPU seconds that a program may take over all search instances, besides the task's `first_call_s`; if not set, the
+    task's own limit. It may also take twice all that plus 2 s by the clock, mostly without the time in which it waits
+    for a core. If other instances, such as the validation instances, are more than those of the search, its time grows
+    in proportion."""
     memory_mb: int = Field(2048, ge=64)
     """Memory (MB of 2^20 bytes) that a program may allocate beyond Python and the libraries it starts with."""
     output_mb: int = Field(8, ge=1)
@@ -177,7 +178,8 @@ class Settings(Options):
 
     prices: Adjustable[Mapping[str, Mapping[str, float]]] = {}
     """USD per million tokens, by model name: prompt and completion, and optionally cached and cache_write, which
-    otherwise cost as much as prompt. They replace the list prices of the models that they name."""
+    otherwise cost as much as prompt. They replace the list prices of the models that they name. A name fits the model's
+    snapshots too; one that ends in * fits all names that begin so."""
 
     of_method: SerializeAsAny[Options] = Field(Options(), exclude=True)
     """The settings of the method; empty if it is not installed."""

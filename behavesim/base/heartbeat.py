@@ -15,7 +15,7 @@ BEAT_S = 0.25
 class Heartbeat(Clock):
     """A clock that the event loop reads every `beat_s` seconds as long as there is a deadline.
 
-    A deadline passes one beat after the clock has reached it. So a process that was stopped first handles what arrived
+    A deadline passes one beat after a reading has reached it. So a process that was stopped first handles what arrived
     in the meantime, and only then decides that nothing did.
     """
 

@@ -42,8 +42,9 @@ def fenced_blocks(text: str) -> list[str]:
 def blocks(text: str) -> list[Block]:
     """Return the fenced blocks of a reply in order. The last one reaches to the end if no fence closes it.
 
-    A fence closes a block only on a line of its own: behind code on the same line it is a part of the code. It closes
-    none if it is indented more than three columns deeper than the opening one, as in a docstring.
+    A fence closes a block only on a line of its own: behind code on the same line it is a part of the code. It has the
+    opening one's character, is at least as long and has no label. It closes none if it is indented more than three
+    columns deeper than the opening one, as in a docstring.
     """
     found: list[Block] = []
     opening: re.Match[str] | None = None

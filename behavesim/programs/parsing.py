@@ -103,8 +103,8 @@ class Parser:
     def parse(self, code: str) -> Parsed:
         """Return the parsed program, without line feeds before it and white space after it.
 
-        Raises NeedsLimits if this process has no limits and the text may be costly (see `is_plain`). Raises TooLong,
-        TooComplex or SyntaxError if it does not compile, also where Python has another error (a null character).
+        Raises NeedsLimits if this process has no limits and the text may be costly (see `is_plain`). Raises TooLong
+        or TooComplex, and SyntaxError if it does not compile, also where Python has another error (a null character).
         """
         code = code.strip("\n").rstrip()
         if len(code) > self._longest:

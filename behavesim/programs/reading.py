@@ -82,7 +82,8 @@ class _Wanted:
 class FunctionForm:
     """Programs that define the function `entry_point` so that it can be called as the one in `template`.
 
-    Names of positional parameters may differ, and further parameters may have defaults.
+    Names of positional parameters may differ, and further parameters may have defaults. A value assigned to the name
+    counts too, unchecked.
     """
 
     template: str
@@ -94,8 +95,8 @@ class FunctionForm:
         1. What the model thought aloud is removed, and code is taken out of JSON.
         2. A reply that was cut off before any block or within its last one is `truncated`, or `refusal` if a content
            filter cut it off. If it was cut off later, that is one more reason if no program is found.
-        3. Each fenced block is read; a closing fence behind code on the same line is a syntax error (see `blocks`). If
-           no block has a function, the text outside is read from its first line of code.
+        3. Each fenced block is read; a closing fence behind code on the same line is part of the code (see `blocks`).
+           If no block has a function, the text outside is read from its first line of code.
         4. The program is the last block that defines the entry point with the right arguments. If the last block is
            left open, begins the entry point and cannot be parsed, no other block counts.
         5. Imports for names that it uses and does not define come from the template, else from OFFERED.

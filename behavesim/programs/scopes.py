@@ -49,7 +49,7 @@ def names(tree: ast.Module) -> list[Occurrence]:
 
     Names of functions, classes, parameters and imports are included. Attributes, the names in keyword arguments
     (`f(name=1)`) and those in `global` statements are not. Raises ValueError for what is not supported: type
-    parameters, and global or nonlocal in a class's body.
+    parameters of functions and classes, and global or nonlocal in a class's body.
     """
     reader = _Reader()
     reader.visit(tree)
@@ -93,9 +93,9 @@ class _Scope:
         binding.fixed |= fixed
 
     def meaning(self, name: str) -> Binding | None:
-        """Return the binding of a name used in this scope, None for a global; right only once all scopes are read.
+        """Return the binding of a name used in this scope; right only once all scopes are read.
 
-        Only a class's own body sees the names bound there, not the functions in it.
+        It is None for a global and for a name of a class's body, which the functions in it do not see.
         """
         scope: _Scope | None = self
         while scope is not None:

@@ -54,7 +54,10 @@ class Task(ABC):
     """
 
     name: str = ""
-    """The task's name; if empty, loading fills in the file's name without suffix, or the installed one: tsp_large."""
+    """The task's name; if empty, loading fills in the file's name without suffix, or the name it is installed under.
+
+    For `tsp:large` that is tsp_large.
+    """
     description: str = ""
     """The problem, in the words of every prompt; if empty, loading fills in the docstring of the class."""
     rules: str = ""
