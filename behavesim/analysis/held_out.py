@@ -95,8 +95,8 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge, split: Unseen 
     """Evaluate each run's best and recommended programs on held-out instances; return one result per run, in order.
 
     All runs must be on `task`, and `judge` evaluates on the instances of `split`. Known scores are taken from the runs'
-    folders, and new ones are written there. Raises TaskError if the template fails on these instances, JournalError if
-    a score cannot be written, and as `Judge.evaluate` does.
+    folders, and new ones are written there. Raises TaskError if these instances cannot be made or the template fails on
+    them, JournalError if a score cannot be written, and as `Judge.evaluate` does.
     """
     chosen = [_chosen(run) for run in runs]
     scores = await scores_of(runs, chosen, task, judge, split)
@@ -134,7 +134,7 @@ def known_held_out(run: Run, split: Unseen = "held-out") -> HeldOut | None:
     """Return the run's programs on a split's instances if the scores of all of them, and the template's, are kept.
 
     Else return None, as after a report in which one failed: failures are not kept. Nothing is evaluated. Raises
-    UsageError if the task cannot be loaded, TaskError if it has no such instances.
+    UsageError if the task cannot be loaded or its instances cannot be made.
     """
     if run.folder.kept(KEPT[split]) is None:
         return None  # without loading the task, which may be slow
@@ -150,7 +150,8 @@ async def scores_of(
     """Return the scores of the template and of each run's chosen programs on a split, by source.
 
     Scores known in a run's folder are not computed again. The others are evaluated with `judge` and written to the
-    folders of the runs they are of. Raises as `Judge.evaluate` does, and JournalError if a score cannot be written.
+    folders of the runs they are of. Raises as `Judge.evaluate` does, TaskError if the instances cannot be made, and
+    JournalError if a score cannot be written.
     """
     known = [KnownScores(run.folder, _origin(task, split), split) for run in runs]
     # each folder keeps the template's scores too, so that it is complete without the other runs

@@ -52,7 +52,8 @@ def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
 
     A candidate and all after it are left out once the trajectories together have more than NUMBERS numbers; there are
     no scenes if the first one has. Of samples, only the first trajectory is shown. Raises UnknownCandidate,
-    JournalError if a candidate is not feasible or the journal cannot be read.
+    JournalError if a candidate is not feasible or the journal cannot be read, TrajectoryError if a trajectory is
+    damaged.
     """
     did = [[trajectories_of(each)[0] for each in behaviour[:INSTANCES]] for behaviour in run.trajectories(candidates)]
     sizes = accumulate(sum(each.data.size for each in behaviour) for behaviour in did)
@@ -64,7 +65,7 @@ def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
 def with_pictures(task: Task, scenes: Sequence[Scene]) -> tuple[Scene, ...]:
     """Return the scenes with the pictures of the task's instances; scenes of instances it no longer has are left out.
 
-    Raises TaskError if a picture does not fit the trajectories there, and BehavesimError if the task's code raises.
+    Raises TaskError if a picture does not fit the trajectories there, or if the task's code raises.
     """
     instances = instances_of(task, "search") if scenes else ()
     # The task may have fewer instances today than those that the run was made on.

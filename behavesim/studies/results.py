@@ -89,8 +89,8 @@ class ResultsStudy:
 def study(path: Path, pairs: Pairs | None) -> ResultsStudy:
     """Compare the runs kept in a CSV file, such as the runs.csv of `report --csv`.
 
-    `pairs` are the labels of the groups to test, None for all pairs. Raises UsageError if the file cannot be read,
-    lacks a column of NEEDED, or has a seed or a metric's value that is no number.
+    `pairs` are the labels of the groups to test, None for all pairs. Raises UsageError if the file cannot be read, or
+    if a run lacks a column of NEEDED or has a seed or a metric's value that is no number.
     """
     runs = _read(path)
     tasks = dict.fromkeys(run.task for run in runs)
