@@ -231,7 +231,7 @@ class FunSearch(Method[FunSearchSettings]):
         return Regrouped({names[i]: (best[int(rng.choice(survivors))].candidate,) for i in sorted(emptied)})
 
     def _parents(self, state: RunState, rng: Generator, is_uniform: bool) -> tuple[GroupName, list[Member]]:
-        """Return the programs of a prompt, in ascending order of score, after the island that the best one is from.
+        """Return the programs of a prompt, worst first, after the island that the best one is from.
 
         S1 takes them from different islands in turn, S2 all from one (paper, "Algorithm Selection"). No two have the
         same normal form; there are fewer than `examples_per_prompt` if the islands have no more. Where `is_uniform`,

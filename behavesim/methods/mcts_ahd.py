@@ -218,7 +218,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         return math.floor(math.pow(tree.visits[node], self.settings.widening))
 
     def _shown(self, tree: Tree, node: CandidateId, operator: str, rng: Generator, is_uniform: bool) -> list[Member]:
-        """Return the programs that the prompt of `operator` at a node shows, in ascending order of score.
+        """Return the programs that the prompt of `operator` at a node shows, worst first.
 
         Where `is_uniform`, e2 crosses the node's program with any other one, and not only with one of the best.
         """

@@ -119,7 +119,7 @@ class Niche(Method[NicheSettings]):
         return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
 
     def _parents(self, elites: list[Member], rng: Generator, is_uniform: bool) -> list[Member]:
-        """Draw different elites, better ones preferred (`falling`), and return them in ascending order of score.
+        """Draw different elites, better ones preferred (`falling`), and return them worst first.
 
         `elites` come best first. Where `is_uniform`, all are equally probable.
         """

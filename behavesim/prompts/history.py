@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from behavesim.base.text import counted
 from behavesim.prompts.feedback import IDEA_SHOWN, failure_in_words, prose
@@ -116,11 +116,12 @@ def ways_in_words(ways: Sequence[Way]) -> str:
 def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
     """Return the last CHILDREN_SHOWN failures of programs written from `parents`, and the run's; "" if there is none.
 
-    `parents` are the programs that the prompt shows, in its order; the template does not count as one of them.
+    `parents` are the programs that the prompt shows, in its order. What was written from the template alone counts as
+    written from none of them.
     """
-    known = [each for each in parents if each != TEMPLATE]
-    children = [each for each in state.tried.failures if not set(known).isdisjoint(each.parents)][-CHILDREN_SHOWN:]
-    lines = [failure_in_words(each.rejected, _origin(each.parents, known)) for each in children]
+    known = set(parents) - {TEMPLATE}
+    children = [each for each in state.tried.failures if not known.isdisjoint(each.parents)][-CHILDREN_SHOWN:]
+    lines = [failure_in_words(each.rejected, _origin(known.intersection(each.parents), parents)) for each in children]
     own = {each.rejected.candidate for each in children}
     lines += [failure_in_words(each) for each in state.failures if each.candidate not in own]
     if not lines:
@@ -128,7 +129,7 @@ def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
     return "\n".join(["Programs that failed lately; do not repeat their mistakes:", *dict.fromkeys(lines)])
 
 
-def _origin(parents: Sequence[CandidateId], shown: Sequence[CandidateId]) -> str:
+def _origin(parents: Set[CandidateId], shown: Sequence[CandidateId]) -> str:
     """Return from which of the programs `shown` one with these parents was written, as the beginning of a line."""
     if len(shown) == 1:
         return "written from the program above: "

@@ -71,7 +71,7 @@ class Wording:
 
     def asks_thought(self, name: str) -> bool:
         """Return whether the text of a name asks for the program's idea too; raises KeyError for an unknown text."""
-        return "$answer_with_idea" in self.texts[name]
+        return "answer_with_idea" in Template(self.texts[name]).get_identifiers()
 
     @property
     def angles(self) -> list[str]:

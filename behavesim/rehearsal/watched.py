@@ -69,9 +69,9 @@ class Watched(Method[Any]):
             raise Impure(
                 f"`{name}` decides otherwise when asked again: draw random numbers from self.generator(number)"
             )
-        if vars(self._method) != own:
-            changed = [key for key, value in vars(self._method).items() if own.get(key) != value]
-            raise Impure(f"`{name}` keeps something in self.{changed[0]}, which a resumed run does not have")
+        if (now := vars(self._method)) != own:
+            changed = next(key for key in (*now, *own) if key not in now or key not in own or now[key] != own[key])
+            raise Impure(f"`{name}` keeps something in self.{changed}, which a resumed run does not have")
         if _seen(state) != before:
             raise Impure(f"`{name}` changes the state, which only events may do: return a decision instead")
         return first

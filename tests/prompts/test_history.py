@@ -18,7 +18,7 @@ from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt, Rejected, Responded
 from behavesim.state.exchange import Reply
-from behavesim.state.members import Member, Note, OpenCandidate
+from behavesim.state.members import TEMPLATE, Member, Note, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.state.tried import IDEAS, Failed, Idea, Tried
 from behavesim.state.ways import Way, Ways
@@ -70,6 +70,7 @@ def test_the_failures_of_the_shown_programs_children_come_first() -> None:
     assert first.endswith("2-opt until nothing improves.)")
     assert second == "- syntax: invalid syntax (line 3)"
     assert "written from the program above" in failures_in_words(state, (2,))
+    assert "written from program 2" in failures_in_words(state, (TEMPLATE, 2))
     assert failures_in_words(RunState(state.objective), (1, 2)) == ""
 
 

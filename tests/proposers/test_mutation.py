@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +16,9 @@ from behavesim.programs.extract import extract, form_of
 from behavesim.programs.fences import fenced
 from behavesim.programs.reading import Program, Request
 from behavesim.proposers.genetic import GeneticProposer
-from behavesim.proposers.mutation.literals import numbers_in
+from behavesim.proposers.mutation.literals import another, numbers_in
 from behavesim.proposers.mutation.mutator import MOVES
+from behavesim.proposers.mutation.python import PythonText
 from behavesim.state.events import Prompt
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from behavesim.task.files import joined, separated
@@ -150,6 +152,19 @@ async def test_words_in_a_fenced_block_are_not_taken_for_a_program(tmp_path):
 def test_what_is_found_as_a_number_is_one(text):
     for begin, end in numbers_in(text):
         assert float(text[begin:end]) >= 0
+
+
+@pytest.mark.parametrize("literal", ["9" * 308, "1e308", "9" * 400])
+def test_a_number_that_is_too_large_to_change_stays(literal):
+    assert {another(literal, np.random.default_rng(seed)) for seed in range(20)} == {literal}
+
+
+def test_no_decorator_is_a_place_to_change():
+    text = "@first(1)\nclass A:\n    @second(2)\n    def f(self):\n        return 3\n"
+    program = PythonText.of(text, [(0, len(text))])
+    assert program is not None
+    places = {program.text(place) for place in program.places}
+    assert "3" in places and not places & {"first(1)", "first", "1", "second(2)", "second", "2"}
 
 
 def test_thousands_of_open_comments_are_read_at_once():

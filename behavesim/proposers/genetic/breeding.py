@@ -119,7 +119,7 @@ class Breeder:
             return fresh(self._grammar, random)
         known: frozenset[Rule] = frozenset().union(*(example.rules() for example in examples))
         programs = [fresh(self._grammar, random) for _ in range(3)]
-        return min(programs, key=lambda program: len(program.rules() & known) / len(program.rules()))
+        return min(programs, key=lambda program: len(program.rules() & known) / max(1, len(program.rules())))
 
     def _subject(self, program: Term) -> str:
         """Return the definitions that a program uses, joined by commas and "and"; "nothing but numbers" if none."""

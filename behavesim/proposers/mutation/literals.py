@@ -34,12 +34,14 @@ def numbers_in(text: str) -> list[Span]:
 def another(literal: str, random: np.random.Generator) -> str:
     """Return a random number in place of a decimal literal, as text: whole for digits alone, else with point or `e`.
 
-    A negative one is in parentheses. Returns the literal itself if the new number is beyond ±1e15 or not finite.
+    A negative one is in parentheses. Returns the literal itself if it or the new number is beyond ±1e15.
     """
     is_whole = literal.isdigit()
     value = float(literal)
+    if value > _LARGEST:
+        return literal
     other = _whole(value, random) if is_whole else _real(value, random)
-    if not math.isfinite(other) or abs(other) > _LARGEST:
+    if abs(other) > _LARGEST:
         return literal
     text = str(int(other)) if is_whole else f"{other:.6g}"
     if not is_whole and not {".", "e"} & set(text):

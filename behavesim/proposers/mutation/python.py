@@ -76,7 +76,7 @@ class PythonText:
     def places(self) -> list[Place]:
         """The expressions and statements that lie in `spans` and may be replaced, parents before children.
 
-        Left out are, for example, what is within imports, annotations, functions' decorators, called functions and
+        Left out are, for example, what is within imports, annotations, decorators, called functions and
         parts of f-strings.
         """
         found = []
@@ -130,7 +130,7 @@ class PythonText:
 def _walked(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
     """Yield every node, the name of the function around it ("" if none), and whether another may take its place.
 
-    Left out are annotations, functions' decorators, and what is within imports and formatted strings (whose columns
+    Left out are annotations, decorators, and what is within imports and formatted strings (whose columns
     Python 3.11 does not know).
     """
     waiting: list[tuple[ast.AST, str, bool]] = [(tree, "", False)]
@@ -146,6 +146,8 @@ def _walked(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
                 continue
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 skipped = [node.returns, *node.decorator_list]
+            case ast.ClassDef():
+                skipped = [*node.decorator_list]
             case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=annotation):
                 skipped = [annotation]
             # what is called, done for its effect or walked through is no value that another may replace
