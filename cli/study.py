@@ -55,7 +55,7 @@ def study_similarity(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare thirty pairs of programs by every metric, and print the means beside the paper's (Table 1)."""
+    """Compare thirty pairs of programs by every installed metric, and print the means beside the paper's (Table 1)."""
     rows = counted(similarity.measured(embedding_model), len(PAIRS), "comparing thirty pairs")
     _show(similarity.study(rows, embedding_model), as_json)
 
@@ -103,7 +103,7 @@ def study_clustering(
     figures: Figures = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare thirty programs of a run by behaviour and by text, and list the pairs on which both disagree most.
+    """Compare up to thirty programs of a run by behaviour and text, and list the pairs on which both disagree most.
 
     --figures draws a dendrogram of each.
     """

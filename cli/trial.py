@@ -45,7 +45,7 @@ class Counting:
         self._total, self._tried, self._said_at = total, 0, monotonic()
 
     def ended(self, result: Evaluation) -> None:
-        """Count a result; print a line on stderr if the last line is at least EVERY_S seconds old."""
+        """Count a result; print a line on stderr if the last line, or the start, is at least EVERY_S seconds ago."""
         self._tried += 1
         if monotonic() - self._said_at >= EVERY_S:
             self._said_at = monotonic()

@@ -109,8 +109,9 @@ def compare(
 ) -> ComparedRuns:
     """Compare runs as `behavesim report RUN…` does: those that differ only in their seeds are a group.
 
-    `runs` are loaded runs, folders or ids. With `held_out`, their best programs are evaluated on held-out instances,
-    unless earlier reports did that; that needs the sandbox, and works inside a running event loop, too. `metrics` are
+    `runs` are loaded runs, folders, or ids in the folder `runs`. With `held_out`, their best and recommended programs
+    are evaluated on held-out instances, unless earlier reports did that; it also works in a running event loop, and
+    needs the sandbox. Without it, no result on held-out instances is used. `metrics` are
     added to the built-in ones: metric files, names such as `candidates_to_5`, or metrics. `tests_unfinished` includes
     runs in the tests that ended before their budget was spent. Raises UsageError if a run or metric is not found,
     JournalError if a journal cannot be read, and another BehavesimError if programs cannot be evaluated.

@@ -32,8 +32,8 @@ async def record_recommendation(run: Run, task: Task, workers: int | str | None 
 
     `workers` is the number of programs run at once, or a cluster's name; None for the run's own setting. `run` reads
     new events of its journal before and after. If no program works on the validation instances, the choice is none, and
-    recommended.py is not written. Raises UsageError if the task has no validation instances, BehavesimError if another
-    process holds the run, SandboxError if the sandbox cannot be started.
+    recommended.py is not written. Raises UsageError if the task has no validation instances or isolation is too weak,
+    BehavesimError if another process holds the run, SandboxError if the sandbox fails.
     """
     with run.folder.locked():
         run.follow()  # another process may have written since the run was read

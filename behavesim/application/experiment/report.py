@@ -29,10 +29,10 @@ async def compared(
 ) -> RunComparison:
     """Compare the runs that were `made`, write report.json, comparison.html and tables/*.csv; return the comparison.
 
-    Files are written into `runs_dir`, the folder of the runs. `metrics` are added to the built-in ones. `tell` gets a
-    line when programs are evaluated on a task's held-out instances, `workers` at once or on the cluster of that name;
-    None uses all cores. Raises OSError or UsageError if a file cannot be written, UsageError if a metric fails, and
-    another BehavesimError if a journal cannot be read or programs cannot be evaluated.
+    Files are written into `runs_dir`, the folder of the runs. `metrics` are all that are used, built-in ones included.
+    `tell` gets a line when programs are evaluated on a task's held-out instances, `workers` at once or on the cluster
+    of that name; None uses all cores. Raises OSError or UsageError if a file cannot be written, UsageError if a metric
+    fails, and another BehavesimError if a journal cannot be read or programs cannot be evaluated.
     """
     runs = [Run.load(runs_dir / run.name) for run in made]
     reports = await reports_of(runs, tell, ["held-out"] if experiment.held_out else [], workers)
