@@ -93,8 +93,8 @@ async def verify(
 
     workers: programs to run at once, or a cluster's name. sample: how many candidates to check, drawn by the run's
     seed; None checks all. Events of no candidate and the template are always checked. Raises JournalError if there is
-    no journal, TaskError if the task cannot be loaded, SandboxError if the sandbox fails, UsageError if settings.toml
-    cannot be read or the isolation is too weak.
+    no journal, or one of another version, TaskError if the task cannot be loaded, SandboxError if the sandbox fails,
+    UsageError if settings.toml cannot be read or the isolation is too weak.
     """
     result = Verification(folder.run, damage=damages(folder.journal))
     if result.damage:

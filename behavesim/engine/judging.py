@@ -35,8 +35,9 @@ def sandbox(
     """Return a sandbox on this machine for programs that are functions: a context manager, not entered yet.
 
     A program runs on all instances of a split, on up to `starts` versions of each (see `instances_begun`), and gets
-    `starts` times the time. If `workers` names a cluster, one program runs at once. `clock` measures time limits; None
-    makes one. Raises TaskError if the instances cannot be made.
+    `starts` times the time; a split larger than `search` gets more in proportion. If `workers` names a cluster, one
+    program runs at once. `clock` measures time limits; None makes one. Raises TaskError if the instances cannot be
+    made.
     """
     limits, weak = Limits.of(settings).on(task, split, starts), settings.allow_weak_isolation
     task_here, workers = TaskReference(settings.task), settings.workers_here
@@ -56,7 +57,8 @@ def pool_of(
     It is on this machine if `settings.workers` is a number, else on the cluster that it names. If the task has an
     evaluator, the sandbox runs that, whatever the split is. `clock` measures time limits; None makes one. `tell` gets a
     line when workers of a cluster join or leave. On a cluster, a function that returns what its workers do is appended
-    to `sights`, unless that is None. Raises UsageError if what a cluster needs is not installed.
+    to `sights`, unless that is None. Raises UsageError if what a cluster needs is not installed, TaskError if the
+    instances cannot be made.
     """
     limits, weak = Limits.of(settings), settings.allow_weak_isolation
     if isinstance(settings.workers, str):

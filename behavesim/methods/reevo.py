@@ -24,7 +24,8 @@ ELITE = "elite"
 """The name of the group of one: the best program when the last generation's children were complete."""
 
 SHORT_TERM, LONG_TERM = "short-term-reflection", "long-term-reflection"
-"""The operators of the two kinds of notes: on one pair of parents, and on all notes since the last of this kind."""
+"""The operators of the two kinds of notes: on one pair of parents, and on those short-term ones since the last
+long-term one that found a difference."""
 NOTHING = "no difference"
 """How a reflection begins that finds nothing to learn: the prompt offers these words."""
 

@@ -132,7 +132,7 @@ class Behaviours:
         """Return the mean unclipped similarity of a candidate to the members of each group, by the group's name.
 
         This is the paper's "Register Algorithms". No group may be empty. Raises KeyError for a candidate without
-        trajectories.
+        trajectories, or for a number that is no member's.
         """
         # unclipped, because clipping would hide which of several far groups is nearest
         similarity, row = self._to_all(self._raw, candidate).__getitem__, self._rows.__getitem__

@@ -31,7 +31,7 @@ class RunStarted:
         """What programs are compared by; None if unknown, as in older journals of runs with an evaluator.
 
         It is TRAJECTORY for a task's own trajectories. With an evaluator it is the name of what that left: "calls",
-        "answers", "metrics" or "trajectory.json".
+        "answers", "metrics" or "trajectory.json", in any case one line of at most 40 characters.
         """
         if self.score_source == "trusted":
             return TRAJECTORY
@@ -42,9 +42,9 @@ class RunStarted:
 class RunResumed:
     """The run was resumed in a new process.
 
-    The candidates `asked_again` and the notes `notes_again`, by number, have no reply yet. They are requested again
-    while the caps allow it. At most `unanswered` of their earlier requests were sent and may have been billed.
-    `price_list` names the list of prices used from here on.
+    The candidates `asked_again` and the notes `notes_again`, by number, have no reply yet. Those that no open batch has
+    are requested again while the caps allow it. At most `unanswered` of their earlier requests were sent and may have
+    been billed. `price_list` names the list of prices used from here on.
     """
 
     asked_again: tuple[int, ...]

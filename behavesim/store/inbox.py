@@ -50,7 +50,7 @@ class Inbox:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a file; if it is too long or unreadable, a comment that says so, which the run rejects."""
+    """Return the text of a file; if it is too long or unreadable, a comment that says so, which is no valid program."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             text = file.read(LONGEST + 1)
