@@ -112,7 +112,7 @@ class PutOff:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A candidate is feasible: its program's text, its score by task or evaluator, scores and trajectories by instance.
+    """A candidate is feasible: its program's text, its score (a task's is a mean), scores and trajectories by instance.
 
     `thought` is the reply's sentence about the program, '' for none. `program_hash` is the hash of its normal form, ''
     if unknown. `copy_of` is the earlier candidate with the same text whose result was reused; None if the program was
