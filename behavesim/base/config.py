@@ -113,9 +113,9 @@ class Settings(Options):
     prompt_angles: bool = True
     """Give prompts that show only the template different starting ideas in turn. No effect if prompts=paper."""
     ask_once: bool = True
-    """Show no parents together twice while others are left, and ask nothing that cannot help, such as other constants
-    for a program without any. No effect if prompts=paper, or with a proposer that reads no prompts, as genetic.
-    A replay does as its original did, unless this is set."""
+    """Draw parents again, at most 62 times, if the same request showed them together before, and ask nothing that
+    cannot help, such as other constants for a program without any. No effect if prompts=paper, or with a proposer that
+    reads no prompts, as genetic. A replay does as its original did, unless this is set."""
     ask_each_once: bool = True
     """Show no program alone twice with one request of EoH or EoH-S, such as m1, while others of the population are
     left. No effect where ask_once has none."""

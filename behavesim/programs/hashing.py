@@ -35,8 +35,8 @@ _KNOWN_TO_LIBRARIES = frozenset({"intermediate_result"})
 def program_hash(source: str, tree: ast.Module | None = None) -> str:
     """Return the first 32 hexadecimal digits of the SHA-256 of a program's normal form; see `normalise`.
 
-    Programs with equal hashes differ at most in layout, comments, docstrings and names of locals. `tree` is the syntax
-    tree of the source if the caller has parsed it; it is changed.
+    Programs with equal hashes differ at most in layout, spelling of literals, comments, docstrings and names of locals.
+    `tree` is the syntax tree of the source if the caller has parsed it; it is changed.
     """
     return hashlib.sha256(normalise(source, tree).encode()).hexdigest()[:32]
 
