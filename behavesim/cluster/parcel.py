@@ -81,8 +81,8 @@ def _update(found: Hash, name: str, piece: bytes) -> None:
 def parcel_of_file(path: Path) -> Parcel:
     """Return a task's file, and the files and folders beside it that its text names.
 
-    Text means string constants: `"cities.npz"` or `"data/small"`. Hidden files are left out. Raises TaskError if the
-    files are too large or too many, OSError if one cannot be read.
+    Text means string constants: `"cities.npz"` or `"data/small"`. Hidden files are left out, and in folders links and
+    Python's caches. Raises TaskError if the files are too large or too many, OSError if one cannot be read.
     """
     found = [path]
     for node in ast.walk(parsed(path.read_text())):

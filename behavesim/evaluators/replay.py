@@ -65,8 +65,9 @@ def replied(evaluation: Any, template: str, function: Callable[..., Any]) -> dic
 def judged(evaluation: Any, template: str, solution: Mapping[str, NDArray[Any]]) -> Score:
     """Return what an evaluator says of a function that gives these replies; `solution` is what `replied` returned.
 
-    The evaluator is handed the template as the program's text. Raises InvalidSolution if the replies cannot be read,
-    if the evaluator asks for more or fewer, or if it gives no finite score; and what the evaluator raises.
+    The evaluator is handed the template as the program's text; what it prints, and metrics that are not finite, are
+    dropped. Raises InvalidSolution if the replies cannot be read, if the evaluator asks for more or fewer, or if it
+    gives no finite score; and what the evaluator raises.
     """
     left = iter(replies := _replies(solution))
     asked = 0

@@ -67,7 +67,8 @@ def judged(evaluator: Path, function: str, solution: Mapping[str, NDArray[Any]],
 
     If it is called more often, it begins again; arguments do not matter. `solution` is what `sent` made of the answers
     to `calls` calls. Raises InvalidSolution if it holds another number of answers or one that is no number, or gets no
-    finite score; TaskError if the evaluator cannot be loaded; and what the evaluator raises. What it prints is dropped.
+    finite score; TaskError if the evaluator cannot be loaded or has neither `evaluate` nor stages; and what it raises.
+    What it prints is dropped.
     """
     with _stand_in(function, solution, calls) as program, _ONE_AT_A_TIME, contextlib.redirect_stdout(io.StringIO()):
         return _score(openevolve.evaluated(loaded(evaluator), program))

@@ -34,7 +34,7 @@ _CHUNK = 1 << 18
 
 
 class ZygoteDied(SandboxError):
-    """Raised if the zygote ended, stopped answering or took no request while it started or a candidate was to run."""
+    """Raised if the zygote ended, stopped answering or took no request while a candidate was to run."""
 
 
 @dataclass(frozen=True)

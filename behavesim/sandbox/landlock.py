@@ -60,7 +60,8 @@ def readable(paths: Iterable[Path], hidden: Collection[Path]) -> Iterator[tuple[
     """Yield each (path, rights) to allow, so that files at and below `paths` can be read, but not below `hidden` ones.
 
     The names in a hidden folder can still be listed, and one of `paths` below it can be read. A symbolic link cannot be
-    read if the folder that holds it also holds a hidden path, at any depth.
+    read if the folder that holds it also holds a hidden path, at any depth. Raises OSError if such a folder cannot be
+    listed.
     """
     # rules can only allow: of a folder with something hidden, the other entries are allowed one by one
     for path in paths:

@@ -65,7 +65,8 @@ class Confinement:
     def fork(self) -> int:
         """Fork a child, which must then call `enclose`; return its process id, or 0 in the child.
 
-        With namespaces, the child is alone in a new namespace of processes. Raises OSError if the fork fails.
+        With namespaces, the child is alone in a new namespace of processes. Raises OSError if the fork or the namespace
+        fails.
         """
         alone, fork, as_usual = self._forking
         _ = self._before_closing, self._after_closing  # prepared here: a child would pay for it each time

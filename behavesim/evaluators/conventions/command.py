@@ -68,7 +68,7 @@ def _environment() -> dict[str, str]:
 
 
 def _result(output: str, errors: str) -> Result:
-    """Return the result in a command's output: JSON, all of it or its last line, or else a number as the last line."""
+    """Return the result in a command's output: a JSON object or number, all of it or its last line; else a failure."""
     for text in (output, last_line(output)):
         try:
             said = json.loads(text)
