@@ -94,7 +94,7 @@ def _source(name: str) -> str:
 
 
 def _quoted(source: str) -> str:
-    """Return a text, blank lines at its ends removed, as a Python literal.
+    """Return a text, white space at its ends removed and a line feed added, as a Python literal.
 
     It stands between triple quotes, or line by line if it needs escapes.
     """

@@ -81,7 +81,7 @@ async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> End
 
 
 async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
-    """Continue a run from its last event; if its budget is used up, only recommend a program if none is recommended.
+    """Continue a run from its last event; if its budget is used up, at most recommend a program, if none is yet.
 
     Raises UsageError if its task or a setting that decides what it finds has changed, and another BehavesimError if the
     search fails.

@@ -121,7 +121,7 @@ def _failed(failure: Failure) -> Finding:
 
 
 def _instances(task: Task) -> list[Finding]:
-    """Return findings on each split's instances; if none is "mend", also one on calls `task init` could not read."""
+    """Return findings on each split's instances; if none is "mend", also one if `task init` could not read a call."""
     found = [present(task, split) for split in task.splits]
     if "mend" in {finding.result for finding in found} or not any(map(_has_placeholder, instances_of(task, "search"))):
         return found

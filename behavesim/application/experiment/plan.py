@@ -142,7 +142,7 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
 
 
 def _refuse_twins(runs: Sequence[Planned]) -> None:
-    """Raise UsageError if two groups have equal settings: each of their runs would be made and counted twice."""
+    """Raise UsageError if runs of two groups differ only in label and `Adjustable` settings: they would count twice."""
     seen: dict[str, str] = {}
     for run in runs:
         settings = run.settings
