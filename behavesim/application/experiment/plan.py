@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -117,8 +118,9 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
     """Return all runs, ordered by seed, so that an interrupted experiment has runs of every group.
 
     `proposer` is used if the experiment names none. Raises TaskError if a task cannot be loaded. Raises UsageError if a
-    setting does not fit, if one of `settings` belongs to no run, or if `seeds` lacks a task. Raises UsageError, too, if
-    two runs would have one name, or would differ only in settings that can change on resume (`Adjustable`).
+    setting does not fit, if one of `settings` or `task_settings` belongs to no run, or if `seeds` lacks a task. Raises
+    UsageError, too, if two runs would have one name, or would differ only in settings that can change on resume
+    (`Adjustable`).
     """
     common = {"proposer": proposer, **experiment.settings}
     runs = [
@@ -129,8 +131,9 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
         for group in groups(experiment)
     ]
     # each run takes the settings that fit it, so a misspelt one would go unnoticed
-    for key in experiment.settings:
-        if runs and not any(key in run.settings.flat() for run in runs):
+    known = {key for run in runs for key in run.settings.flat()}
+    for key in chain(experiment.settings, *experiment.task_settings.values()):
+        if runs and key not in known:
             raise UsageError(
                 f"no run of the experiment has a setting {key!r}: it belongs to other methods or proposers"
             )

@@ -68,6 +68,8 @@ def test_a_task_can_have_settings_of_its_own(tmp_path: Path) -> None:
     head = 'name = "x"\ntasks = ["tsp", "asp"]\nmethods = ["eoh"]\nseeds = 1\n[settings]\nbudget = 50\nwindow = 8\n'
     tsp, asp = planned(tmp_path, f"{head}[task_settings.asp]\nbudget = 20")
     assert [(run.settings.budget, run.settings.window) for run in (tsp, asp)] == [(50, 8), (20, 8)]
+    with pytest.raises(UsageError, match="no run of the experiment has a setting 'niche_radius'"):
+        planned(tmp_path, f"{head}[task_settings.asp]\nniche_radius = 0.1")
     with pytest.raises(UsageError, match="settings for task 'cpp'; its tasks are tsp, asp"):
         planned(tmp_path, f"{head}[task_settings.cpp]\nbudget = 20")
 
