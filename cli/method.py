@@ -23,7 +23,7 @@ def init(
 ) -> None:
     """Write a commented method file to start from.
 
-    A file that exists is never replaced.
+    If the file exists, it stays as it is and the command fails.
     """
     write_example("method", name)
 

@@ -43,8 +43,8 @@ def init(
 ) -> None:
     """Write a commented task file to start from.
 
-    A file that exists is never replaced. With --evaluator it is written around an evaluator of any kind, which then
-    judges the programs' answers outside the sandbox; so its scores are trusted.
+    If the file exists, it stays as it is and the command fails. With --evaluator the task is written around an
+    evaluator of any kind, which then judges the programs' answers outside the sandbox; so its scores are trusted.
     """
     if evaluator is None:
         write_example("task", name, EXAMPLES[like])

@@ -124,7 +124,8 @@ def in_the_plane(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], f
 class GroupProgram(Scored):
     """A program of the run named `run` in the group at index `group`, at the point (x, y) of the map.
 
-    `elsewhere` is its distance 1 − BehaveSim to the nearest program of another group, None if there is none.
+    `source` is its text. `elsewhere` is its distance 1 − BehaveSim to the nearest program of another group, None if
+    there is none.
     """
 
     run: str

@@ -69,7 +69,7 @@ def _known(run: Run, split: Unseen) -> HeldOut | None:
 async def _found_there(
     runs: Sequence[Run], tell: Callable[[str], None], workers: int | str, split: Unseen
 ) -> dict[Path, HeldOut]:
-    """Evaluate the runs' best and recommended programs on a split's instances; return results by the run's folder.
+    """Evaluate each run's ten best programs and its recommended one on a split; return results by the run's folder.
 
     A run whose task has no such instances is missing. `tell` gets a line for each task. `workers` is the number of
     programs run at once, or a cluster's name. Raises UsageError if a task cannot be loaded, TaskError if its template

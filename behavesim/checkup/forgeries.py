@@ -78,5 +78,8 @@ def _half(array: Array, first: bool) -> Array:
 
 
 def _all_over(part: int, array: Array) -> Array:
-    """Return an array that holds part `part` of the given one (modulo its length) in every place."""
+    """Return a copy of an array in which every row is the one at index `part`, modulo the number of rows.
+
+    Shape and type stay. A single number or an empty array is returned unchanged.
+    """
     return np.repeat(array[part % len(array)][None], len(array), axis=0) if array.ndim and len(array) else array

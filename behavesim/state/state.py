@@ -297,4 +297,4 @@ _APPLIED: Mapping[type[Event], Callable[[RunState, Any], None]] = {
     NoteAsked: RunState._apply_note_asked,
     NoteReceived: RunState._apply_note_received,
 }
-"""What applies an event, by its type: a look-up costs less than a chain of comparisons. Other events are the run's."""
+"""What applies an event, by type; all others: `_apply_to_run`. A look-up costs less than a chain of comparisons."""

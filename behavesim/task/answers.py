@@ -62,7 +62,7 @@ def first_greatest(answer: Any, count: int) -> int:
     """Return the index of the greatest of `count` priorities, the first of equal ones.
 
     A priority of -inf leaves its place out. Raises InvalidSolution unless there is one number for each place and the
-    greatest is finite.
+    greatest is finite, and if any is NaN.
     """
     try:
         priorities = np.asarray(answer)

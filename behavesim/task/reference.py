@@ -74,8 +74,9 @@ TASKS = Kind("task", TaskError)
 def task_from(place: str) -> Task:
     """Return the task at a place from `TaskReference.place`; faster than a reference's `load`.
 
-    A task that does not name itself gets its name from the place. Raises TaskError if there is no valid task, and
-    whatever importing an installed module raises.
+    A task that does not name itself is named after its file, without the suffix; one of an installed module gets
+    another name than `load` gives it. Raises TaskError if there is no valid task; for an installed module whatever
+    importing it raises, and AttributeError if it lacks the name.
     """
     return _complete(TASKS.load_from(place), Path(place).stem)
 

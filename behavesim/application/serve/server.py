@@ -266,7 +266,7 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
 
 
 def _packed(request: web.Request, body: bytes, kind: str) -> web.Response:
-    """Return a response of media type `kind` with a gzipped body, unpacked for a client that does not accept gzip."""
+    """Return a response of media type `kind` with `body`, which is gzipped; unpacked if a client takes no gzip."""
     if "gzip" not in request.headers.get("Accept-Encoding", ""):
         return web.Response(body=gzip.decompress(body), content_type=kind, charset="utf-8")
     return web.Response(body=body, content_type=kind, charset="utf-8", headers={"Content-Encoding": "gzip"})

@@ -150,7 +150,10 @@ def template_of(place: str) -> tuple[str, str, str]:
 
 
 def _template(evaluation: Any) -> str:
-    """Return an evaluator's template program; raises TaskError if it is no Python."""
+    """Return the `template_program` of an evaluator's object, or a line feed alone if it has none.
+
+    It is without common indentation, and ends with one line feed. Raises TaskError if it is no Python.
+    """
     template = textwrap.dedent(str(getattr(evaluation, "template_program", ""))).strip() + "\n"
     try:
         parsed(template)

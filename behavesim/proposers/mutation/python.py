@@ -76,8 +76,8 @@ class PythonText:
     def places(self) -> list[Place]:
         """The expressions and statements that lie in `spans` and may be replaced, parents before children.
 
-        Left out are, for example, what is within imports, annotations, decorators, called functions and
-        parts of f-strings.
+        Left out are, for example, all parts of imports, annotations, decorators and f-strings. What is called is left
+        out, too, but not its parts: of `x.sum()` the `x` may be replaced, `x.sum` may not.
         """
         found = []
         for node, function, is_place in _walked(self.tree):
@@ -160,7 +160,8 @@ def _walked(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
 def kind_of(node: ast.AST) -> str:
     """Return what an expression counts as, by its form alone: "number", "truth" or "container"; "" for all else.
 
-    Names, calls, attributes, subscripts and arithmetic count as numbers, whatever they hold.
+    Names, calls, attributes, subscripts, arithmetic and conditional expressions count as numbers, whatever they hold.
+    A target that is assigned to or deleted is "".
     """
     match node:
         case ast.UnaryOp(op=ast.Not()) | ast.Compare() | ast.BoolOp():

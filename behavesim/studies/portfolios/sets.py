@@ -16,7 +16,10 @@ from behavesim.studies.portfolios.kept import TOP, KeptRun, Program
 from behavesim.task import Direction
 
 Distances = NDArray[np.float64]
-"""Shape (N, N): distances between programs, ordered by rank."""
+"""Shape (N, N): distances between the programs of a ranking, row and column 0 for the best.
+
+They are 1 − BehaveSim in [0, 1], or `subtree_distances` of the texts.
+"""
 Ranks = tuple[int, ...]
 """Ranks (from 0) of the chosen programs, in the order in which they were chosen."""
 Sets = Mapping[str, tuple[tuple[Program, ...], ...]]
