@@ -131,7 +131,7 @@ class Caps:
     It is complete once the events of these sessions are read.
     """
     since: float = 0.0
-    """What the clock said when this session began, in seconds."""
+    """What `clock` said when this session began, in seconds."""
 
     @classmethod
     def of(cls, settings: Settings, price: Price, clock: Heartbeat, before: Activity | None = None) -> Caps:

@@ -117,10 +117,11 @@ class EoHS(Method[EoHSSettings]):
 def farthest_pair(
     members: Sequence[Member], objective: Objective, asked: Collection[tuple[CandidateId, ...]] = ()
 ) -> tuple[Member, Member]:
-    """Return the two members, of two or more, whose scores differ most ("Complementary-aware Search").
+    """Return the two members, of two or more, whose scores differ most, in their order ("Complementary-aware Search").
 
-    The difference is the Manhattan distance over the instances. Of equally far pairs it is the first in order. A pair
-    whose numbers are in `asked`, in either order, is only returned if all pairs are.
+    The difference is the Manhattan distance over the instances; the direction of `objective` does not change it. Of
+    equally far pairs it is the first in order. A pair whose numbers are in `asked`, in either order, is only returned
+    if all pairs are.
     """
     scores = utilities(members, objective)
     distances = np.abs(scores[:, None, :] - scores[None, :, :]).sum(axis=2)

@@ -116,7 +116,9 @@ def _may_rename(name: str, binding: Binding, keywords: Set[str | None]) -> bool:
 def _rename(occurrences: Sequence[Occurrence], keywords: Set[str | None]) -> None:
     """Rename the locals among all names of a tree, in place, to v0, v1, … in order of appearance.
 
-    If a name that is kept looks like v1, the prefix is `v_`, and so on. `keywords` are those of all calls.
+    A parameter keeps its name if `keywords`, those of all calls, have it; every parameter does if they have None, from
+    `**`. Some other names are kept, too (see `_may_rename`). If a name that is kept looks like v1, the prefix is `v_`,
+    and so on.
     """
     kept: set[str] = set()
     renamed: list[tuple[Occurrence, Binding]] = []

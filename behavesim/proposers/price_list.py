@@ -79,7 +79,10 @@ def _is_local(url: str) -> bool:
 
 
 def _counts(usage: Usage) -> dict[str, int] | None:
-    """Return the tokens by the package's names, estimated if not counted; None if prompt or completion has neither."""
+    """Return the tokens by the names of genai_prices' `Usage`, estimated if not counted.
+
+    None if prompt or completion tokens are neither counted nor estimated.
+    """
     prompt = usage.estimated_prompt if usage.prompt is None else usage.prompt
     completion = usage.estimated_completion if usage.completion is None else usage.completion
     if prompt is None or completion is None:

@@ -90,7 +90,7 @@ def _imported(imports: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[str]:
 
 
 def _statements() -> Iterator[str]:
-    """Yield the rules of a statement at each depth, from 0, with the indentation of its lines."""
+    """Yield each rule of a statement, with the indentation of its lines, for each depth of STATEMENTS, from 0."""
     for depth in range(len(STATEMENTS)):
         simple = f'{json.dumps(_indented(depth))} (target value | "return " value)'
         if depth + 1 == len(STATEMENTS):

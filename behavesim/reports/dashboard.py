@@ -88,7 +88,10 @@ def _stacked(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, b
 
 
 def _fitting(parts: Sequence[Lines], room: int) -> tuple[Lines, bool]:
-    """Return the first part and each following part until one has no room, and whether every part had room."""
+    """Return the first part and each following part until one has no room, and whether every following part had room.
+
+    There is room for `room` lines. The first part is returned whole, even if it has more.
+    """
     lines = list(parts[0])
     for part in parts[1:]:
         if len(lines) + len(part) > room:

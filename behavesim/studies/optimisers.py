@@ -18,7 +18,7 @@ BOX = 2.0
 FIXED = ((-1.2, 1.0), (-1.5, -1.0))
 """The first two starts: the usual one of the literature, and another."""
 STARTS = 10
-"""Number of starts, the fixed ones included."""
+"""Number of starts of each optimiser: those of FIXED, and random ones."""
 STEPS = 500
 """Steps of SGD and Adam, which have no stopping rule."""
 SGD_RATE, LONGEST_GRADIENT = 1e-3, 50.0

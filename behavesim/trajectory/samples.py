@@ -14,7 +14,7 @@ Recorder = Callable[[np.random.Generator], Trajectory]
 """Runs an algorithm on an instance with the randomness it is given, and returns what the algorithm did."""
 
 _LENGTH_BYTES = 4
-"""Bytes of the length that is stored before each run."""
+"""Bytes of the length that `pack` stores before each AlgorithmRun."""
 _SAMPLES = b"\xff"
 """First byte of stored samples; a stored trajectory begins with the index of its kind, which is smaller."""
 

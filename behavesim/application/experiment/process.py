@@ -26,10 +26,11 @@ from behavesim.task import TaskReference
 
 
 def main() -> None:
-    """Make or resume the run that standard input names, and exit with 0 once its session has ended in order.
+    """Make the run that standard input (see the module) names, or resume it if its folder has a journal.
 
-    The exit code is that of a BehavesimError, or 130 if interrupted; any other error is raised. Nothing is done if the
-    experiment's process is gone already.
+    A folder without a journal is deleted first. The exit code is 0 once the session has ended in order, that of a
+    BehavesimError, or 130 if interrupted; any other error is raised. Nothing is done if the experiment's process is
+    gone already.
     """
     die_with_parent(signal.SIGTERM)
     given = json.load(sys.stdin)

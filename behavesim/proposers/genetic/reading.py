@@ -75,8 +75,11 @@ class Reader:
         return values
 
     def _derived(self, node: ast.expr, kind: str, memo: dict[tuple[int, str], Term | None]) -> Term | None:
-        """Return an expression as a term of the type `kind`, by the first rules that match; None if none does."""
-        # `memo` has the results so far, by the expression's id and the type: expanded lines occur many times
+        """Return an expression as a term of the type `kind`, by the first rules that match; None if none does.
+
+        `memo` has the results so far in this program, by the expression's id and the type: expanded lines occur many
+        times.
+        """
         if kind == NUMBER:
             value = plain_number(node)
             return None if value is None else Term(NUMBER, value=value)
@@ -88,7 +91,10 @@ class Reader:
         return memo[key]
 
     def _by_rule(self, rule: Rule, node: ast.expr, memo: dict[tuple[int, str], Term | None]) -> Term | None:
-        """Return the expression as a term that starts with a rule; None if the rule does not fit."""
+        """Return the expression as a term that starts with a rule; None if the rule does not fit.
+
+        `memo` is the one of `_derived`.
+        """
         fillers: list[ast.expr] = []
         if not self._matches(rule.pattern, node, fillers):
             return None

@@ -27,7 +27,11 @@ _LARGEST = 1e15
 
 
 def numbers_in(text: str) -> list[Span]:
-    """Return where decimal numbers stand in a program of any language, in order; strings and comments are skipped."""
+    """Return where decimal numbers stand in a program of any language, in order, without signs and type suffixes.
+
+    Whole numbers count; digits in names and hexadecimal numbers do not. Strings in quotes, and comments that begin with
+    //, /* or #, are skipped.
+    """
     return [found.span("number") for found in _TOKEN.finditer(text) if found["number"] is not None]
 
 
