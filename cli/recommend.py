@@ -70,11 +70,13 @@ def recommend(
         print_json(_document(chosen, found, tried))
         return
     if is_one:
-        show([shortlist_table(run)])
-        say(_said(run.folder, chosen))
+        if (shortlist := shortlist_table(run)).rows:
+            show([shortlist])
+        say(_said(run, chosen))
     if found is not None:
         show([*found.tables(), *([against.table(tried)] if tried else [])])
-        say(_where(run.folder, task))
+        if found.members:
+            say(_where(run.folder, task))
         if tried:
             say(against.verdict(tried))
 
@@ -93,11 +95,13 @@ def _document(
     return {**(program or {}), "portfolio": members, "rivals": others}
 
 
-def _said(folder: RunFolder, chosen: RecommendedProgram | None) -> str:
+def _said(run: Run, chosen: RecommendedProgram | None) -> str:
     """Return a line on where the recommended program is, or why there is none."""
-    if chosen is None:
-        return "no program to recommend: none on the shortlist works on the validation instances"
-    return f"recommended program: {folder.recommended} ({named(chosen.candidate)})"
+    if chosen is not None:
+        return f"recommended program: {run.folder.recommended} ({named(chosen.candidate)})"
+    if not run.ranked():
+        return "no program to recommend: the run has found no feasible program"
+    return "no program to recommend: none on the shortlist works on the validation instances"
 
 
 def _where(folder: RunFolder, task: Task) -> str:

@@ -65,6 +65,12 @@ def test_a_run_can_do_without(behavesim: Command, tmp_path: Path) -> None:
     assert done.document["recommended"] is None
 
 
+def test_a_run_without_a_feasible_program_says_so(behavesim: Command) -> None:
+    behavesim("run", "tsp", "--proposer", "command:echo nothing", "--budget", 2, "--name", "bare")
+    ended = behavesim("recommend", "bare")
+    assert (ended.code, ended.out) == (0, "no program to recommend: the run has found no feasible program\n")
+
+
 def test_a_run_killed_before_its_recommendation_gets_it_when_it_is_resumed(finished: Command, tmp_path: Path) -> None:
     before = bs.load_run("runs/first").state.recommended
     with closing(sqlite3.connect(tmp_path / "runs/first/run.db")) as db, db:
