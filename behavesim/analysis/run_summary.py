@@ -26,7 +26,7 @@ def summary(run: Run) -> Summary:
     """
     state, settings, best, stands = run.state, run.settings, run.best, state_of(run)
     price = Prices.named(in_force(run).prices).cost
-    spending = Spending.of(state.tally.tokens, price)
+    spending, unanswered = Spending.of(state.tally.tokens, price), state.tally.unanswered + given_up(run)
     return Summary(
         run=run.folder.run,
         state=stands,
@@ -44,9 +44,9 @@ def summary(run: Run) -> Summary:
         recommended=_recommended(run),
         top10_gap=mean_of_all([run.gap(candidate.score) for candidate in run.ranked()[:TOP]]),
         tokens=_tokens(state),
-        cost_usd=_reported_cost(state.tally.tokens, price),
+        cost_usd=_reported_cost(state.tally.tokens, price, unanswered),
         estimated=spending if spending.estimated else None,
-        unanswered=state.tally.unanswered + given_up(run),
+        unanswered=unanswered,
         isolation=state.isolation,
         score_source=run.score_source,
         behaviour=run.behaviour,
@@ -115,11 +115,14 @@ def _recommended(run: Run) -> RecommendedProgram | None:
     return RecommendedProgram(*run.scored(chosen).cells, validation, gained)
 
 
-def _reported_cost(tokens: Mapping[str, Tokens], price: Price) -> float | None:
+def _reported_cost(tokens: Mapping[str, Tokens], price: Price, unanswered: int) -> float | None:
     """Return the cost of all requests in USD, without the tokens that an endpoint did not report.
 
-    None if a price is unknown, or if an endpoint reported the tokens of no request to a model.
+    None if a price is unknown, if an endpoint reported the tokens of no request to a model, or if all requests are
+    `unanswered`, as these may have been billed.
     """
+    if unanswered and not any(used.calls for used in tokens.values()):
+        return None
     total = 0.0
     for model, used in tokens.items():
         cost = price(model, used) if used.calls else 0.0  # proposers without requests, such as genetic, have no price

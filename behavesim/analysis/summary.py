@@ -66,9 +66,9 @@ class Summary:
     of all if fewer.
 
     `tokens` maps each of TOKEN_KINDS to a sum; all are None if there were answers and none reported its tokens.
-    `cost_usd` is the cost of these tokens. `estimated` has tokens and cost with estimates for answers that did not
-    report theirs; None if all did. `unanswered` is the number of requests that were sent and given up, which may have
-    been billed.
+    `cost_usd` is the cost of these tokens, None if unknown. `estimated` has tokens and cost with estimates for answers
+    that did not report theirs; None if all did. `unanswered` is the number of requests that were sent and given up,
+    which may have been billed.
 
     `isolation` names how well the sandbox shuts candidates off. `score_source` is "self-reported" if an evaluator in
     the sandbox computes the scores, where programs could change them, else "trusted". `behaviour` names what programs

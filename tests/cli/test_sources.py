@@ -46,6 +46,12 @@ def test_a_command_writes_the_programs_and_its_price_is_unknown(
     assert (refused.code, "the price of command is unknown" in refused.err) == (2, True)
 
 
+def test_the_cost_of_requests_that_all_went_unanswered_is_unknown(behavesim: Command) -> None:
+    ended = behavesim(*RUN, "--budget", 1, "--proposer", "command:false", "--max-time", "1s")
+    assert ended.code == 1
+    assert ended.document["cost_usd"] is None and ended.document["unanswered"] > 0
+
+
 def test_a_folder_takes_replies_and_knows_the_ones_it_has_on_resume(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
