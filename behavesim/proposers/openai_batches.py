@@ -188,10 +188,7 @@ class BatchSender:
         return found
 
     async def _found(self, name: str) -> str:
-        """Return the id of the batch of this name; "" if the endpoint has none.
-
-        Raises ProposerError if asking again would not help, or if nothing was answered for too long.
-        """
+        """Return the id of the batch of this name; "" if the endpoint has none. Errors are those of `_answered`."""
         return await self._answered(lambda: self._endpoint.batch_found(name))
 
     async def _results(self, batch: str, questions: Mapping[int, _Question]) -> dict[int, Completion | Fault]:
