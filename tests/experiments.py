@@ -34,6 +34,12 @@ class Forked:
     def returncode(self) -> int | None:
         return self._process.poll()
 
+    async def wait(self) -> int:
+        """Return the exit code, after `communicate`."""
+        code = self.returncode
+        assert code is not None
+        return code
+
     def send_signal(self, sent: signal.Signals) -> None:
         os.kill(self._process.pid, sent)
 

@@ -67,6 +67,8 @@ def test_a_program_is_a_file_or_the_template(tmp_path: Path) -> None:
     assert read_program(file, TSP) == "x = 1"
     assert read_program(Path("template"), TSP) == TSP.template
     file.write_bytes(b"\xff")
-    for unreadable in (file, tmp_path, tmp_path / "missing.py"):
+    for unreadable in (file, tmp_path / "missing.py"):
         with pytest.raises(UsageError, match="cannot read the program"):
             read_program(unreadable, TSP)
+    with pytest.raises(UsageError, match=r"a program of tsp is one file, and .* is a folder"):
+        read_program(tmp_path, TSP)
