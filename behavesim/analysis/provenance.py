@@ -150,10 +150,19 @@ def _defaults(run: Run) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    """Return a setting's value as a command line writes it: JSON for lists and mappings, "" for None."""
+    """Return a setting's value as a command line writes it: TOML for lists and mappings, "" for None."""
     if isinstance(value, Mapping | list | tuple):
-        return json.dumps(value)
+        return _inline(value)
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _inline(value: object) -> str:
+    """Return a value as TOML on one line, such as `{"a" = [1, 2]}`."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{json.dumps(key)} = {_inline(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_inline, value))}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def serving(notices: Sequence[Notice]) -> Notice | None:

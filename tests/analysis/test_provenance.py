@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,14 @@ def test_the_command_names_what_decides_and_the_table_all_that_differs(tmp_path:
     assert Setting("workers", "3", "1") in made.settings
     assert made.versions == {"behavesim": "1.2", "python": "3.11"}
     assert made.began_at < made.last_at
+
+
+def test_the_command_can_be_given_as_it_is_for_a_setting_that_is_a_table(tmp_path: Path) -> None:
+    models = {"a/b": 1.0, "ü": 2.0}
+    run = journalled(tmp_path / "a", started(proposer="openai", models=models), feasible(0, 3.0))
+    words = shlex.split(provenance_of(run).commands[0])
+    [said] = [word.removeprefix("models=") for word in words if word.startswith("models=")]
+    assert tomllib.loads(f"value = {said}")["value"] == models
 
 
 def test_a_run_with_an_evaluator_names_it_and_its_program(tmp_path: Path) -> None:

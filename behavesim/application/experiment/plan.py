@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,7 +20,7 @@ from behavesim.base.config import OWN, Settings, read_toml
 from behavesim.base.errors import UsageError, nearest
 from behavesim.state.settings import is_foreign, owners
 
-Seeds = int | list[int]
+Seeds = Annotated[int, Field(ge=1)] | list[int]
 """How many seeds there are, counted from 0, or a list of the seeds themselves."""
 
 

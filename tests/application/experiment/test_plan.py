@@ -105,6 +105,7 @@ def test_groups_that_differ_in_their_names_alone_are_refused(tmp_path: Path) -> 
         ('tasks = ["tsp"]', "name"),
         ('name = "../away"\ntasks = ["tsp"]', "name"),
         ('name = "x"\ntasks = []', "tasks"),
+        ('name = "x"\ntasks = ["tsp"]\nseeds = 0', "seeds"),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["foo"]', "no method 'foo'"),
         (
             'name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[settings]\np_s1 = 0.5',
