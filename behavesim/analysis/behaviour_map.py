@@ -142,8 +142,8 @@ class SharedMap:
 
     `kept` is the share of the distances' variation that two dimensions show, None if all behave the same or there are
     none. `far` is the distance from which on behaviours count as different. `alone` has for each group the indices of
-    its best programs, at most five, whose distance to all programs of other groups is above 0 and at least `far`; empty
-    if no other group has programs.
+    programs whose distance to all programs of other groups is above 0 and at least `far`: the best five, or all if
+    fewer. It is empty if no other group has programs.
     """
 
     programs: tuple[GroupProgram, ...]

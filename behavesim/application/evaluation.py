@@ -72,9 +72,10 @@ async def evaluate(
     """Evaluate programs on a split's instances in one sandbox, `settings.workers` at once; return results in order.
 
     Each program is a pair of a name and a text, from which the program is extracted as from a model's reply. A rejected
-    program has a `Failure` and does not stop the others. `ended` is called with each result as it comes. Raises
-    SandboxError if the sandbox fails, UsageError if its isolation is weak and the settings forbid that, TaskError if
-    the task's instances cannot be made, or if the sandbox has another number of them.
+    program has a `Failure` and does not stop the others. `ended` is called with each result as it comes.
+
+    Raises SandboxError if the sandbox fails. Raises UsageError if its isolation is weak and the settings forbid that.
+    Raises TaskError if the task's instances cannot be made, or if the sandbox has another number of them.
     """
     async with judging(settings, task, split) as judge:
 

@@ -70,9 +70,10 @@ def task_file(
 
     `tell` gets a line for what a person may want to know. If no run in `runs` has the task when the block ends, such as
     after an error, files that were new are removed. Raises UsageError if the evaluator, program or configuration is
-    missing or cannot be used, or if a file cannot be written. A class evaluator is asked in the sandbox: raises
-    TaskError if it cannot be loaded, SandboxError if the sandbox fails, UsageError if its isolation is weak and that is
-    not allowed.
+    missing or cannot be used, or if a file cannot be written.
+
+    A class evaluator is asked in the sandbox. Raises TaskError if it cannot be loaded, and SandboxError if the sandbox
+    fails. Raises UsageError if isolation is weak and that is not allowed.
     """
     convention, place = convention_of(wanted.evaluator)
     known = _configuration(wanted, convention, place, tell)

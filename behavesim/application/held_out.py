@@ -47,9 +47,9 @@ async def reports_of(
     has no instances of a split. `workers` is the number of programs run at once, or a cluster's name; None uses all
     cores.
 
-    Raises JournalError if a journal cannot be read. Unless `unseen` is empty, it also raises UsageError if a task
-    cannot be loaded or isolation is too weak, TaskError if a template fails on a split, SandboxError if the sandbox
-    fails, and JournalError if a score cannot be written.
+    Raises JournalError if a journal cannot be read or a score cannot be written. If `unseen` is not empty, three more
+    errors may come. UsageError: a task cannot be loaded, or isolation is too weak. TaskError: a template fails on a
+    split. SandboxError: the sandbox fails.
     """
     found = {split: await _found_there(runs, tell, workers or cores(), split) for split in unseen}
 
@@ -119,8 +119,8 @@ async def held_out_scores(
 async def generalisation_of(runs: Sequence[Run]) -> GeneralisationStudy:
     """Return the study of generalisation of some runs, whose programs are evaluated on unseen instances first.
 
-    Raises UsageError if a task cannot be loaded or isolation is too weak, SandboxError if the sandbox fails,
-    JournalError if a journal cannot be read or a score not be written.
+    Raises UsageError if a task cannot be loaded or isolation is too weak. Raises SandboxError if the sandbox fails.
+    Raises JournalError if a journal cannot be read or a score cannot be written.
     """
     unseen: dict[str, dict[Split, Mapping[str, Sequence[float]]]] = {}
     for task in dict.fromkeys(run.settings.task for run in runs):

@@ -18,8 +18,8 @@ def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:
     """Put programs into a run's inbox, from which its search takes them, now or when it is resumed.
 
     The path `template` stands for the task's template. Raises UsageError for the first file that cannot be read or has
-    no program of the task, TaskError for a folder that cannot be read; no program is put into the inbox then. Raises
-    UsageError, too, if the inbox cannot be written.
+    no program of the task. Raises TaskError for a folder that cannot be read. No program is put into the inbox then.
+    Raises UsageError, too, if the inbox cannot be written.
     """
     programs = [(file.stem, program_of(task, str(file), read_program(file, task))) for file in files]
     for stem, source in programs:
