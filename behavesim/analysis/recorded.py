@@ -36,6 +36,9 @@ class RecordedRun:
         Raises UsageError if recorded settings are invalid.
         """
         self.folder = folder
+        # before the journal is read: looked at later, a run that ends in between would seem killed
+        self.is_held = folder.is_running()
+        """Whether a process held the run's folder just before the journal was last read."""
         self.events_at: list[float] = []
         """The time at which each event read was committed, in the journal's order, in seconds since the epoch."""
         self._candidates = Candidates()
@@ -73,7 +76,7 @@ class RecordedRun:
 
         Raises JournalError if the journal cannot be read, UsageError if recorded settings are invalid.
         """
-        read = len(self.events_at)
+        self.is_held, read = self.folder.is_running(), len(self.events_at)
         with closing(read_events(self.folder.journal, after=read)) as events:
             for _, at, event in islice(events, None if until is None else max(0, until - read)):
                 self._take(at, event)

@@ -61,10 +61,11 @@ def summary(run: Run) -> Summary:
 def state_of(run: Run) -> State:
     """Return how the run ended: "finished" (budget spent), "failed", or "stopped" for any other recorded reason.
 
-    If it recorded no end, it is "running" while a process holds its folder, else "stopped": its process was killed.
+    If it recorded no end, it is "running" if a process held its folder just before the journal was read. Otherwise it
+    is "stopped": its process was killed.
     """
     if run.state.stopped is None:
-        return "running" if run.folder.is_running() else "stopped"  # its process was killed; nothing in it failed
+        return "running" if run.is_held else "stopped"  # its process was killed; nothing in it failed
     return ENDED.get(run.state.stopped, "stopped")
 
 

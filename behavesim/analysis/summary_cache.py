@@ -32,7 +32,8 @@ def cached_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
     Raises JournalError if the journal cannot be read, UsageError if recorded settings cannot be read or are invalid.
     """
     seal, _, text = (folder.kept(SUMMARY) or "").partition("\n")
-    if seal == _seal(folder, last_event(folder.journal), text):
+    is_held = folder.is_running()  # before the journal is read, as in `RecordedRun`
+    if seal == _seal(folder, is_held, last_event(folder.journal), text):
         return JSON.validate_json(text)
     from behavesim.analysis.run import Run  # a slow import, needed only if the kept summary is out of date
     from behavesim.analysis.run_summary import summary
@@ -51,16 +52,16 @@ def kept_summary(run: Run) -> Summary:
     found = summary(run)
     text = JSON.dump_json(found).decode()
     with suppress(JournalError):  # the summary can be shown even if the disk is full
-        run.folder.keep(SUMMARY, f"{_seal(run.folder, len(run.events_at), text)}\n{text}")
+        run.folder.keep(SUMMARY, f"{_seal(run.folder, run.is_held, len(run.events_at), text)}\n{text}")
     return found
 
 
-def _seal(folder: RunFolder, events: int, text: str) -> str:
+def _seal(folder: RunFolder, is_held: bool, events: int, text: str) -> str:
     """Return a hash of the cached text and of everything that a summary depends on; a cache with another is invalid.
 
     A summary depends on our version, its own fields, the run's name, the number of its events and whether it is
     running. It also depends on the settings in its folder, which name the prices.
     """
-    parts = (__version__, FORMAT, *Summary.__annotations__, folder.run, events, folder.is_running(), text)
+    parts = (__version__, FORMAT, *Summary.__annotations__, folder.run, events, is_held, text)
     settings = folder.settings.read_bytes() if folder.settings.is_file() else b""
     return sha256(repr(parts).encode() + settings).hexdigest()

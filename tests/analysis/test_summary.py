@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.analysis.run import Run
 from behavesim.analysis.run_summary import state_of, summary
 from behavesim.analysis.summary import RecommendedProgram, Scored
+from behavesim.analysis.summary_cache import cached_summary, kept_summary
 from behavesim.base.tokens import Usage
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
 
@@ -62,7 +64,20 @@ def test_how_a_run_ended_is_told_from_its_last_event(tmp_path: Path, reason: str
 def test_a_run_that_a_process_holds_is_running(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started())
     with run.folder.locked():
+        run.follow()
         assert (state_of(run), summary(run).stopped_by) == ("running", None)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_run_that_ends_after_its_journal_was_read_is_not_taken_for_killed(tmp_path: Path, again: bool) -> None:
+    run = journalled(tmp_path / "first", started(), asked(0))
+    with run.folder.locked():
+        seen = run if again else Run.load(run.folder.path)
+        if again:
+            seen.follow()
+    assert (state_of(seen), summary(seen).stopped_by) == ("running", None)
+    assert kept_summary(seen).state == "running"
+    assert cached_summary(run.folder).stopped_by == "killed"
 
 
 def test_where_nothing_is_feasible_there_is_no_best_and_no_gap(tmp_path: Path) -> None:

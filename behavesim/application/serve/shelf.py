@@ -149,7 +149,7 @@ class ShownRun:
         """Return the run as it is now: the last snapshot itself if nothing has changed since."""
         run, events = self._current()
         mark = f"~{self._made_again}" if self._made_again else ""
-        version = f"{events}{'+' if self._folder.is_running() else ''}{mark}"
+        version = f"{events}{'+' if run.is_held else ''}{mark}"
         if self._last is not None and version == self._last.version:
             return self._last
         found = document(run)
