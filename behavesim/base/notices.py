@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from behavesim.base.text import printable
+from behavesim.base.text import counted, printable
 
 OFTEN_S = 60.0
 """Least seconds between two notices of one kind from `Sparing`; only a notice of a long wait may come earlier."""
@@ -118,7 +118,8 @@ class Sparing:
     def __call__(self, kind: str, text: str, lasts_s: float = 0.0) -> None:
         """Show `text`; if a notice of its `kind` was shown less than OFTEN_S seconds ago, only count it.
 
-        A shown text says how many were only counted before it. lasts_s: seconds that the reported wait will last, which
+        `kind` is a noun in the singular, such as "fault". A shown text says how many notices of its kind, whatever
+        their texts, were only counted before it. lasts_s: seconds that the reported wait will last, which
         may show it earlier (see the class); 0 for no wait.
         """
         now = self._clock()
@@ -128,4 +129,4 @@ class Sparing:
             return
         self._next_at[kind], self._ends_at[kind] = now + OFTEN_S, now + lasts_s
         times = self._unsaid.pop(kind, 0)
-        self._say(f"{text} ({times} more like it before)" if times else text)
+        self._say(f"{text} (before it {counted(times, f'more {kind}')}, not shown)" if times else text)

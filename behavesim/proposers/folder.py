@@ -122,7 +122,7 @@ class FolderProposer(Proposer[FolderSettings]):
                 try:
                     return await asyncio.to_thread(_read, path)
                 except OSError as error:
-                    self._often("unreadable", one_line(f"{path} cannot be read: {error.strerror}; waiting"))
+                    self._often("unreadable file", one_line(f"{path} cannot be read: {error.strerror}; waiting"))
             await asyncio.sleep(LOOK_S)
 
 

@@ -97,7 +97,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
             tier, asked = result.usage.tier, self._settings.service_tier
             if tier and asked not in (None, "auto", tier) and (asked, tier) != ("fast", "priority"):
                 message = f"asked for service tier {asked}, and answered in {tier}, which is what is billed"
-                self._persevering.sparing("tier", message)
+                self._persevering.sparing("tier notice", message)
         elif result.meaning == "parameter" and self._dialect.refuse(model, result.parameter):
             self._persevering.note(f"{model} is asked without {result.parameter!r} from now on: {result.message}")
         elif result.meaning == "path":

@@ -275,7 +275,7 @@ class Perseverance:
 
     def _give_up(self, tries: Tries, message: str) -> None:
         """Give a notice, at most once a minute, that the prompt will not be sent again; `message` says why."""
-        self.sparing("given up", f"the prompt of candidate {tries.number} is given up: {message}")
+        self.sparing("given-up prompt", f"the prompt of candidate {tries.number} is given up: {message}")
 
     def _patience_left_s(self, tries: Tries, message: str) -> float:
         """Return the seconds without a reply that are left until the run stops; 0 if none are.

@@ -45,9 +45,9 @@ def test_what_happens_again_and_again_is_said_once_a_minute_with_how_often() -> 
     sparing = Sparing(said.append, lambda: now)
     for _ in range(5):
         sparing("fault", "it failed")
-    sparing("given up", "candidate 3 is given up")
+    sparing("given-up prompt", "candidate 3 is given up")
     now = 59.0
-    sparing("fault", "it failed")
+    sparing("fault", "it failed in another way")
     now = 60.0
     sparing("fault", "it failed again")
     now = 120.0
@@ -55,7 +55,7 @@ def test_what_happens_again_and_again_is_said_once_a_minute_with_how_often() -> 
     assert said == [
         "it failed",
         "candidate 3 is given up",
-        "it failed again (5 more like it before)",
+        "it failed again (before it 5 more faults, not shown)",
         "and again",
     ]
 
@@ -67,7 +67,7 @@ def test_a_long_pause_is_said_whenever_it_grows_longer_and_once_for_a_crowd() ->
     for at, pause in ((0.0, 1.0), (2.0, 5.0), (3.0, 30.0), (3.1, 30.0), (4.0, 20.0), (5.0, 600.0), (34.0, 571.0)):
         now = at
         sparing("pause", f"waiting {pause:.0f} s", lasts_s=pause)
-    assert said == ["waiting 1 s", "waiting 30 s (1 more like it before)", "waiting 600 s (2 more like it before)"]
+    assert said == ["waiting 1 s", "waiting 30 s (before it 1 more pause, not shown)", "waiting 600 s (before it 2 more pauses, not shown)"]
 
 
 def test_a_pause_that_grows_by_more_than_five_seconds_is_said_again_at_any_time() -> None:
@@ -79,6 +79,6 @@ def test_a_pause_that_grows_by_more_than_five_seconds_is_said_again_at_any_time(
         sparing("pause", f"waiting {pause} s", lasts_s=pause)
     assert said == [
         "waiting 30.0 s",
-        "waiting 33.5 s (1 more like it before)",
-        "waiting 60.0 s (1 more like it before)",
+        "waiting 33.5 s (before it 1 more pause, not shown)",
+        "waiting 60.0 s (before it 1 more pause, not shown)",
     ]

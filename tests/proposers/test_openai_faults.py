@@ -214,4 +214,7 @@ async def test_a_long_pause_is_said_though_a_short_one_was_said_a_moment_before(
     notes: list[str] = []
     async with proposer_of(connections=1, notes=notes.append) as proposer:
         await replies(proposer, 1)
-    assert [note.partition("; ")[2] for note in notes] == ["waiting 0 s", "waiting 1 s (1 more like it before)"]
+    assert [note.partition("; ")[2] for note in notes] == [
+        "waiting 0 s",
+        "waiting 1 s (before it 1 more pause, not shown)",
+    ]
