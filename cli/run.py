@@ -13,7 +13,7 @@ from behavesim.application import session
 from behavesim.application.console import shown_search
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.base.config import OWN
-from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError
+from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError, RunInUse
 from behavesim.engine.build import Launch
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.sandbox.limits import Limits
@@ -191,7 +191,7 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
     """Run the work of a launch to its end and print the result, or how to go on.
 
     Raises typer.Exit with code 130 if it was interrupted, 1 if it failed or no program was feasible. A BehavesimError
-    is raised again if resuming would not help: a usage or journal error, or any before the run began.
+    is raised again if resuming would not help: a usage or journal error, a run in use, or any before the run began.
     """
     run, has_begun = launch.folder.argument, launch.folder.has_begun
     try:
@@ -203,8 +203,8 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
         tell(f"interrupted; what has arrived is kept, go on with: behavesim resume {run}")
         ended = session.interrupted(launch)
     except BehavesimError as error:
-        # usage errors and a journal's say what to do, and a run that has not begun cannot be resumed
-        if error.exit_code != 1 or isinstance(error, JournalError) or not has_begun():
+        # the first three say what to do, and a run that has not begun cannot be resumed
+        if error.exit_code != 1 or isinstance(error, JournalError | RunInUse) or not has_begun():
             raise
         tell(str(error))
         tell(f"what has arrived is kept; go on with: behavesim resume {run}")

@@ -60,6 +60,10 @@ class SandboxError(BehavesimError):
     """The sandbox itself failed; this is not caused by a candidate's program."""
 
 
+class RunInUse(BehavesimError):
+    """Another process holds the run; it can be watched, but not resumed."""
+
+
 class JournalError(BehavesimError):
     """A journal or a file beside it cannot be opened, written or read, or its events contradict one another."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from behavesim.base.comments import headed
-from behavesim.base.errors import BehavesimError, JournalError, UsageError, nearest
+from behavesim.base.errors import BehavesimError, JournalError, RunInUse, UsageError, nearest
 from behavesim.base.notices import Notice
 from behavesim.base.text import counted, printable
 from behavesim.store.database import first_time, last_event
@@ -183,7 +183,7 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Hold the run's lock for the block, so that no other process writes to the run.
 
-        Raises BehavesimError if another process holds it, JournalError if the lock's file cannot be opened. The kernel
+        Raises RunInUse if another process holds it, JournalError if the lock's file cannot be opened. The kernel
         releases the lock when the process ends, so a killed run leaves nothing to clean up.
         """
         with ExitStack() as stack:
@@ -191,7 +191,7 @@ class RunFolder:
                 is_ours = stack.enter_context(lock(self.path / ".lock"))
             if not is_ours:
                 advice = f"watch it with `behavesim watch {self.argument}`"
-                raise BehavesimError(f"run {self.run} is in use by another process; {advice}")
+                raise RunInUse(f"run {self.run} is in use by another process; {advice}")
             yield
 
     def is_running(self) -> bool:

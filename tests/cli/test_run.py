@@ -13,6 +13,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.state.events import RunStarted
+from behavesim.store.folder import RunFolder
 from tests.analysis.journals import PROVENANCE, started, write
 from tests.cli.command import Command
 from tests.cli.test_bad_input import TASK
@@ -122,6 +123,14 @@ def test_a_replay_asks_for_no_reflections_if_its_original_had_none(behavesim: Co
     asked = behavesim(*run, "--proposer", "replay:first", "--name", "third", "--set", "notes=true")
     assert asked.code == 1
     assert "first has no reply to this request for a note" in asked.err
+
+
+def test_a_run_in_use_can_be_watched_and_nothing_says_to_resume_it(finished: Command, tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "runs" / "first").locked():
+        refused = finished("resume", "first", "--budget", 20)
+    assert refused.code == 1
+    assert "in use by another process; watch it with `behavesim watch first`" in refused.err
+    assert "what has arrived" not in refused.err and "resume" not in refused.err
 
 
 def test_resume_names_the_settings_that_were_changed_on_disk(finished: Command, tmp_path: Path) -> None:
