@@ -49,7 +49,7 @@ def line(live: LiveRun) -> str:
     known = "".join(f", {each}" for each in (*_rate(live), *_left(live), *_awaited(live)))
     known += _source(state)
     return (
-        f"{state.tally.outcomes}/{live.settings.budget} done, {state.tally.feasible} feasible, "
+        f"{state.tally.outcomes}/{live.settings.budget} tried, {state.tally.feasible} feasible, "
         f"{state.tally.rejected.total()} rejected, {_best_and_template(state)}"
         f"{'' if gap is None else f' (gap {percent(gap)})'}{known}"
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from behavesim.base.comments import headed
-from behavesim.base.errors import BehavesimError, JournalError, RunInUse, UsageError, nearest
+from behavesim.base.errors import JournalError, RunInUse, UsageError, nearest
 from behavesim.base.notices import Notice
 from behavesim.base.text import counted, printable
 from behavesim.store.database import first_time, last_event

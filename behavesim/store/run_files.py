@@ -28,7 +28,7 @@ NOTED: Mapping[type[Event], str] = {
     RunForked: "forked",
     RunResumed: "resumed",
     RunStopped: "stopped",
-    Regrouped: "islands made anew",
+    Regrouped: "islands regrouped",
 }
 """The types of events that the log names, and the words for each."""
 MANY = 0.5
@@ -71,7 +71,7 @@ class RunFiles:
             reason = "" if why is None else f" ({why})"
             # A person who closed the terminal finds this advice only in the log.
             go_on = f"; go on with: behavesim resume {self._folder.argument}" if why == "interrupted" else ""
-            self._folder.note(f"{happened}{reason} at {state.registered} done, {state.asked} asked{go_on}")
+            self._folder.note(f"{happened}{reason}: {state.tally.outcomes} tried, {state.asked} asked for{go_on}")
 
     def _tell_of_estimates(self, reply: Reply) -> None:
         if not self._has_told_of_estimates and any(call.estimated_completion for call in reply.calls):

@@ -67,7 +67,11 @@ def test_a_long_pause_is_said_whenever_it_grows_longer_and_once_for_a_crowd() ->
     for at, pause in ((0.0, 1.0), (2.0, 5.0), (3.0, 30.0), (3.1, 30.0), (4.0, 20.0), (5.0, 600.0), (34.0, 571.0)):
         now = at
         sparing("pause", f"waiting {pause:.0f} s", lasts_s=pause)
-    assert said == ["waiting 1 s", "waiting 30 s (before it 1 more pause, not shown)", "waiting 600 s (before it 2 more pauses, not shown)"]
+    assert said == [
+        "waiting 1 s",
+        "waiting 30 s (before it 1 more pause, not shown)",
+        "waiting 600 s (before it 2 more pauses, not shown)",
+    ]
 
 
 def test_a_pause_that_grows_by_more_than_five_seconds_is_said_again_at_any_time() -> None:

@@ -76,5 +76,5 @@ async def test_watch_follows_a_run_to_its_end_and_tells_what_is_said_of_it(tmp_p
     watching = await ended(watcher)
     assert watching.code == 0, watching.stderr
     assert "the endpoint is away\n" in first + watching.stderr
-    assert "40/40 done" in watching.stderr
+    assert "40/40 tried" in watching.stderr
     assert "run watched: finished" in watching.stdout

@@ -133,7 +133,7 @@ def test_before_anything_has_come_nothing_is_claimed() -> None:
     assert "none has" in seen
     assert "left" not in seen
     plain = line(moment(state=begun(), rate=0.0))
-    assert plain == "0/60 done, 0 feasible, 0 rejected, nothing feasible yet"
+    assert plain == "0/60 tried, 0 feasible, 0 rejected, nothing feasible yet"
     assert line(moment(state=begun())).endswith(", nothing feasible yet, 1.0/s")
 
 

@@ -18,12 +18,12 @@ ESTIMATED = Usage(estimated_prompt=7, estimated_completion=3)
 
 
 class Written:
-    """The files of a run that is at 3 of 5 candidates, and what was told."""
+    """The files of a run that asked for 5 candidates and tried 3, and what was told."""
 
     def __init__(self, folder: Path, best_known: float | None = 2.0) -> None:
         self.folder, self.told = RunFolder(folder), list[str]()
         self.state = RunState(Objective("minimise", best_known=best_known))
-        self.state.registered, self.state.asked = 3, 5
+        self.state.registered, self.state.asked, self.state.tally.feasible = 2, 5, 3
         self._files = RunFiles(self.folder, self.told.append)
 
     def hears(self, event: Event) -> None:
@@ -80,14 +80,14 @@ def test_what_happens_to_a_run_is_logged_and_what_happens_in_it_is_not(tmp_path:
         RunStopped("budget"),
     ):
         written.hears(event)
-    assert written.log == ["islands made anew at 3 done, 5 asked", "stopped (budget) at 3 done, 5 asked"]
+    assert written.log == ["islands regrouped: 3 tried, 5 asked for", "stopped (budget): 3 tried, 5 asked for"]
 
 
 def test_whoever_closed_the_terminal_reads_in_the_log_how_to_go_on(tmp_path: Path) -> None:
     written = Written(tmp_path)
     written.hears(RunStopped("interrupted"))
     next_step = f"go on with: behavesim resume {written.folder.argument}"
-    assert written.log == [f"stopped (interrupted) at 3 done, 5 asked; {next_step}"]
+    assert written.log == [f"stopped (interrupted): 3 tried, 5 asked for; {next_step}"]
 
 
 @pytest.mark.parametrize("kind", [Responded, NoteReceived])
