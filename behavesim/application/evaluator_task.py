@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,12 +173,16 @@ def _configuration(
     found = read_configuration(path)
     values = _with_stages(found.values, place) if convention == "openevolve" else found.values
     used = ", ".join(f"{name} {_short(value)}" for name, value in values.items())
-    ignored = list(found.ignored[:_MOST_NAMED])
-    if more := len(found.ignored) - len(ignored):
-        ignored.append(f"{more} more")
-    rest = f"; ignored: {', '.join(ignored)}" if ignored else ""
-    tell(f"{path.name}: {used or 'nothing used'}{rest}")
+    tell(f"{path.name}: {used or 'nothing used'}{_ignored_in_words(found.ignored)}")
     return values
+
+
+def _ignored_in_words(keys: Sequence[str]) -> str:
+    """Return the end of a sentence that names the first _MOST_NAMED ignored keys of a configuration; "" if none is."""
+    if not keys:
+        return ""
+    rest = len(keys) - _MOST_NAMED
+    return f"; not used here: {', '.join(keys[:_MOST_NAMED])}{f' and {rest} other keys' if rest > 0 else ''}"
 
 
 def _with_stages(values: Mapping[str, Any], place: str) -> Mapping[str, Any]:

@@ -22,18 +22,23 @@ FIRST = frozenset({"groups_search", "groups_held-out", "verdicts", "tests", "ran
 
 def first_screen(found: RunComparison) -> list[Section]:
     """Return the sections of the first screen on several runs: tests in words, the groups' results, and the runs."""
-    return named_sections(full_report(found), FIRST)
+    return named_sections(_sections(found, is_full=False), FIRST)
 
 
 def full_report(found: RunComparison) -> list[Section]:
     """Return all sections of the report of several runs: what the tests say, the comparison, and a row for each run."""
+    return _sections(found, is_full=True)
+
+
+def _sections(found: RunComparison, is_full: bool) -> list[Section]:
+    """Return all sections; the commands to use next ask for the full report unless it `is_full` already."""
     names = [RunFolder(run.origin.folder).argument for run in found.runs]
     rows = runs_table([run.summary for run in found.runs])
     return [
         *_verdicts(found),
         *of_tables(comparison_tables(found)),
         Section("runs", "", lambda: show_rows(rows, DISPENSABLE), rows),
-        Section("next", "", lambda: show_lines("", command_lines(next_steps_of_several(names), width()))),
+        Section("next", "", lambda: show_lines("", command_lines(next_steps_of_several(names, is_full), width()))),
     ]
 
 

@@ -101,21 +101,28 @@ def _usual_reasons(rejected: Sequence[Candidate]) -> str:
     return f"({rejections(dict(Counter(each.reason or '' for each in rejected).most_common(USUAL)))})"
 
 
-def next_steps(run: RunReport, name: str) -> dict[str, str]:
-    """Return up to three commands for a run, without "behavesim", and what each shows; `name` names the run in them."""
+def next_steps(run: RunReport, name: str, is_full: bool) -> dict[str, str]:
+    """Return up to three commands for a run, without "behavesim", and what each shows; `name` names the run in them.
+
+    If the report `is_full`, they do not ask for it again.
+    """
     is_untried = run.origin.has_held_out and run.top and not run.held_out
     steps = {
         **_going_on(run.summary, name),
         **({f"report {name} --held-out": "on unseen instances"} if is_untried else {}),
-        f"report {name} --full": "all sections",
+        **({} if is_full else {f"report {name} --full": "all sections"}),
         f"report {name} --html page.html": "as a page",
     }
     return dict(list(steps.items())[:3])
 
 
-def next_steps_of_several(names: Sequence[str]) -> dict[str, str]:
-    """Return commands for several runs, without "behavesim", and what each shows; `names` name the runs in them."""
-    of_all = {f"report {' '.join(names)} --full": "all tables"} if len(names) <= MOST_NAMES else {}
+def next_steps_of_several(names: Sequence[str], is_full: bool) -> dict[str, str]:
+    """Return commands for several runs, without "behavesim", and what each shows; `names` name the runs in them.
+
+    If the report `is_full`, they do not ask for it again.
+    """
+    is_more = not is_full and len(names) <= MOST_NAMES
+    of_all = {f"report {' '.join(names)} --full": "all tables"} if is_more else {}
     return {f"report {names[0]}": "one run by itself", **of_all}
 
 
@@ -136,4 +143,5 @@ def _going_on(summary: Summary, name: str) -> dict[str, str]:
     """Return the command that follows a running run or resumes an unfinished one, and what it does; else {}."""
     if summary.state == "running":
         return {f"watch {name}": "follow it"}
-    return {} if summary.state == "finished" else {f"resume {name}": "go on with it"}
+    what = {"finished": "", "failed": "go on, once the cause is mended"}.get(summary.state, "go on with it")
+    return {f"resume {name}": what} if what else {}

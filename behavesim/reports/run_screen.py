@@ -55,7 +55,7 @@ def first_screen(run: RunReport, metrics: Chosen) -> list[Section]:
         *of_tables([] if run.top else [failures_table(run.failures)]),  # what else could be said of such a run
         *_code(run, LONGEST),
         *of_tables([splits_table(run.splits), top.without("programs", "island", "operator", "model", "parents")]),
-        *_next(run),
+        *_next(run, is_full=False),
     ]
 
 
@@ -66,7 +66,7 @@ def full_report(run: RunReport, metrics: Chosen) -> list[Section]:
         *_code(run),
         *_convergence(run),
         *_dendrogram(run),
-        *_next(run),
+        *_next(run, is_full=True),
     ]
     return sorted(found, key=lambda each: RUN_SECTIONS.index(each.name if each.name in RUN_SECTIONS else "failures"))
 
@@ -125,9 +125,10 @@ def _drawing(name: str, title: str, lines: Callable[[int], Sequence[str]]) -> Se
     return Section(name, title, lambda: show_lines("", lines(min(WIDEST, width()))))
 
 
-def _next(run: RunReport) -> list[Section]:
+def _next(run: RunReport, is_full: bool) -> list[Section]:
     """Return the section of the commands to use next."""
-    return [Section("next", "", lambda: show_lines("", command_lines(next_steps(run, _name(run)), width())))]
+    steps = next_steps(run, _name(run), is_full)
+    return [Section("next", "", lambda: show_lines("", command_lines(steps, width())))]
 
 
 def _name(run: RunReport) -> str:

@@ -93,9 +93,9 @@ def headline_table(
     """
     different = f"{counted(distinct.programs, 'program')}, {counted(distinct.behaviours, 'behaviour')}"
     facts = {
-        "state": f"{state_in_words(summary)}, {_time(summary)}",
+        "state": state_in_words(summary),
         "method": f"{_method(summary)}, proposer {summary.proposer}",
-        "candidates": _candidates(summary),
+        "candidates": f"{_candidates(summary)}; took {_time(summary)}",
         "rejected": rejections(summary.rejected) or None,
         "different": different if distinct.feasible else None,
         **_progress(summary),

@@ -43,12 +43,13 @@ def test_a_config_beside_the_evaluator_is_read_and_what_is_ignored_is_said_in_a_
     options = FOLDERS["openevolve"].made(tmp_path)
     text = (tmp_path / "evaluator.py").read_text()
     (tmp_path / "evaluator.py").write_text(f"{text}\n\nevaluate_stage1 = evaluate_stage2 = evaluate\n")
-    said = "max_iterations: 4\nrandom_seed: 9\nllm: {model: m}\nprompt: {system_message: Find x.}"
+    model = "{model: m, a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7}"
+    said = f"max_iterations: 4\nrandom_seed: 9\nllm: {model}\nprompt: {{system_message: Find x.}}"
     (tmp_path / "config.yaml").write_text(f"{said}\nevaluator: {{timeout: 30, cascade_thresholds: [0.1, 9]}}\n")
     ended = behavesim("run", *options, "--edits", "diff", "--json")
     assert (ended.document["asked"], ended.document["seed"]) == (4, 9)
     (line,) = [line for line in ended.err.splitlines() if "config.yaml" in line]
-    assert line.endswith("; ignored: llm.model")
+    assert line.endswith("; not used here: llm.model, llm.a, llm.b, llm.c, llm.d, llm.e and 2 other keys")
     file = made_file(tmp_path)
     assert (file["description"], file["timeout_s"], file["thresholds"]) == ("Find x.", 30.0, [0.1])
     assert file["edits"] == "diff"

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.tokens import Usage
 from behavesim.engine.settings import settings_from_person
-from behavesim.reports.next_steps import ADVICE, ending
+from behavesim.reports.next_steps import ADVICE, ending, next_steps, next_steps_of_several
 from behavesim.state.events import Asked, Event, NotAdded, Prompt, Rejected, Reply, Responded, RunStarted, RunStopped
 from behavesim.state.settings import owners
 from behavesim.store.folder import RunFolder
@@ -98,6 +99,14 @@ def test_a_run_that_too_many_rejections_ended_names_the_usual_three_and_an_examp
     assert example == "such as candidate 5 (memory)"
     assert advice == ADVICE["memory"]
     assert again.startswith(f"next: behavesim report {run.folder.argument}, or behavesim resume")
+
+
+def test_the_report_of_a_failed_run_says_how_to_go_on_and_a_full_one_does_not_ask_for_itself(tmp_path: Path) -> None:
+    failed = report(journalled(tmp_path / "first", started(), feasible(0, 3.0), stopped("failed")))
+    assert next_steps(failed, "first", is_full=False)["resume first"] == "go on, once the cause is mended"
+    for is_full in (False, True):
+        commands = [*next_steps(failed, "first", is_full), *next_steps_of_several(["first", "second"], is_full)]
+        assert any("--full" in command for command in commands) != is_full
 
 
 def test_advice_names_settings_that_there_are() -> None:
