@@ -119,10 +119,12 @@ def study_results(
         Path | None,
         typer.Option("--experiment", metavar="FILE.toml", help="Test only the pairs of groups that this file names."),
     ] = None,
+    figures: Figures = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare methods by the numbers kept of each run, without the runs: means, intervals and tests."""
-    _show(results.study(runs, None if experiment is None else read_experiment(experiment).tests), as_json)
+    pairs = None if experiment is None else read_experiment(experiment).tests
+    _show_and_draw(results.study(runs, pairs), as_json, figures)
 
 
 @study.command("prediction")

@@ -13,6 +13,7 @@ from behavesim.analysis.metrics import BY_NAME, METRICS
 from behavesim.analysis.statistics import estimate, sample
 from behavesim.analysis.table import COUNT, PROBABILITY, Column, Estimate, Table
 from behavesim.base.errors import UsageError
+from behavesim.studies.results_drawing import draw
 
 NEEDED = ("task", "group", "seed")
 """Columns that a file of kept runs must have, besides those of metrics; `report --csv` writes them into runs.csv."""
@@ -43,6 +44,18 @@ class ResultsStudy:
     def tables(self) -> tuple[Table, ...]:
         """Return for each task a table of its groups for each subject of metrics, and one of tests; no empty ones."""
         return tuple(table for task in self.tests for table in (*self._groups(task), self._tests(task)) if table.rows)
+
+    def draw(self, folder: Path) -> list[Path]:
+        """Write results.pdf and results.svg, the gap of the best program by task and group; return the paths.
+
+        Raises UsageError if no gap is known, if matplotlib is not installed or if the files cannot be written.
+        """
+        by_task = {task: values_by_group(self.runs, task) for task in self.tests}
+        known = {
+            task: {group: of["best_gap"] for group, of in groups.items() if "best_gap" in of}
+            for task, groups in by_task.items()
+        }
+        return draw({task: gaps for task, gaps in known.items() if gaps}, folder)
 
     def _groups(self, task: str) -> list[Table]:
         """Return the tables of a task's groups: on search instances, on held-out ones, and on behaviour."""

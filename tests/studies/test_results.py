@@ -9,6 +9,7 @@ import pytest
 
 from behavesim.base.errors import UsageError
 from behavesim.studies.results import study
+from behavesim.studies.results_drawing import drawn
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 
@@ -57,3 +58,20 @@ def test_what_is_no_file_of_runs_is_refused(text: str | None, tmp_path: Path) ->
         kept.write_text(text)
     with pytest.raises(UsageError, match=r"runs\.csv"):
         study(kept, None)
+
+
+def test_the_figure_shows_the_mean_gap_of_each_group(behavesim: Command, tmp_path: Path) -> None:
+    kept = tmp_path / "runs.csv"
+    kept.write_text("task,group,seed,best_gap\nt,a,1,0.1\nt,a,2,0.3\nt,b,1,\nu,b,1,0.05\n")
+    of_t, of_u = drawn({"t": {"a": [0.1, 0.3]}, "u": {"b": [0.05]}}).axes
+    places = [[tuple(container.lines[0].get_xydata()[0]) for container in axes.containers] for axes in (of_t, of_u)]
+    assert places == [[pytest.approx((20.0, 0))], [pytest.approx((5.0, 1))]]
+    assert behavesim("study", "results", kept, "--figures", tmp_path / "figures").code == 0
+    assert {file.name for file in (tmp_path / "figures").iterdir()} == {"results.pdf", "results.svg"}
+
+
+def test_no_figure_is_drawn_without_a_known_gap(behavesim: Command, tmp_path: Path) -> None:
+    kept = tmp_path / "runs.csv"
+    kept.write_text("task,group,seed,best_score\nt,a,1,3.0\n")
+    refused = behavesim("study", "results", kept, "--figures", tmp_path / "figures")
+    assert refused.code == 2 and "no figure is drawn" in refused.err and not (tmp_path / "figures").exists()
