@@ -54,7 +54,10 @@ def rivals_of(
 
 
 def verdict(rivals: Sequence[Rival]) -> str:
-    """Return a text on the rivals, given best first: which one wins, and whether a single program beats the set."""
+    """Return a text on the rivals, given best first: which one wins, and whether a single program beats the set.
+
+    A rival with the score of the set stands before it if it took less CPU time; the text says that it equals the set.
+    """
     best, ours = rivals[0], next(each for each in rivals if each.name == SET)
     if best is ours:
         return "the set wins against all that was tried at no more runs of programs"
@@ -62,7 +65,8 @@ def verdict(rivals: Sequence[Rival]) -> str:
     alone = next((each for each in rivals[: rivals.index(ours)] if each.programs == 1), None)
     if alone is None:
         return said
-    return f"{said}\none program is enough to beat the set as it is: {alone.name}, {alone.score:.6g}"
+    verb = "equal" if alone.score == ours.score else "beat"
+    return f"{said}\none program is enough to {verb} the set as it is: {alone.name}, {alone.score:.6g}"
 
 
 def table(rivals: Sequence[Rival]) -> Table:
