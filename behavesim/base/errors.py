@@ -7,6 +7,9 @@ from collections.abc import Iterable
 
 from behavesim.base.text import one_line
 
+NEAR = 0.65
+"""Least difflib ratio, 0 to 1, at which a name may be a slip for another: "tps" for "tsp" has 0.67, while two files
+whose names share nothing but the end ".py" have up to 0.6."""
 INTERRUPTED = 130
 """The exit code of a command that a person or the system interrupted (Ctrl-C or SIGTERM)."""
 
@@ -77,6 +80,6 @@ def what_failed(error: BaseException) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean 'NAME'?" with the most similar `known` name; "" if all have a difflib ratio below 0.4."""
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
+    """Return "did you mean 'NAME'?" with the most similar `known` name; "" if all have a difflib ratio below NEAR."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=NEAR)
     return f"did you mean {near[0]!r}?" if near else ""

@@ -9,10 +9,16 @@ from behavesim.base.errors import BehavesimError, PartError, TaskError, Trajecto
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("bugdet", "did you mean 'budget'?"), ("bdgt", "did you mean 'budget'?"), ("zzzzzz", "")],
+    [
+        ("bugdet", "did you mean 'budget'?"),
+        ("bdgt", "did you mean 'budget'?"),
+        ("zzzzzz", ""),
+        ("table", ""),
+        ("ab.py", ""),
+    ],
 )
 def test_the_most_similar_name_is_meant_if_one_is_similar(name: str, said: str) -> None:
-    assert nearest(name, iter(["budget", "window"])) == said
+    assert nearest(name, iter(["budget", "window", "cd.py"])) == said
 
 
 @pytest.mark.parametrize(
