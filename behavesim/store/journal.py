@@ -52,7 +52,8 @@ class SqliteJournal:
     A committed event survives the death of the process. Commits are synced to the disk once a second: a power cut can
     lose about the last second, and earlier events stay consistent. The connection works in the thread of `aiosqlite`,
     so that neither a lock nor a slow disk blocks the event loop. Entering makes the journal if the file is missing or
-    empty; it raises JournalError if that fails, or if the journal is of another version.
+    empty. It raises JournalError if that fails, if the journal is of another version, or if the file is another
+    program's database.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class SqliteJournal:
                 # before WAL mode is set: a journal of another version must stay as it is
                 [(version,)] = await self._db.execute_fetchall("PRAGMA user_version")
                 if not is_journal(self._path, version):
+                    await self._refuse_tables()
                     await self._db.executescript(NEW_JOURNAL)
                 for pragma in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", *self._log.pragmas):
                     await self._db.execute_fetchall(pragma)
@@ -119,6 +121,12 @@ class SqliteJournal:
         """
         with translated(self._path):
             return outcome_of(self._path, await self._db.execute_fetchall(OUTCOME, (candidate, source)))
+
+    async def _refuse_tables(self) -> None:
+        """Raise JournalError if the file, which is no journal, holds tables: it is another program's database."""
+        [(tables,)] = await self._db.execute_fetchall("SELECT count(*) FROM sqlite_schema")
+        if tables:
+            raise JournalError(f"{self._path} is another program's database, and stays as it is; move it elsewhere")
 
     async def _append(self, events: Sequence[Event]) -> None:
         async with self._turn:

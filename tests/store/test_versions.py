@@ -56,6 +56,18 @@ async def test_an_empty_file_becomes_a_journal(tmp_path: Path) -> None:
     assert [event for _, _, event in read_events(tmp_path / "run.db")] == EVENTS
 
 
+async def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE songs (title TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match="is another program's database"):
+        async with SqliteJournal(path):
+            pass
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["run.db"]
+
+
 def test_a_copy_is_whole(journal: Path, tmp_path: Path) -> None:
     copy_journal(journal, tmp_path / "copy.db")
     assert list(read_events(tmp_path / "copy.db")) == list(read_events(journal))
