@@ -13,7 +13,7 @@ from behavesim.proposers.installed import models_asked, proposer_type, takes_not
 from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices, as_setting
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import TEMPLATE, Evaluated, RunForked, RunStarted
+from behavesim.state.events import TEMPLATE, Asked, Evaluated, RunForked, RunStarted
 from behavesim.state.provenance import changed_parts, instances_hash, provenance
 from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
@@ -94,6 +94,19 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
     if "instances" in changed_parts(begun.provenance, run_provenance(settings, task), task):
         raise UsageError("a fork keeps its instances, or scores would not mean the same; for others, start a new run")
+
+
+def refuse_spent(source: RunFolder, budget: int) -> None:
+    """Raise UsageError if a fork of `source` would have a smaller budget than the run has asked for already.
+
+    A fork takes over all candidates of the run. Raises JournalError if the journal of `source` cannot be read.
+    """
+    asked = len({event.candidate for _, _, event in read_events(source.journal, only=(Asked,))})
+    if budget < asked:
+        raise UsageError(
+            f"run {source.run} has asked for {asked} programs, and a fork takes them all over: --budget {budget} is "
+            f"too small; give {asked} or more"
+        )
 
 
 def refuse_incomparable(source: RunFolder, settings: Settings, task: Task) -> None:

@@ -17,6 +17,7 @@ from behavesim.engine.admission import (
     refuse_another_run,
     refuse_changes,
     refuse_incomparable,
+    refuse_spent,
     refuse_unpriced,
     refuse_unsteady,
     refuse_unsuited,
@@ -222,12 +223,13 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
 async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search]:
     """Yield the search of a new run that begins with a copy of the journal of `source` and has other settings.
 
-    Raises UsageError if something changed that a fork must keep, such as its instances, a program that it takes over
-    cannot be compared, the folder cannot be made, the isolation is too weak, the proposer refuses its settings, or cost
-    is capped and a price unknown. Raises JournalError if the journal is faulty, SandboxError if the sandbox does not
-    start.
+    Raises UsageError if something changed that a fork must keep, such as its instances, if its budget is smaller than
+    what `source` has asked for, or if a program that it takes over cannot be compared. It is also raised if the folder
+    cannot be made, the isolation is too weak, the proposer refuses its settings, or cost is capped and a price unknown.
+    Raises JournalError if the journal is faulty, SandboxError if the sandbox does not start.
     """
     refuse_another_run(source, launch.settings, launch.task)
+    refuse_spent(source, launch.settings.budget)
     await asyncio.to_thread(refuse_incomparable, source, launch.settings, launch.task)
     await asyncio.to_thread(refuse_unpriced, launch.settings)
     with launch.folder.created():

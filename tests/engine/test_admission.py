@@ -12,13 +12,14 @@ from behavesim.engine.admission import (
     LOWERED,
     refuse_another_run,
     refuse_changes,
+    refuse_spent,
     refuse_unpriced,
     refuse_unsteady,
     refuse_unsuited,
     run_provenance,
 )
 from behavesim.engine.settings import settings_from_person
-from behavesim.state.events import TEMPLATE, ClockRead, Evaluated, RunForked, RunStarted
+from behavesim.state.events import TEMPLATE, Asked, ClockRead, Evaluated, Prompt, RunForked, RunStarted
 from behavesim.state.provenance import instances_hash
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
@@ -146,6 +147,15 @@ class TestFork:
         folder = await run(tmp_path, settings(), instances="of before", template="of before")
         with pytest.raises(UsageError, match="a fork keeps its instances, or scores would not mean the same"):
             refuse_another_run(folder, settings(), TSP)
+
+    async def test_its_budget_holds_all_that_the_run_has_asked_for(self, tmp_path: Path) -> None:
+        asked = [Asked(number, (), None, Prompt("improve", "text")) for number in (0, 1, 2, 1)]
+        folder = await run(tmp_path, settings(), *asked)
+        refuse_spent(folder, 3)
+        with pytest.raises(
+            UsageError, match=r"run first has asked for 3 programs, .*: --budget 2 is too small; give 3"
+        ):
+            refuse_spent(folder, 2)
 
 
 def test_the_wording_of_prompts_is_part_of_where_a_run_comes_from_if_it_is_ones_own(tmp_path: Path) -> None:
