@@ -101,7 +101,8 @@ def refuse_spent(source: RunFolder, budget: int) -> None:
 
     A fork takes over all candidates of the run. Raises JournalError if the journal of `source` cannot be read.
     """
-    asked = len({event.candidate for _, _, event in read_events(source.journal, only=(Asked,))})
+    events = (event for _, _, event in read_events(source.journal, only=(Asked,)))
+    asked = len({event.candidate for event in events if isinstance(event, Asked)})
     if budget < asked:
         raise UsageError(
             f"run {source.run} has asked for {asked} programs, and a fork takes them all over: --budget {budget} is "

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from behavesim.base.errors import UsageError
+from behavesim.base.misfit import misfit
 from behavesim.base.text_file import read_text_file
 
-_READ: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "max_iterations": ("budget", int),
-    "random_seed": ("seed", int),
-    "diff_based_evolution": ("edits", lambda is_diff: "diff" if is_diff else "full"),
-    "prompt.system_message": ("description", lambda said: str(said).strip()),
-    "evaluator.timeout": ("timeout_s", float),
-}
-"""For each dotted key that is read: the field or setting that it gives, and how its value is read. Null counts as
-missing."""
-_STAGES, _THRESHOLDS = "evaluator.cascade_evaluation", "evaluator.cascade_thresholds"
-"""Dotted keys for the field `thresholds`: the first says whether there are any."""
-_USUAL_THRESHOLDS = (0.5, 0.75, 0.9)
+
+class _Read(BaseModel):
+    """The keys of the file that are read, dotted, as fields with the names that they have here.
+
+    Null counts as missing.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    budget: int | None = Field(None, alias="max_iterations")
+    seed: int | None = Field(None, alias="random_seed")
+    is_diff: bool | None = Field(None, alias="diff_based_evolution")
+    description: str | None = Field(None, alias="prompt.system_message")
+    timeout_s: float | None = Field(None, alias="evaluator.timeout")
+    has_stages: bool = Field(True, alias="evaluator.cascade_evaluation")
+    thresholds: tuple[float, ...] = Field((0.5, 0.75, 0.9), alias="evaluator.cascade_thresholds")
+
+    def values(self) -> dict[str, Any]:
+        """Return the values that are known, by names of `EvaluatorFile` fields and settings."""
+        found = {
+            "budget": self.budget,
+            "seed": self.seed,
+            "edits": None if self.is_diff is None else "diff" if self.is_diff else "full",
+            "description": None if self.description is None else self.description.strip(),
+            "timeout_s": self.timeout_s,
+            "thresholds": self.thresholds if self.has_stages else None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -34,7 +53,7 @@ class Configuration:
     @classmethod
     def usual(cls) -> Configuration:
         """Return what holds without a file: only `thresholds`, with OpenEvolve's defaults 0.5, 0.75 and 0.9."""
-        return cls(_values({}))
+        return cls(_Read.model_validate({}).values())
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -50,17 +69,11 @@ def read_configuration(path: Path) -> Configuration:
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
     flat = _flat(said if isinstance(said, dict) else {})
+    read = {known.alias for known in _Read.model_fields.values()}
     try:
-        return Configuration(_values(flat), tuple(key for key in flat if key not in (*_READ, _STAGES, _THRESHOLDS)))
-    except (TypeError, ValueError, OverflowError) as error:  # OverflowError: an infinite number of iterations
-        raise UsageError(f"{path}: {error}") from None
-
-
-def _values(flat: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: read(flat[key]) for key, (name, read) in _READ.items() if flat.get(key) is not None}
-    if flat.get(_STAGES, True):
-        found["thresholds"] = tuple(map(float, flat.get(_THRESHOLDS, _USUAL_THRESHOLDS)))
-    return found
+        return Configuration(_Read.model_validate(flat).values(), tuple(key for key in flat if key not in read))
+    except ValidationError as error:
+        raise UsageError(f"{path}: {misfit(error)}") from None
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from behavesim.base.config import OWN, RUN, Configurable, Options, Owner, Settings
 from behavesim.base.errors import UsageError, nearest
+from behavesim.base.misfit import misfit
 from behavesim.base.plugins import Kind
 
 METHODS = Kind("method", UsageError)
@@ -107,10 +108,7 @@ def _valid(options: type[T], values: Mapping[str, Any], names: frozenset[str]) -
     try:
         return options.model_validate({name: value for name, value in values.items() if name in names})
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        wanted = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        raise UsageError(f"setting {key} {wanted}, not {first['input']!r}") from None
+        raise UsageError(f"setting {misfit(error)}") from None
 
 
 def _meant(key: str, values: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import Paired, Sample, estimate, paired, sample
 from behavesim.analysis.table import RATIO, SCORE, Cell, Column, Table
 from behavesim.base.errors import UsageError
+from behavesim.base.misfit import misfit
 from behavesim.code_similarity.named import NAMES, of_source, source_matrix
 from behavesim.code_similarity.optional import missing
 
@@ -167,8 +168,7 @@ def kept_study(path: Path) -> PredictionStudy:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}; name runs to compute the study of them") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(f"{path} is not what `behavesim study prediction --json` prints: {first['msg']}") from None
+        raise UsageError(f"{path} is not what `behavesim study prediction --json` prints: {misfit(error)}") from None
 
 
 def study(runs: Sequence[Run], unseen: Mapping[str, Sequence[float]]) -> PredictionStudy:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from behavesim.base.errors import TaskError, UsageError, nearest
+from behavesim.base.misfit import misfit
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.syntax import parsed
 from behavesim.base.text_file import read_text_file
@@ -86,9 +87,7 @@ class EvaluatorFile:
         try:
             return TypeAdapter(cls).validate_python(values)
         except ValidationError as error:
-            first = error.errors()[0]
-            key, wanted = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Input ")
-            raise TaskError(f"{path}: {key} {wanted}, not {first['input']!r:.100}") from None
+            raise TaskError(f"{path}: {misfit(error)}") from None
 
     def from_folder(self, folder: Path) -> EvaluatorFile:
         """Return the same content with `folder` before relative paths; `runs_in` is "" if `evaluator` is no command."""

@@ -102,8 +102,14 @@ def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:
         (["--evaluator", "command:./judge", "--program", "p.py"], "has no {program}"),
         (["--evaluator", "command:exit 3 # {program}", "--program", "p.py"], "left with status 3"),
         (["--evaluator", "good.py", "--program", "p.py", "--evaluator-config", "no.yaml"], "cannot read the config"),
-        (["--evaluator", "good.py", "--program", "p.py", "--evaluator-config", "bad.yaml"], "float: 'soon'"),
-        (["--evaluator", "good.py", "--program", "p.py", "--evaluator-config", "endless.yaml"], "float infinity"),
+        (
+            ["--evaluator", "good.py", "--program", "p.py", "--evaluator-config", "bad.yaml"],
+            "evaluator.timeout should be a number, not 'soon'",
+        ),
+        (
+            ["--evaluator", "good.py", "--program", "p.py", "--evaluator-config", "endless.yaml"],
+            "max_iterations should be a finite number, not inf",
+        ),
         (["--evaluator", "good.py", "--program", "p.py", "--budget", "0"], "budget"),
         (["nope.toml"], "cannot read the task nope.toml"),
         (["thresholds.toml"], "thresholds should be"),

@@ -176,7 +176,7 @@ def test_settings_that_nobody_can_read_are_named_in_one_line(behavesim: Command,
     change(run, "UPDATE events SET payload = json_set(payload, '$.settings.window', 'wide') WHERE seq = 1")
     ended = behavesim(command, run.path)
     assert ended.code == 2, ended.err
-    assert "setting window should be a valid integer" in " ".join(ended.err.split())
+    assert "setting window should be a whole number" in " ".join(ended.err.split())
     assert "Traceback" not in ended.err
 
 

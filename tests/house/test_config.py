@@ -38,7 +38,7 @@ def test_the_methods_differ_in_their_settings_alone() -> None:
 
 
 def test_a_budget_that_is_none_is_refused_by_its_own_name() -> None:
-    with pytest.raises(UsageError, match="setting budget should be greater than or equal to 1, not -3"):
+    with pytest.raises(UsageError, match="setting budget should be at least 1, not -3"):
         settings_from_person({"task": "tsp", "budget": -3}, task=TSP)
 
 

@@ -89,8 +89,8 @@ def test_what_has_its_default_is_not_written() -> None:
         (HEAD + "budgets = 3\n", r"mine\.toml has an unknown key 'budgets'; did you mean 'budget'\?"),
         (HEAD + "zzz = 3\n", "has an unknown key 'zzz'; convention, evaluator, "),
         (HEAD.replace("program", "name"), r"mine\.toml has no 'program'; write it"),
-        (HEAD + "budget = 'many'\n", r"mine\.toml: budget should be a valid integer.*, not 'many'"),
-        (HEAD + "thresholds = ['x']\n", r"mine\.toml: thresholds\.0 should be a valid number.*, not 'x'"),
+        (HEAD + "budget = 'many'\n", r"mine\.toml: budget should be a whole number, not 'many'"),
+        (HEAD + "thresholds = ['x']\n", r"mine\.toml: thresholds\.0 should be a number, not 'x'"),
         (HEAD + "=\n", r"mine\.toml is no TOML: "),
     ],
 )

@@ -12,16 +12,56 @@ from math import comb
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from behavesim.analysis.verdicts import too_few
 from behavesim.application.launch import task_settings
 from behavesim.base.config import OWN, Settings, read_toml
 from behavesim.base.errors import UsageError, nearest
+from behavesim.base.misfit import misfit
 from behavesim.state.settings import is_foreign, owners
 
 Seeds = Annotated[int, Field(ge=1)] | list[int]
 """How many seeds there are, counted from 0, or a list of the seeds themselves."""
+
+ELSEWHERE: Mapping[str, str] = {
+    "seed": "the key `seeds`",
+    "task": "the key `tasks`",
+    "label": "the `name` of a variant",
+    "method": "the key `methods`",
+}
+"""Settings that an experiment sets itself for each run, and where its file says them. A variant may set the method."""
+
+
+def _checked_seeds(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Return the seeds as `read` does; raises ValueError in words where pydantic would name three kinds of types."""
+    try:
+        return read(value)
+    except ValidationError:
+        wanted = "a whole number of at least 1, a list of whole numbers, or a table with one of these for each task"
+        raise ValueError(f"should be {wanted}") from None
+
+
+def _checked_name(name: str) -> str:
+    """Return the name of an experiment; raises ValueError if no folder should have it."""
+    if not re.fullmatch(r"\w[\w.+-]*", name):
+        raise ValueError("should be made of letters, digits and . _ + -, of which . + - do not stand first")
+    return name
+
+
+def _checked_label(name: str) -> str:
+    """Return the name of a variant; raises ValueError if it is empty, or begins or ends with white space."""
+    if not name or name != name.strip():
+        raise ValueError("should be text without white space at its ends")
+    return name
 
 
 class Variant(BaseModel):
@@ -29,7 +69,7 @@ class Variant(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^\S(.*\S)?$")
+    name: Annotated[str, AfterValidator(_checked_label)]
     """The group's label. If the variant is combined with several methods, the label is the method's name followed by
     this."""
     settings: Mapping[str, Any] = {}
@@ -44,13 +84,13 @@ class Experiment(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[\w][\w.+-]*$")
+    name: Annotated[str, AfterValidator(_checked_name)]
     """Name of the folder of the runs: letters, digits and . _ + -, of which . + - do not stand first."""
     tasks: list[str] = Field(min_length=1)
     """Names of tasks, or paths of task files."""
     methods: list[str] = []
     """Names of methods, or paths of method files; none is needed if every variant names its method."""
-    seeds: Seeds | Mapping[str, Seeds] = 3
+    seeds: Annotated[Seeds | Mapping[str, Seeds], WrapValidator(_checked_seeds)] = 3
     """The seeds of all tasks, or the seeds of each task by its name. The number 3 stands for the seeds 0, 1 and 2."""
     settings: Mapping[str, Any] = {}
     """Settings for all runs; each run takes those that its method and proposer have."""
@@ -89,11 +129,10 @@ def read_experiment(path: Path) -> Experiment:
     try:
         experiment = Experiment.model_validate(read_toml(path))
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
+        if (first := error.errors()[0])["type"] == "extra_forbidden":
+            key = ".".join(map(str, first["loc"]))
             raise UsageError(f"the experiment {path} has no key {key!r}; {_meant(first['loc'])}") from None
-        raise UsageError(f"the experiment {path}, {key}: {first['msg'].lower()}, not {first['input']!r}") from None
+        raise UsageError(f"the experiment {path}: {misfit(error)}") from None
     for task in experiment.task_settings:
         if task not in experiment.tasks:
             raise UsageError(
@@ -118,10 +157,10 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
     """Return all runs, ordered by seed, so that an interrupted experiment has runs of every group.
 
     `proposer` is used if the experiment names none. Raises TaskError if a task cannot be loaded. Raises UsageError if a
-    setting does not fit, if one of `settings` or `task_settings` belongs to no run, or if `seeds` lacks a task. Raises
-    UsageError, too, if two runs would have one name, or would differ only in settings that can change on resume
-    (`Adjustable`).
+    setting does not fit, is one of ELSEWHERE, or belongs to no run. It is also raised if `seeds` lacks a task, or if
+    two runs would have one name or would differ only in settings that can change on resume (`Adjustable`).
     """
+    _refuse_own(experiment)
     common = {"proposer": proposer, **experiment.settings}
     runs = [
         _planned(task, group, seed, {**common, **experiment.task_settings.get(task, {})})
@@ -142,6 +181,15 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
         raise UsageError(f"two runs of the experiment would be called {twice[0]}; give its variants different names")
     _refuse_twins(runs)
     return runs
+
+
+def _refuse_own(experiment: Experiment) -> None:
+    """Raise UsageError if the file's settings have one that the experiment sets itself: it would be ignored."""
+    common = [key for settings in (experiment.settings, *experiment.task_settings.values()) for key in settings]
+    own = [key for variant in experiment.variant for key in variant.settings if key != "method"]
+    for key in (*common, *own):
+        if key in ELSEWHERE:
+            raise UsageError(f"the settings of an experiment cannot hold {key!r}; {ELSEWHERE[key]} says it instead")
 
 
 def _refuse_twins(runs: Sequence[Planned]) -> None:

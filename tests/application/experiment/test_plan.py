@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -119,12 +120,36 @@ def test_groups_that_differ_in_their_names_alone_are_refused(tmp_path: Path) -> 
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[settings]\nwidnow = 3', "did you mean 'window'"),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh", "niche"]\ntests = [["eoh", "nich"]]', "'nich'"),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh", "eoh"]', "different names"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[settings]\nseed = 5', "'seed'; the key `seeds` says it"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[task_settings.tsp]\ntask = "asp"', "the key `tasks`"),
+        (
+            'name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[[variant]]\nname = "a"\nsettings = {seed = 5}',
+            "the key `seeds` says it",
+        ),
     ],
 )
 def test_a_slip_is_named_in_one_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
         planned(tmp_path, text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('name = "x"', "tasks is missing"),
+        ('name = "x y"\ntasks = ["tsp"]', "name should be made of letters, digits and . _ + -"),
+        ('name = "x"\ntasks = []', "tasks should have 1 or more entries, not []"),
+        ('name = "x"\ntasks = "tsp"', "tasks should be a list, not 'tsp'"),
+        ('name = "x"\ntasks = ["tsp"]\nseeds = "all"', "seeds should be a whole number of at least 1, a list"),
+        ('name = "x"\ntasks = ["tsp"]\nheld_out = "maybe"', "held_out should be true or false, not 'maybe'"),
+        ('name = "x"\ntasks = ["tsp"]\n[[variant]]\nname = " a"', "variant.0.name should be text without white space"),
+        ('name = "x"\ntasks = ["tsp"]\nsettings = 3', "settings should be a table, not 3"),
+    ],
+)
+def test_it_is_said_in_words_what_was_expected(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"experiment.toml: {said}")):
+        planned(tmp_path, text)
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
