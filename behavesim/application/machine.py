@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from urllib.parse import urlsplit
 
 from behavesim.base.errors import BehavesimError, SandboxError, nearest
@@ -72,10 +73,14 @@ async def findings(models: Sequence[str]) -> Findings:
         "key": "set" if os.environ.get("OPENAI_API_KEY") else KEYLESS if has_endpoint() else OFFLINE,
     }
     broken: list[str] = []
-    parts = {"endpoint": _endpoint(models), "sandbox": _sandbox(), "evaluators": _evaluators()}
+    parts: Mapping[str, Callable[[], Awaitable[Mapping[str, str]]]] = {
+        "endpoint": partial(_endpoint, models),
+        "sandbox": _sandbox,
+        "evaluators": _evaluators,
+    }
     for name, part in parts.items():
         try:
-            given |= await part
+            given |= await part()  # called here, as a Ctrl-C before leaves no coroutine that nobody awaits
         except BehavesimError as error:
             given[name] = str(error)
             broken.append(name)

@@ -183,10 +183,14 @@ async def listens(host: str, port: int, tls: ssl.SSLContext | None = None) -> bo
     """Whether a server accepts a connection within PROBE_S seconds, with a TLS handshake if `tls` is given."""
     try:
         async with asyncio.timeout(PROBE_S):
-            _, writer = await asyncio.open_connection(host, port, ssl=tls)
+            _, writer = await asyncio.open_connection(host, port)
+            try:
+                if tls is not None:  # not by open_connection: cancelled between its two waits, uvloop loses an error
+                    await writer.start_tls(tls, server_hostname=host)
+            finally:
+                writer.transport.abort()  # at once: closing would wait for the server's half of a TLS end
     except OSError:
         return False
-    writer.transport.abort()  # at once: closing would wait for the server's half of a TLS end
     return True
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import os
 from collections.abc import AsyncIterator
@@ -166,3 +168,14 @@ async def test_the_endpoint_of_a_url_is_said_to_be_asked_without_a_key(
 )
 def test_one_line_says_what_it_is_ready_for(found: dict[str, str], broken: tuple[str, ...], verdict: str) -> None:
     assert Findings({"endpoint": NOT_ASKED, "sandbox": "strong+", **found}, broken).verdict == verdict
+
+
+async def test_a_check_that_is_cancelled_leaves_no_other_unawaited(monkeypatch, recwarn) -> None:
+    async def cancelled(models: Any) -> dict[str, str]:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr("behavesim.application.machine._endpoint", cancelled)
+    with pytest.raises(asyncio.CancelledError):
+        await findings([])
+    gc.collect()
+    assert [str(each.message) for each in recwarn] == []

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import socket
 import ssl
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 import trustme
+import uvloop
 
 from behavesim.base.errors import ProposerError, UsageError
+from behavesim.proposers.openai_faults import listens
 from behavesim.proposers.patience import Patience
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY, openai_proposer, prompt
@@ -185,6 +190,39 @@ async def test_an_answer_that_is_broken_in_form_counts_as_a_request_that_may_be_
     reply = asked.result()
     assert reply.fault
     assert reply.unanswered + sum(call.prompt is None for call in reply.calls) >= 4
+
+
+def greeted(port: socket.socket) -> None:
+    """Send a line to each connection as soon as it is there, and hang up."""
+    with suppress(OSError):
+        while True:
+            connection, _ = port.accept()
+            connection.sendall(b"220 ready\r\n")
+            connection.close()
+
+
+def test_a_probe_of_tls_may_be_cancelled_at_any_step_without_an_error_that_nobody_took() -> None:
+    lost: list[Any] = []
+
+    async def cancelled_after(steps: int, port: int, context: ssl.SSLContext) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: lost.append(told))
+        probing = asyncio.ensure_future(listens("127.0.0.1", port, context))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        time.sleep(0.01)  # as on a busy machine: what the server says is there before the probe goes on
+        await asyncio.sleep(0)
+        probing.cancel()
+        await asyncio.gather(probing, return_exceptions=True)
+
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=greeted, args=(server,), daemon=True).start()
+        for steps in range(8):
+            uvloop.run(cancelled_after(steps, server.getsockname()[1], context))
+        server.shutdown(socket.SHUT_RDWR)
+    gc.collect()
+    assert lost == []
 
 
 async def test_localhost_is_asked_at_its_address_of_ipv6_where_it_has_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
