@@ -17,6 +17,7 @@ from behavesim.evaluators.description import described
 from behavesim.evaluators.detection import convention_of
 from behavesim.evaluators.template import annotation_of, is_class
 from behavesim.programs.evolve_blocks import Frame
+from behavesim.programs.functions import functions_in
 from behavesim.programs.imports import usual_imports, with_imports
 from behavesim.task.evaluated import Convention
 
@@ -43,10 +44,10 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
     is allowed only for a class, which brings a program of its own. The calls of the program's function are read from
     the evaluator's text as far as possible.
 
-    Raises UsageError if the program is missing or not a Python file, if the evaluator calls none of its functions, or
-    if a class asks for classes. The same error follows if `name` is not a Python name, or if the file exists or cannot
-    be written. Raises TaskError if a class cannot say what it asks for, or if an EVOLVE-BLOCK has no end, SandboxError
-    if a class is asked and the sandbox fails.
+    Raises UsageError if the program is missing or not a Python file, if the evaluator calls none of its functions, if
+    it lacks the function that a class calls, or if a class asks for classes. The same error follows if `name` is not a
+    Python name, or if the file exists or cannot be written. Raises TaskError if a class cannot say what it asks for, or
+    if an EVOLVE-BLOCK has no end, SandboxError if a class is asked and the sandbox fails.
     """
     kind, place = convention_of(evaluator)
     direction = {"DIRECTION": "minimise" if is_minimised or kind == "eoh" else "maximise"}
@@ -121,12 +122,13 @@ def _around_class(place: str, program: Path | None) -> dict[str, str]:
     """Return texts for the example of a task file around a class evaluator, by the placeholder that each replaces.
 
     The template is the text of `program`, or the class's own if that is None. Raises UsageError if the class asks for
-    classes, TaskError if it cannot say what it asks for.
+    classes or the template has no function that it calls, TaskError if the class cannot say what it asks for.
     """
     said = asyncio.run(described(place, allow_weak_isolation=True))
     template = said.template if program is None else read_text_file(program, "program")
     if is_class(said.template, said.entry_point):
         raise UsageError(f"{place} asks for a class, and a task's programs are functions; run it as it is")
+    _refuse_without(said.entry_point, template, program)
     module, _, name = place.rpartition(":")
     if module.endswith(".py"):
         place = f"{os.path.relpath(module)}:{name}"
@@ -142,6 +144,17 @@ def _around_class(place: str, program: Path | None) -> dict[str, str]:
         ),
         "TEMPLATE_TEXT": _quoted(with_imports(template.lstrip("\n"), usual_imports(""))),
     }
+
+
+def _refuse_without(function: str, template: str, program: Path | None) -> None:
+    """Raise UsageError if a template is no Python or has no function of this name; `program` is its file, if any."""
+    try:
+        if function in functions_in(template):
+            return
+    except SyntaxError as error:
+        raise UsageError(f"the first program {program} is no Python: {error}") from None
+    where = f"{program} has no" if program else "the class has no template program; add --program FILE with a"
+    raise UsageError(f"{where} function `{function}`, which the evaluator calls")
 
 
 def _quoted(text: str, mark: str = "'") -> str:

@@ -118,9 +118,11 @@ def _completed(wanted: Wanted, convention: Convention, place: str, known: Mappin
 def _of_class(file: EvaluatorFile, said: Description, write: Callable[[str, str], Path]) -> EvaluatorFile:
     """Return a class evaluator's file with what the class says of itself (`said`).
 
-    If there is no first program, `write` writes the class's template program.
+    If there is no first program, `write` writes the class's template program. Raises UsageError if it has none.
     """
     program = file.program
+    if not program and not said.template.strip():
+        raise UsageError(f"{file.name} has no template program; add --program FILE, with a first `{said.entry_point}`")
     if not program:  # in a folder of its own, which is all that an installed evaluator and its programs can read
         program = str(write(f"{file.name}-{_hash(said.template)}/template.py", said.template))
     values = {**vars(file), "program": program, "entry_point": said.entry_point}

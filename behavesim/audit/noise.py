@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from behavesim.engine.outcome import without_addresses
+from behavesim.evaluators.steps import is_of_the_clock
 from behavesim.state.events import Evaluated, Rejected
 
 Outcome = Evaluated | Rejected
@@ -23,18 +24,25 @@ async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Await
     `again` is the outcome of a new evaluation, and `evaluated` makes up to TRIALS more. If `again` is like the recorded
     outcome, or all new ones are alike, there is no noise.
     """
-    if lasting(again) == lasting(recorded):
+    if lasting(again, True) == lasting(recorded, True):
         return ""
     for _ in range(TRIALS):
         other = await evaluated()
-        if lasting(other) != lasting(again):
+        if lasting(other, True) != lasting(again, True):
             scores = {each.score if isinstance(each, Evaluated) else None for each in (recorded, again, other)}
             return SCORE if len(scores) > 1 else REST
     return ""
 
 
-def lasting(event: Outcome) -> Outcome:
-    """Return an outcome without what differs each time: its CPU times, and memory addresses in its message."""
+def lasting(event: Outcome, is_self_reported: bool = False) -> Outcome:
+    """Return an outcome without what differs each time: its CPU times, and memory addresses in its message.
+
+    If an evaluator reported it (`is_self_reported`), its metrics of time and memory (`is_of_the_clock`) are left out
+    too. A task's own metrics are kept, whatever their names.
+    """
+    metrics = event.metrics
+    if is_self_reported:
+        metrics = {name: value for name, value in metrics.items() if not is_of_the_clock(name)}
     if isinstance(event, Rejected):
-        return replace(event, cpu_s=0.0, message=without_addresses(event.message))
-    return replace(event, cpu_s=0.0, counted_s=None)
+        return replace(event, cpu_s=0.0, message=without_addresses(event.message), metrics=metrics)
+    return replace(event, cpu_s=0.0, counted_s=None, metrics=metrics)

@@ -174,13 +174,17 @@ class Verifier:
         candidate = getattr(event, "candidate", TEMPLATE)  # events of no candidate are always checked
         return self._drawn is None or candidate == TEMPLATE or candidate in self._drawn
 
+    @property
+    def _is_reported(self) -> bool:
+        return self._bench.task.score_source == "self-reported"
+
     async def settle(self, at_once: int) -> None:
         """Wait until at most `at_once` programs are running, and compare the outcomes of the finished ones."""
         while len(self._running) > at_once:
             seq, recorded, running = self._running.popleft()
             expected = await running
             if expected is not None:
-                self._compare(seq, lasting(expected), lasting(recorded))
+                self._compare(seq, *(lasting(each, self._is_reported) for each in (expected, recorded)))
 
     async def _opened(self, seq: int, event: RunStarted | RunForked) -> Stretch:
         """Return what checks the part of the journal that begins with `event`; its audit has folded the events before.
@@ -252,7 +256,7 @@ class Verifier:
         if isinstance(outcome, Rejected) and outcome.reason in TIMED:
             self._result.unchecked[outcome.reason] += 1
             return None
-        if self._bench.task.score_source == "self-reported":
+        if self._is_reported:
             said = await noise(recorded, outcome, lambda: self._outcome(recorded, program, stretch))
             self._result.unchecked += Counter([said] if said else [])
             return None if said else outcome

@@ -19,7 +19,8 @@ def convention_of(text: str) -> tuple[Convention, str]:
     """Return the convention of an evaluator that a person named, and its place: paths made absolute, or the command.
 
     A script with `--program_path` and `--results_dir` is ShinkaEvolve's, a file with `evaluate` or `evaluate_stage1`
-    OpenEvolve's. A class derived from `BaseProblem`, or in the package `eoh`, is EoH's, any other LLM4AD's;
+    OpenEvolve's. A class derived from `BaseProblem`, or in the package `eoh`, is EoH's. So is one of EoH's older shape:
+    without a base class and with `evaluate`, not `evaluate_program`. Any other is LLM4AD's;
     "module:Class" is not looked up. Raises UsageError if it is none of these, a file cannot be read or is no Python, or
     a command has no `{program}`.
     """
@@ -56,8 +57,8 @@ def _of_class(place: str, name: str) -> Convention:
     """Return the convention of an evaluator class: "eoh" or "llm4ad".
 
     `place` is the path of a .py file or the name of a module. In a file, a class with the base `BaseProblem` follows
-    "eoh"; a module does so if it is in the package `eoh`. All others follow "llm4ad". Raises UsageError if the file
-    cannot be read, is not Python, or lacks the class.
+    "eoh", and one of EoH's older shape; a module does so if it is in the package `eoh`. All others follow "llm4ad".
+    Raises UsageError if the file cannot be read, is not Python, or lacks the class.
     """
     if not place.endswith(".py"):
         return "eoh" if place.split(".")[0] == "eoh" else "llm4ad"
@@ -67,8 +68,20 @@ def _of_class(place: str, name: str) -> Convention:
     for node in classes:
         if node.name == name:
             bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
-            return "eoh" if "BaseProblem" in bases else "llm4ad"
+            methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+            is_older = not bases and "evaluate" in methods and "evaluate_program" not in methods
+            return "eoh" if is_older or "BaseProblem" in bases else "llm4ad"
     raise UsageError(f"{place} has no class {name!r}; it has {', '.join(node.name for node in classes) or 'none'}")
+
+
+def is_evaluator(path: Path) -> bool:
+    """Whether a Python file is an evaluator, as `convention_of` finds it, and binds no `task`; False if unreadable."""
+    try:
+        _of_file(str(path))
+        bound = (name for node in _tree(read_text_file(path, "evaluator"), str(path)).body for name in _bound_by(node))
+        return "task" not in bound
+    except UsageError:
+        return False
 
 
 def stages_in(place: str) -> int:
@@ -88,6 +101,8 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
             yield name
         case ast.Assign(targets=targets):
             yield from (target.id for target in targets if isinstance(target, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
         case ast.ImportFrom(names=names):
             yield from (alias.asname or alias.name for alias in names)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from behavesim.evaluators.conventions import Run
-from behavesim.evaluators.result import Result, numbers
+from behavesim.evaluators.result import LONGEST_FAILURE, Result, numbers
 from behavesim.evaluators.steps import metric_steps
 from behavesim.evaluators.tracing import METRICS, Recorder
 from behavesim.task.evaluated import Convention, EvaluatorFile
@@ -31,6 +32,12 @@ The others are not imported: the more memory a process has, the longer each fork
 """
 _SAID = Path("/tmp/said")
 _SHOWN = 2_000
+_REFUSED = re.compile(
+    "Read-only file system|Permission denied|Operation not permitted|Connection refused|Network is unreachable"
+    "|Name or service not known|Temporary failure in name resolution"
+)
+"""Finds the system's words for a write or a connection that the sandbox refuses."""
+_ALLOWED = "in the sandbox, only files below /tmp can be written, and there is no network"
 
 
 def load(given: str) -> Callable[[str], bytes]:
@@ -61,9 +68,11 @@ def _evaluated(run: Run, file: EvaluatorFile, source: str) -> Result:
         try:
             found = run(_written(source, file), recorder)
         except BaseException as error:  # noqa: BLE001 - whatever evaluator and program raise is the result
-            found = Result(None, feedback=_traceback(error), failure=f"{type(error).__name__}: {error}")
+            found = Result(None, feedback=_traceback(error), failure=_raised(error))
     if found.score is None and not found.feedback:
         found = replace(found, feedback=_SAID.read_text(errors="replace")[-_SHOWN:])
+    if _REFUSED.search(found.failure):
+        found = replace(found, failure=f"{found.failure[: LONGEST_FAILURE - len(_ALLOWED) - 2]}; {_ALLOWED}")
     # models are shown both, and where a person's files lie is nobody's business
     here = f"{file.folder}/"
     found = replace(found, feedback=found.feedback.replace(here, ""), failure=found.failure.replace(here, ""))
@@ -94,6 +103,12 @@ def _output_to(path: Path) -> Iterator[None]:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # a program may have closed it, or put anything in its place
             stream.flush()
+
+
+def _raised(error: BaseException) -> str:
+    """Return an exception's type and message in words for people."""
+    said = str(error) or ("it asked for more memory than `memory_mb` allows" if isinstance(error, MemoryError) else "")
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _traceback(error: BaseException) -> str:

@@ -104,12 +104,12 @@ def behaviour_of(solution: Mapping[str, NDArray[Any]], returns: str = "") -> Tra
 def _replies(solution: Mapping[str, NDArray[Any]]) -> list[Any]:
     """Return the replies that `replied` has written.
 
-    Raises InvalidSolution if the solution is anything else, OverflowError for a number too large for its type.
+    Raises InvalidSolution if the solution is anything else, such as a number too large for its type.
     """
     try:
         found = json.loads(solution["replies"].tobytes())
         return [_read(each) for each in found]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InvalidSolution(f"the replies cannot be read: {type(error).__name__}") from None
 
 

@@ -27,9 +27,9 @@ _WORDS: Mapping[str | None, str] = {
     TRAJECTORY: "",
     CALLS: "what the program's functions return to the evaluator, call by call",
     ANSWERS: "the numbers in what the program's functions return to the evaluator, coarse and fine",
-    METRICS: "the metrics alone, for the evaluator calls no function of the program in its own process",
+    METRICS: "the metrics alone, for no Python code in the evaluator's own process calls a function of the program",
 }
-_RANKED = ("float", "np.float64", "numpy.float64")
+_RANKED = ("float", "float64", "np.float64", "numpy.float64")
 """Return annotations of functions that return a priority: of these, the order of the priorities is recorded."""
 MOST_RANKED = 200
 """Largest number of calls that a ranking keeps: evaluators mostly use the highest priorities."""
@@ -90,8 +90,10 @@ class Recorder:
 
         Calls between the program's own functions, and calls that raise, are not recorded. `returns` is the return
         annotation, that of the function itself if empty. A class is changed in place: its own methods without a leading
-        underscore are recorded.
+        underscore are recorded. A function that numba compiled is one for compiled code too, whose calls are not.
         """
+        if hasattr(found, "py_func"):
+            return _Compiled(found, self._watched(found, returns))
         if inspect.isclass(found):
             for name, method in list(vars(found).items()):
                 if inspect.isfunction(method) and not name.startswith("_"):
@@ -138,6 +140,26 @@ class Recorder:
             self._answers = [*self._answers, numbers_in(returned)] if self._calls <= FEW else None
         if len(self._values) > MOST_STEPS:
             self._values, self._every = self._values[::2], 2 * self._every
+
+
+class _Compiled:
+    """Takes the place of a function that numba compiled, and has its calls from Python recorded.
+
+    Compiled code calls the compiled function itself: numba finds it by `_numba_type_`, one of its attributes.
+    """
+
+    def __init__(self, compiled: Any, watched: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, compiled, updated=())
+        self._compiled, self._watched = compiled, watched
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._watched(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compiled, name)
+
+    def __reduce__(self) -> str:
+        return str(self.__name__)  # pickled by its module and name, as functions are
 
 
 def watch_module(path: Path, recorder: Recorder) -> None:

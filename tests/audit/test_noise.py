@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -46,4 +47,7 @@ def test_times_and_addresses_do_not_last() -> None:
     at = [Rejected(3, "evaluation", "exception", f"<f at 0x7f{n}a12345678>", "x", cpu_s=n) for n in (1, 2)]
     assert lasting(at[0]) == lasting(at[1])
     assert lasting(scored(1.0, cpu_s=1.0)) == lasting(scored(1.0, cpu_s=2.0)) != lasting(scored(2.0))
+    timed = [replace(scored(1.0), metrics={"private.execution_time_mean": n, "circles": 5.0}) for n in (0.1, 0.2)]
+    assert lasting(timed[0], True) == lasting(timed[1], True) and lasting(timed[0]) != lasting(timed[1])
+    assert lasting(timed[0], True) != lasting(replace(timed[0], metrics={"circles": 6.0}), True)
     assert lasting(FAILED) != lasting(Rejected(3, "evaluation", "evaluator", "no route"))

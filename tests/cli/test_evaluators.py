@@ -111,6 +111,7 @@ def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:
             "max_iterations should be a finite number, not inf",
         ),
         (["--evaluator", "good.py", "--program", "p.py", "--budget", "0"], "budget"),
+        (["good.py"], "good.py is an evaluator, not a task; name it with --evaluator good.py"),
         (["nope.toml"], "cannot read the task nope.toml"),
         (["thresholds.toml"], "thresholds should be"),
         (["unknown.toml"], "did you mean 'thresholds'"),

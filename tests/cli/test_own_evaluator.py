@@ -116,3 +116,12 @@ def test_calls_that_could_not_be_read_are_said_at_once_and_must_be_mended(behave
     )
     (tmp_path / "mine.py").write_text(text)
     assert wrong() == []
+
+
+def test_a_first_program_without_the_function_that_a_class_calls_is_refused(behavesim: Command, tmp_path: Path) -> None:
+    options = FOLDERS["llm4ad"].made(tmp_path)
+    (tmp_path / "other.py").write_text("def other():\n    return 1\n")
+    place = options[options.index("--evaluator") + 1]
+    made = behavesim("task", "init", "mine", "--evaluator", place, "--program", "other.py")
+    assert made.code == 2 and len(made.err.splitlines()) == 1
+    assert "other.py has no function `" in made.err and not (tmp_path / "mine.py").exists()

@@ -8,8 +8,11 @@ import random
 import numpy as np
 import pytest
 
+from behavesim.base.errors import TaskError
+from behavesim.evaluators import replay
 from behavesim.evaluators.conventions import rewriting
 from behavesim.evaluators.description import described
+from behavesim.evaluators.detection import convention_of
 from tests.evaluators.judging import HERE, file_of, results
 
 GREEDY = "def choose(capacity, weights, values):\n    return int(np.argmax(values / weights))\n"
@@ -40,6 +43,7 @@ def test_what_an_evaluator_asks_for_is_done_to_the_program():
     np.random.seed(3)
     assert changed.score == changed.metrics["again"] == np.random.rand() + 1.0
     assert compiled.score == 2.0 and compiled.metrics["goal 1"] == 1.0
+    assert compiled.traced == "answers" and len(set(compiled.steps)) == 5  # one float: a step for each rounding
     assert unread.score == 9.0 and unread.metrics["goal 1"] == -1.0
 
 
@@ -69,6 +73,41 @@ class Searcher:
     assert never.score is None and "returned None" in never.failure
     (apart,) = results(file_of("eoh", "judged/prob.py:Apart", direction="minimise"), "def square(x): return x + 1")
     assert apart.score == 1.0 + 1.0 + 5.0
+
+
+HALVING = (
+    "def middle(low, high):\n    return (low + high) // 2\n\ndef guess(low, high):\n    return middle(low, high)\n"
+)
+
+
+def test_eohs_older_problems_execute_a_program_and_their_calls_are_recorded():
+    file = file_of("eoh", "judged/older.py:Search", direction="minimise")
+    found, stuck = results(file, HALVING, "def guess(low, high):\n    return 101\n")
+    low, high, numbers = 0, 100, [50]  # by hand: halving finds 17 and 64
+    while numbers[-1] != 17:
+        low, high = (numbers[-1] + 1, high) if numbers[-1] < 17 else (low, numbers[-1] - 1)
+        numbers.append((low + high) // 2)
+    assert found.traced == "calls" and found.steps[: len(numbers)] == tuple(numbers)
+    assert found.score == len(found.steps) / 2
+    assert stuck.score is None and "returned None" in stuck.failure
+
+
+def test_an_older_problem_is_detected_and_described_by_its_prompts():
+    place = f"{HERE}/judged/older.py:Search"
+    assert convention_of(place) == ("eoh", place)
+    found = asyncio.run(described(place, allow_weak_isolation=True))
+    assert found.entry_point == "guess" and not found.template.strip()
+    assert found.description.splitlines()[0] == "Find a number between 0 and 100." and "interval" in found.description
+    with pytest.raises(TaskError, match="neither `evaluate_program` nor, as EoH's older problems, `prompts`"):
+        asyncio.run(described(f"{HERE}/judged/older.py:Mute", allow_weak_isolation=True))
+
+
+def test_an_older_problem_judges_replies_again_without_the_program():
+    problem = replay.evaluation_of("judged/older.py:Search", HERE)
+    names: dict = {}
+    exec(HALVING, names)
+    replies = replay.replied(problem, HALVING, names["guess"])
+    assert float(replay.judged(problem, HALVING, replies)) == problem.evaluate_program(HALVING, names["guess"])
 
 
 def test_classes_are_described_with_their_template():

@@ -100,6 +100,10 @@ def test_later_stages_need_thresholds_and_keep_what_earlier_ones_found(tmp_path)
         ('{"a": float("inf"), "b": 1.0}', None, "the evaluator gave no finite score"),
         ('{"combined_score": 10 ** 400}', None, "the evaluator gave no finite score"),
         ("{}", None, "the evaluator returned no metric but perhaps an error"),
+        ('{"combined_score": "0.7"}', None, "combined_score must be a number, not '0.7'"),
+        ('{"combined_score": "0.7", "value": 2.0}', None, "combined_score must be a number, not '0.7'"),
+        ('{"combined_score": "0.7", "error": "it crashed"}', None, "it crashed"),
+        ('{"combined_score": None, "value": 2.0}', 2.0, ""),
         ("0.5", None, "TypeError: `evaluate` must return a dict of metrics or an EvaluationResult, not float"),
         ("sys.exit(3)", None, "SystemExit: 3"),
         ('__import__("numpy").float32(0.5)', None, "TypeError"),
@@ -170,3 +174,21 @@ def test_an_installed_package_is_used_rather_than_the_stand_in(tmp_path):
     (package / "evaluation_result.py").write_text("class EvaluationResult:\n    metrics = {'combined_score': 42.0}\n")
     text = "from openevolve.evaluation_result import EvaluationResult\ndef evaluate(path): return EvaluationResult()\n"
     assert given(tmp_path, "", evaluator=text)[0].score == 42.0
+
+
+ALLOWED = "in the sandbox, only files below /tmp can be written, and there is no network"
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("open('out.txt', 'w')", f"OSError: [Errno 30] Read-only file system: 'out.txt'; {ALLOWED}"),
+        ("__import__('socket').socket()", f"PermissionError: [Errno 1] Operation not permitted; {ALLOWED}"),
+        ("open('/tmp/out.txt', 'w').name and {'a': 1.0}", ""),
+        ("bytes(10**13)", "MemoryError: it asked for more memory than `memory_mb` allows"),
+        ("[].pop()", "IndexError: pop from empty list"),
+    ],
+)
+def test_what_the_sandbox_refuses_an_evaluator_is_said_in_its_failure(tmp_path, program, said):
+    (found,) = given(tmp_path, program)
+    assert found.failure == said

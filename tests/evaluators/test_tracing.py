@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import pickle
+import sys
 import threading
 
+import numba
 import numpy as np
 import pytest
 
@@ -92,6 +95,8 @@ def test_priorities_are_recorded_as_the_order_that_they_make():
         return values[x] * 10
 
     assert recorded(annotated, range(12)) == expected
+    annotated.__annotations__["return"] = np.float64  # as it stands there without postponed evaluation
+    assert recorded(annotated, range(12)) == expected
     many = recorded(lambda x: (x * 7919) % 10_007, range(10_000), "float")
     assert many == tuple(sorted(range(10_000), key=lambda x: (x * 7919) % 10_007, reverse=True)[:MOST_RANKED])
 
@@ -133,6 +138,26 @@ def test_calls_side_by_side_in_threads_leave_no_trace():
     for each in threads:
         each.join()
     assert recorder.steps == ()
+
+
+@numba.njit
+def doubled(x):
+    return 2 * x
+
+
+@numba.njit
+def doubled_twice(function, x):
+    return function(function(x))
+
+
+def test_a_compiled_function_has_its_calls_from_python_recorded_and_compiled_code_can_call_it(monkeypatch):
+    recorder = Recorder()
+    watched = recorder.watching(doubled)
+    assert doubled_twice(watched, 3) == 12 and recorder.steps == ()
+    assert [watched(1), watched(3)] == [2, 6] and recorder.steps == (2, 6) and recorder.traced == "calls"
+    assert watched.signatures == [(numba.int64,)]
+    monkeypatch.setattr(sys.modules[__name__], "doubled", watched)
+    assert pickle.loads(pickle.dumps(watched)) is watched
 
 
 def test_metrics_of_the_clock_are_no_behaviour():

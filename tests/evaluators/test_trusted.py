@@ -82,6 +82,7 @@ def test_replies_that_do_not_fit_are_refused() -> None:
         (b"{}", "more often"),
         (b"3", "cannot be read: TypeError"),
         (b"[" * 100_000, "cannot be read: RecursionError"),
+        (b'[{"type": "<i1", "array": [300], "shape": [1]}]', "cannot be read: OverflowError"),
         (b'[{"type": "O", "array": [], "shape": []}]', "cannot be read: ValueError"),
     ):
         with pytest.raises(InvalidSolution, match=said):

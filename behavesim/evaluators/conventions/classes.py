@@ -28,6 +28,10 @@ from behavesim.task.evaluated import EvaluatorFile
 
 _MODULE = "program"
 """The name in `sys.modules` of the module in which a program's text is executed."""
+_HANDED = "program_handed"
+"""The name in `sys.modules` of the module from which an OlderProblem's program takes its function."""
+_SAID = ("get_task", "get_inout_inf", "get_other_inf")
+"""Methods of an older problem's `prompts` that describe the task: what is sought, inputs and outputs, and more."""
 _TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Tuple", "Union")
 """Names of the module typing that a program can use without importing them."""
 
@@ -79,11 +83,36 @@ class BaseProblem(abc.ABC):
         """Problems override this: return a program's score, the lower the better, or None if it is invalid."""
 
 
+class OlderProblem:
+    """EoH's older shape of problem, called as today's are.
+
+    Its `evaluate(code_string)` executes a program's text and calls a function in it, which `prompts.get_func_name()`
+    names. It has no template program.
+    """
+
+    template_program = ""
+
+    def __init__(self, problem: Any) -> None:
+        """`problem` has `evaluate` and `prompts`; raises what the methods of `prompts` raise."""
+        self._problem = problem
+        self.entry_point = str(problem.prompts.get_func_name())
+        asked = (getattr(problem.prompts, name, None) for name in _SAID)
+        self.task_description = "\n".join(filter(None, (str(get()).strip() for get in asked if get is not None)))
+
+    def evaluate_program(self, program_str: str, callable_func: Any) -> Any:
+        """Return the problem's score of a program whose function is replaced by `callable_func`."""
+        handed = sys.modules[_HANDED] = ModuleType(_HANDED)
+        setattr(handed, self.entry_point, callable_func)
+        # the problem executes the text by itself: its last line alone can put a function that is recorded in its place
+        return self._problem.evaluate(f"{program_str}\nfrom {_HANDED} import {self.entry_point}\n")
+
+
 def evaluation_of(place: str) -> Any:
     """Import "module:Name" or "FILE.py:Name" and return that object; a class is made without arguments.
 
-    Stand-ins take the place of `llm4ad` and `eoh` if these are not installed. Raises TaskError, in one line, if the
-    import fails, the name or its method `evaluate_program` is missing, or making the class raises an Exception.
+    Stand-ins take the place of `llm4ad` and `eoh` if these are not installed. An object with `evaluate` and `prompts`
+    alone is returned as an OlderProblem. Raises TaskError, in one line, if the import fails, the name or its method
+    `evaluate_program` is missing, or making the object raises an Exception.
     """
     StandIns(
         {
@@ -98,13 +127,19 @@ def evaluation_of(place: str) -> Any:
     found = getattr(module_of(module), name, None)
     if found is None:
         raise TaskError(f"there is no {name!r} in {module}; write the evaluator as module:Class or FILE.py:Class")
-    if not callable(getattr(found, "evaluate_program", None)):
+    is_older = not callable(getattr(found, "evaluate_program", None))
+    if is_older and not callable(getattr(found, "evaluate", None)):
         raise TaskError(f"{place} has no method `evaluate_program(program_str, callable_func)`; write it")
     try:
-        return found() if inspect.isclass(found) else found
+        made = found() if inspect.isclass(found) else found
     except Exception as error:  # whatever an evaluator's constructor raises
         said = f"{place} cannot be made without arguments: {why(error, module)}"
         raise TaskError(f"{said}; give its parameters defaults, or name an object in place of the class") from error
+    if not is_older:
+        return made
+    if not callable(getattr(getattr(made, "prompts", None), "get_func_name", None)):
+        raise TaskError(f"{place} has neither `evaluate_program` nor, as EoH's older problems, `prompts`; write one")
+    return OlderProblem(made)
 
 
 def load(file: EvaluatorFile) -> Run:
@@ -114,7 +149,7 @@ def load(file: EvaluatorFile) -> Run:
     """
     evaluation = evaluation_of(file.evaluator)
     template = _template(evaluation)
-    entry = file.entry_point or entry_point(template)
+    entry = file.entry_point or _entry(evaluation, template)
     imports = [node for node in parsed(template).body if isinstance(node, ast.Import | ast.ImportFrom)]
     returns = annotation_of(template, entry)
 
@@ -126,8 +161,7 @@ def load(file: EvaluatorFile) -> Run:
             found = getattr(module, entry, None)
             if found is None:
                 return Result(None, failure=f"the program defines no {entry!r}")
-            if not getattr(evaluation, "use_numba_accelerate", False):  # what numba compiled cannot call a recorder
-                found = recorder.watching(found, returns)
+            found = recorder.watching(found, returns)
             setattr(module, entry, found)  # under the name by which it is pickled for other processes
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -140,13 +174,18 @@ def template_of(place: str) -> tuple[str, str, str]:
     """Return a class evaluator's template program, the name of its entry point, and its description of the task.
 
     `place` is "module:Class" or "FILE.py:Class", which is imported and made. The entry point is the template's first
-    class, else its last function. The description is "" if there is none. Raises TaskError if the object cannot be made
-    or the template is unusable.
+    class, else its last function. An OlderProblem names its entry point, and its template is blank. The description is
+    "" if there is none. Raises TaskError if the object cannot be made or the template is unusable.
     """
     evaluation = evaluation_of(place)
     template = _template(evaluation)
     description = str(getattr(evaluation, "task_description", "") or "").strip()
-    return template, entry_point(template), description
+    return template, _entry(evaluation, template), description
+
+
+def _entry(evaluation: Any, template: str) -> str:
+    """Return the name by which an evaluator calls programs; raises TaskError if its template defines none."""
+    return evaluation.entry_point if isinstance(evaluation, OlderProblem) else entry_point(template)
 
 
 def _template(evaluation: Any) -> str:

@@ -170,14 +170,16 @@ def _metrics(returned: Any) -> Mapping[str, Any]:
 def _result(metrics: Mapping[str, Any], artifacts: Mapping[str, Any]) -> Result:
     """Return the Result of metrics and artifacts; the artifacts and metrics that are not numbers become feedback.
 
-    Without a finite score it is a failure. If there is no `combined_score`, it is one too if `error` is a text that is
-    not empty, or no other metric is a number.
+    Without a finite score it is a failure, and if `combined_score` is given and not a number. If there is none, it is
+    one too if `error` is a text that is not empty, or no other metric is a number.
     """
     known = numbers(metrics)
     said = {name: value for name, value in metrics.items() if name not in known} | dict(artifacts)
     feedback = "\n".join(f"{name}: {_text(value)}" for name, value in said.items() if value is not None)
     scored = {name: value for name, value in known.items() if name != "error"}
     words = metrics.get("error") if isinstance(metrics.get("error"), str) else ""
+    if not words and (given := metrics.get("combined_score")) is not None and "combined_score" not in known:
+        words = f"combined_score must be a number, not {given!r:.50}"
     if "combined_score" not in known and (words or not scored):
         return Result(None, known, feedback, failure=words or "the evaluator returned no metric but perhaps an error")
     score = combined(scored)
