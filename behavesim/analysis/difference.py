@@ -71,7 +71,7 @@ class ProgramDifference:
             Column("b_did", title="what b does"),
         )
         rows = tuple(cells_of(each, columns) for each in self.instances)
-        is_same = all(i.step is None for i in self.instances)
+        is_same = bool(self.instances) and all(i.step is None for i in self.instances)
         caption = "They do exactly the same on all instances." if is_same else ""
         return Table(
             "instances", "the first step at which they differ, and what each does there", columns, rows, caption

@@ -19,7 +19,6 @@ from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
-from behavesim.task import Objective
 
 POPULATION = "population"
 """The name of the only group: the set, in the order in which it was chosen."""
@@ -86,7 +85,7 @@ class EoHS(Method[EoHSSettings]):
         operator = self.settings.operators[int(rng.integers(len(self.settings.operators)))]
         if operator == "cs" and len(members) > 1:
             asked = state.asked_of.get("cs", set()) if self.asks_once else set()
-            parents = sorted(farthest_pair(members, state.objective, asked), key=lambda member: member.merit)
+            parents = sorted(farthest_pair(members, asked), key=lambda member: member.merit)
         else:
             operator, parents = "ls", [_by_rank(members, self.not_asked(state, "ls", members), rng)]
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
@@ -114,16 +113,14 @@ class EoHS(Method[EoHSSettings]):
         return {"set": f"{len(group.members)} programs, {done} of {self.settings.population} of the next generation"}
 
 
-def farthest_pair(
-    members: Sequence[Member], objective: Objective, asked: Collection[tuple[CandidateId, ...]] = ()
-) -> tuple[Member, Member]:
+def farthest_pair(members: Sequence[Member], asked: Collection[tuple[CandidateId, ...]] = ()) -> tuple[Member, Member]:
     """Return the two members, of two or more, whose scores differ most, in their order ("Complementary-aware Search").
 
-    The difference is the Manhattan distance over the instances; the direction of `objective` does not change it. Of
-    equally far pairs it is the first in order. A pair whose numbers are in `asked`, in either order, is only returned
-    if all pairs are.
+    The difference is the Manhattan distance over the instances, which is the same whether a task minimises or
+    maximises. Of equally far pairs it is the first in order. A pair whose numbers are in `asked`, in either order, is
+    only returned if all pairs are.
     """
-    scores = utilities(members, objective)
+    scores = np.array([member.scores for member in members], dtype=np.float64)
     distances = np.abs(scores[:, None, :] - scores[None, :, :]).sum(axis=2)
     rows, columns = np.triu_indices(len(members), 1)
     order = np.argsort(-distances[rows, columns], kind="stable")

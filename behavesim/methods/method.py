@@ -179,15 +179,15 @@ class Method(Configurable, ABC, Generic[S]):
         first draw is returned if none of them is new, or at once if it is a single parent. `taken` are further parents,
         as numbers, that count as shown.
         """
-        first = parents = draw(False)
+        first = draw(False)
         if not self.asks_once or len(first) < 2:
             return first
         shown = state.asked_of.get(operator, ())
-        for drawn in range(1, 2 * TRIES):
+        for drawn in range(2 * TRIES - 1):
+            parents = draw(drawn >= TRIES) if drawn else first
             numbers = tuple(parent.candidate for parent in parents)
             if len(numbers) > 1 and numbers not in shown and numbers not in taken:
                 return parents
-            parents = draw(drawn >= TRIES)
         return first
 
     def not_asked(self, state: RunState, operator: str, members: Sequence[Member]) -> Sequence[Member]:

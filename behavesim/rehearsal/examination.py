@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from behavesim.base.config import described
 from behavesim.base.errors import BehavesimError
 from behavesim.base.finding import PROVOKED, Finding
 from behavesim.base.plugins import docstring, file_of, line_in
+from behavesim.base.text_file import read_text_file
 from behavesim.engine.loop import Search
 from behavesim.methods.installed import method_type
 from behavesim.methods.method import Method
@@ -29,6 +31,9 @@ INJECTED_PROGRAMS = tuple(
     for turn, number in ((5, 3), (27, 2), (28, 13))
 )
 """Programs that are injected at the start, to become candidates 5, 27 and 28; the last one fails in the `ToyJudge`."""
+
+MARK = "CHANGE: "
+"""What stands in a new method's file wherever its author has something to say."""
 
 FAILED = (*PROVOKED, AssertionError, BehavesimError, Impure)
 """Exceptions of an examined method that become the finding `complete`; others are raised."""
@@ -63,15 +68,26 @@ async def examined(method: str) -> AsyncIterator[Finding]:
 
 
 def _documented(method: type[Method[Any]]) -> Finding:
-    """Return a finding on whether the class of a method and all its settings have docstrings; a warning if not."""
+    """Return a finding on whether the class of a method and all its settings have docstrings; a warning if not.
+
+    It is a warning too if the file still has a mark of the example that `method init` copies.
+    """
     silent = [name for name, _, text in described(method.settings_type) if not text]
     if not (said := docstring(method)):
         missing = "the class has no docstring; write one that says what the method does"
     elif silent:
         missing = f"the setting {silent[0]} has no docstring below it; write one that says what it sets"
+    elif line := _unfinished(file_of(method)):
+        missing = f"line {line} still says CHANGE, as a new file does; say there what yours does"
     else:
         return Finding("documented", "ok", said.splitlines()[0])
     return Finding("documented", "warning", missing)
+
+
+def _unfinished(file: Path) -> int | None:
+    """Return the number of the first line of a file with MARK; None if there is none."""
+    lines = read_text_file(file, "method").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if MARK in line), None)
 
 
 async def _deterministic(settings: Mapping[str, Any], digest: str, kind: str) -> Finding:

@@ -39,21 +39,32 @@ class Inbox:
     def waiting(self, suffix: str = PROGRAM) -> list[tuple[str, str]]:
         """Return (file name, text) of every file with the suffix, sorted by file name; [] if there is no folder.
 
-        Those that `put` added come in order of time. The text of a file that is too long or cannot be read is a
-        comment that says so.
+        Those that `put` added come in order of time. The text of a program's file that is too long or cannot be read is
+        a comment that says so, and the run rejects it. Such a file of advice is left out, as prompts would carry the
+        comment.
         """
-        return [(path.name, _read(path)) for path in sorted(self.path.glob(f"*{suffix}")) if path.is_file()]
+        found = [(path.name, _read(path)) for path in sorted(self.path.glob(f"*{suffix}")) if path.is_file()]
+        if suffix == ADVICE:
+            return [(name, text) for name, text in found if isinstance(text, str)]
+        return [(name, text if isinstance(text, str) else f"# cannot be read: {text.why}") for name, text in found]
 
     def remove(self, name: str) -> None:
         """Delete the file `name` of the folder; do nothing if it is gone. Raises OSError if it cannot be deleted."""
         (self.path / name).unlink(missing_ok=True)
 
 
-def _read(path: Path) -> str:
-    """Return the text of a file; if it is too long or unreadable, a comment that says so, which is no valid program."""
+@dataclass(frozen=True)
+class _Unread:
+    """Why the text of a file was not read."""
+
+    why: str
+
+
+def _read(path: Path) -> str | _Unread:
+    """Return the text of a file, or why it is too long or cannot be read."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             text = file.read(LONGEST + 1)
     except OSError as error:
-        return f"# cannot be read: {error.strerror}"
-    return text if len(text) <= LONGEST else f"# cannot be read: it has more than {LONGEST:,} characters"
+        return _Unread(error.strerror or type(error).__name__)
+    return text if len(text) <= LONGEST else _Unread(f"it has more than {LONGEST:,} characters")

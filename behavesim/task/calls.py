@@ -38,16 +38,16 @@ def instances_of(task: Task, split: Split) -> Sequence[Any]:
 def instances_begun(task: Task, split: Split, starts: int) -> list[Any]:
     """Return the instances of a split; for `starts` above 1, up to so many versions of each, one after the other.
 
-    `Task.starts` makes the versions, such as tours from other cities. Raises TaskError if it raises or gives none or
-    too many, or if the instances cannot be made (see `instances_of`).
+    `Task.starts` makes the versions, such as tours from other cities. Raises TaskError if it raises, gives none, too
+    many or no list, or if the instances cannot be made (see `instances_of`).
     """
     instances = instances_of(task, split)
     if starts == 1:
         return list(instances)
-    begun = [list(called(task, "starts", task.starts, each, starts)) for each in instances]
-    if not all(1 <= len(each) <= starts for each in begun):
+    begun = [called(task, "starts", task.starts, each, starts) for each in instances]
+    if not all(isinstance(each, Sequence | np.ndarray) and 1 <= len(each) <= starts for each in begun):
         raise TaskError(
-            f"`starts` of task {task.name!r} must give 1 to {starts} instances where {starts} are asked for"
+            f"`starts` of task {task.name!r} must give a list of 1 to {starts} instances where {starts} are asked for"
         )
     return [each for versions in begun for each in versions]
 

@@ -64,6 +64,7 @@ def test_a_rejected_program_is_compared_by_its_text_alone(run: Run) -> None:
     found = program_difference(run, 2, 0)
     assert "-its source" in found.diff.splitlines()
     assert (found.similarity, found.instances) == (None, ())
+    assert found.table().caption == "" and found.table().rows == ()
     assert found.a == DiffedProgram(2, "rejected", None, None)
 
 

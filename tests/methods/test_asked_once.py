@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
-from behavesim.methods.method import Brief
+from behavesim.methods.method import TRIES, Brief
 from behavesim.methods.reevo import LONG_TERM
 from behavesim.programs.constants import has_constants
 from behavesim.prompts.feedback import what_became
@@ -19,7 +19,7 @@ from behavesim.state.events import Asked, NoteAsked, Reply
 from behavesim.state.members import Member, Note
 from tests.engine.toys import Toy, fitting
 from tests.methods.runs import Events, steps
-from tests.methods.states import member, state_of
+from tests.methods.states import BRIEF, member, state_of
 from tests.methods.test_statements import events_of
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
@@ -103,3 +103,16 @@ def test_a_hint_is_summed_up_with_what_became_of_it_and_no_difference_is_not() -
     assert summed and any("(written with it:" in text for text in summed)
     hint = Note(notes[0], Reply("No difference.", "m"), 2.0, [1.5, None])
     assert what_became(hint) == " (written with it: 1.5, rejected; the better parent 2)"
+
+
+def test_no_more_parents_are_drawn_than_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EoH, "asks_once", True)
+    pair, drawn = [member(0, 1.0), member(1, 2.0)], list[bool]()
+
+    def draw(is_uniform: bool) -> list[Member]:
+        drawn.append(is_uniform)
+        return pair
+
+    shown = {(0, 1)}
+    assert EoH(EoHSettings(), BRIEF).fresh(state_of(pair), "e1", draw, shown) is pair
+    assert drawn == [False] * TRIES + [True] * (TRIES - 1)

@@ -32,8 +32,15 @@ def changed(folder: Path, before: str, after: str) -> Path:
 
 
 async def test_the_example_is_in_order(tmp_path: Path) -> None:
-    results = {name: finding.result for name, finding in (await found(written(tmp_path, SOUND))).items()}
+    finished = SOUND.replace("CHANGE: ", "")
+    results = {name: finding.result for name, finding in (await found(written(tmp_path, finished))).items()}
     assert results == dict.fromkeys(["documented", "complete", "deterministic", "resumable"], "ok")
+
+
+async def test_a_file_that_still_has_the_marks_of_the_example_is_said_to_be_unfinished(tmp_path: Path) -> None:
+    finding = (await found(written(tmp_path, SOUND)))["documented"]
+    number = 1 + next(place for place, line in enumerate(SOUND.splitlines()) if "CHANGE: " in line)
+    assert (finding.result, finding.message.startswith(f"line {number} still says CHANGE")) == ("warning", True)
 
 
 KEPT, FEASIBLE = "        kept = state", "        if not candidate.is_feasible"

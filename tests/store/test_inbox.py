@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.store.inbox import Inbox
+from behavesim.store.inbox import ADVICE, PROGRAM, Inbox
 
 
 def test_programs_wait_in_the_order_in_which_they_were_put_in(tmp_path: Path) -> None:
@@ -51,6 +52,25 @@ def test_a_file_that_no_journal_could_hold_is_read_no_further_than_a_program_may
     (folder / "3-mine.py").write_text("x = 1\r\n")
     refused = "# cannot be read: it has more than 1,000,000 characters"
     assert Inbox(folder).waiting() == [("1-zeros.py", refused), ("3-mine.py", "x = 1\n")]
+
+
+def test_advice_that_cannot_be_read_is_left_out_and_a_program_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = Inbox(tmp_path)
+    for suffix in (PROGRAM, ADVICE):
+        inbox.put("shut", "closed", suffix)
+        inbox.put("mine", "open", suffix)
+    whole = Path.open
+
+    def shut(path: Path, *args: Any, **kwargs: Any) -> Any:
+        if "shut" in path.name:
+            raise PermissionError(13, "Permission denied")
+        return whole(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", shut)
+    assert [text for _, text in inbox.waiting(ADVICE)] == ["open"]
+    assert [text for _, text in inbox.waiting()] == ["# cannot be read: Permission denied", "open"]
 
 
 def test_a_folder_that_cannot_be_written_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from behavesim.task import (
     Route,
     Score,
     calls,
+    instances_begun,
     instances_made_anew,
     instances_of,
     number_from,
@@ -120,3 +121,13 @@ def test_what_is_no_number_is_named_with_the_method(returned: object, said: str)
 
 def test_a_number_of_any_kind_is_a_float() -> None:
     assert [number_from(Odd(), "score", each) for each in (3, np.float32(0.5))] == [3.0, 0.5]
+
+
+@pytest.mark.parametrize("given", [None, [], [1, 2, 3], iter([1])])
+def test_versions_of_an_instance_are_a_list_of_as_many_as_asked_for(given: Any) -> None:
+    class Begun(Odd):
+        def starts(self, instance: Any, count: int) -> Any:
+            return given
+
+    with pytest.raises(TaskError, match="`starts` of task 'odd' must give a list of 1 to 2 instances where 2 are ask"):
+        instances_begun(Begun([1]), "search", 2)
