@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from behavesim.base.errors import BehavesimError, UsageError, nearest
+from behavesim.base.misfit import misfit
 from behavesim.base.version import __version__
 
 from .commands import COMMANDS, EXAMPLES, PLAIN, START, Command
@@ -68,8 +69,13 @@ class Commands(TyperGroup):
 def _usage_error(error: Any) -> UsageError:
     """Return Click's error as a UsageError: one line, with the command whose help to read.
 
-    For a group without a command, whose help that error holds, prints the help on stderr and exits with code 2.
+    What pydantic says of a value is put into plain words. For a group without a command, whose help that error holds,
+    prints the help on stderr and exits with code 2.
     """
+    from pydantic import ValidationError  # imported late: only errors need it
+
+    if isinstance(cause := error.__cause__, ValidationError):  # Typer checks values with pydantic since 0.29
+        error.message = misfit(cause)
     said = error.format_message()
     if said.startswith("Usage:"):
         typer.echo(said, err=True)

@@ -45,7 +45,8 @@ def owners(method: str | None = None, proposer: str | None = None) -> list[Owner
     if method is None and proposer is None:
         methods, proposers = METHODS.installed(), PROPOSERS.installed()
     else:
-        methods, proposers = [method] if method else [], [proposer] if proposer else []
+        methods = [] if method is None else [method]
+        proposers = [] if proposer is None else [proposer]
     return [RUN, *map(_method_owner, methods), *map(_proposer_owner, proposers)]
 
 
