@@ -81,7 +81,10 @@ def new_launch(
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
     folder = RunFolder.named(runs_dir, name) if name else RunFolder.fresh(runs_dir, loaded.name, datetime.now())
     folder.refuse_at_once()
-    return Launch(settings, loaded, folder, _first_events(settings, runs_dir, loaded, original))
+    launch = Launch(settings, loaded, folder, _first_events(settings, runs_dir, loaded, original))
+    if needs_key:
+        _ = launch.proposer  # which is made here, as it may refuse its settings
+    return launch
 
 
 def _replayed(settings: Settings, runs_dir: Path) -> RunFolder | None:

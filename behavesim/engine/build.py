@@ -98,8 +98,9 @@ class Launch:
             self.early.append(text)
             on_stderr(text)
 
+    @cached_property
     def proposer(self) -> Proposer[Any]:
-        """Return the run's proposer, a context manager that is not entered yet.
+        """The run's proposer, a context manager that the session enters once.
 
         Raises UsageError if the proposer refuses its settings.
         """
@@ -156,7 +157,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         instances_of(launch.task, "validation")  # refused now, if at all, and not when the search is paid for
     await asyncio.to_thread(refuse_unpriced, launch.settings)  # which loads the price list
     async with AsyncExitStack() as stack:
-        proposer = await stack.enter_async_context(launch.proposer())
+        proposer = await stack.enter_async_context(launch.proposer)
         judge = judge_of(launch.task, "search", await stack.enter_async_context(launch.pool()))
         template = await evaluated_template(launch.task, judge)
         await asyncio.to_thread(refuse_unsuited, launch.settings, launch.task, template)
@@ -195,7 +196,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         # those of the last session, whose file `write_files` replaces
         connections = settings_from_journal(launch.folder.read_settings()).connections
         launch.write_files()
-        proposer = await stack.enter_async_context(launch.proposer())
+        proposer = await stack.enter_async_context(launch.proposer)
         pool = launch.pool()
         before = Activity()
         search = launch.search(proposer, judge_of(launch.task, "search", pool), journal, before)

@@ -86,11 +86,11 @@ class RunFolder:
     def named(cls, runs: Path, name: str) -> RunFolder:
         """Return the folder `runs/name` for a new run, without making it.
 
-        Raises UsageError if the name is empty, has other characters than letters, digits and . _ + -, or begins with
-        . + or -.
+        Raises UsageError if the name is empty, has other characters than letters, digits and . _ + -, begins with
+        . + or -, or has more than 255 bytes, which file systems refuse.
         """
-        if not re.fullmatch(r"[\w][\w.+-]*", name):
-            raise UsageError(f"a run's name is made of letters, digits and . _ + -, not {name!r}")
+        if not re.fullmatch(r"[\w][\w.+-]*", name) or len(name.encode()) > 255:
+            raise UsageError(f"a run's name is made of at most 255 letters, digits and . _ + -, not {name!r:.300}")
         return cls(runs / name)
 
     @contextmanager

@@ -25,6 +25,10 @@ from tests.cli.command import Command
         (["run", "tsp", "--max-time", "2x"], "2h"),
         (["run", "tsp", "--model", "a:0"], "positive weight"),
         (["run", "tsp", "--name", "../away"], "letters, digits"),
+        (["run", "tsp", "--name", "a" * 300], "at most 255 letters"),
+        (["run", "tsp", "--proposer", ""], "no proposer ''"),
+        (["run", "tsp", "--proposer", "command:"], "needs a command line"),
+        (["serve", "--port", "99999"], "--port"),
         (["run", "tsp", "--runs-dir", "/proc/nowhere"], "--runs-dir"),
         (["resume", "nope"], "no run 'nope'"),
         (["report", "nope"], "no run 'nope'"),
@@ -72,6 +76,22 @@ def test_a_template_that_fails_stops_the_run_before_it_begins(behavesim: Command
     assert ended.code == 2
     assert "ZeroDivisionError" in ended.err
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("flag", [("--name", "a" * 300), ("--proposer", "command:"), ("--proposer", "folder:")])
+def test_what_needs_no_template_is_refused_before_it_is_tried(behavesim: Command, flag: tuple[str, str]) -> None:
+    ended = behavesim("run", "tsp", *flag)
+    assert (ended.code, "trying the template" in ended.err) == (2, False)
+
+
+def test_what_pydantic_says_of_an_option_is_put_into_plain_words(behavesim: Command) -> None:
+    said = behavesim("run", "tsp", "--connections", "1e9").err  # an older Typer does without pydantic
+    assert "'--connections': should be a whole number, not '1e9'" in said or "'1e9' is not a valid integer" in said
+
+
+def test_a_folder_in_the_place_of_a_file_is_not_meant_by_its_own_name(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").mkdir()
+    assert behavesim("run", "mine.py").err == "behavesim: there is no task file mine.py\n"
 
 
 @pytest.mark.parametrize("group", ["study", "task", "method"])

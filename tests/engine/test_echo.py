@@ -36,7 +36,7 @@ class Echo:
 async def test_each_text_of_the_template_is_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = TaskReference("tsp").load()
 
-    monkeypatch.setattr(Launch, "proposer", lambda launch: Echo(task.template))
+    monkeypatch.setattr(Launch, "proposer", property(lambda launch: Echo(task.template)))
     folder = RunFolder(tmp_path / "echo")
     settings = settings_from_person({"task": "tsp", "method": "funsearch", "budget": 4, "proposer": "command:true"})
     async with new_search(Launch(settings, task, folder)) as search:

@@ -86,7 +86,7 @@ async def in_the_plane(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
     (folder / "mine.py").write_text(FLAT_OR_NOT)
     reference = TaskReference(str(folder / "mine.py"))
     given = {"method": "funsearch", "budget": 4, "window": 1, "proposer": "command:true", "recommend": False}
-    monkeypatch.setattr(Launch, "proposer", lambda launch: InThePlane())
+    monkeypatch.setattr(Launch, "proposer", property(lambda launch: InThePlane()))
     launch = Launch(
         settings_from_person({"task": reference.text, **given}), reference.load(), RunFolder(folder / "first")
     )
