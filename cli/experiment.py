@@ -62,12 +62,10 @@ def experiment(
         return
     if asks_a_model and not yes:
         _confirm()
-    options = ["--workers", str(workers)] if workers else []
-    options += [] if runs_dir == RUNS else ["--runs-dir", str(runs_dir)]
-    again = ["behavesim", "experiment", str(file), *options]
+    again = shlex.join(["behavesim", *sys.argv[1:]])  # with all options that were given
     # by default one run at a time if a model is asked, so that runs do not share the endpoint's rate limits
     at_once = jobs or (1 if asks_a_model else cores())
-    failed = _carried_out(left, here, at_once, workers or max(1, cores() // at_once), shlex.join(again))
+    failed = _carried_out(left, here, at_once, workers or max(1, cores() // at_once), again)
     made = [run for run in planned if run.name not in failed]
     tell(f"comparing {counted(len(made), 'run')}")
     found = asyncio.run(compared(described, made, here, metrics, tell, workers))

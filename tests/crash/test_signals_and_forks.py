@@ -99,7 +99,7 @@ async def test_an_experiment_that_is_asked_to_end_says_what_is_done_and_how_to_g
         f"behavesim: up to 1 at once; see one go on with: behavesim watch {tmp_path}/kept/long/tsp-best-of-n-seed1",
         "1/3 tsp-best-of-n-seed1",
         "tsp-eoh-seed1: interrupted",
-        f"behavesim: interrupted; go on with: behavesim experiment {file} --runs-dir {tmp_path}/kept",
+        f"behavesim: interrupted; go on with: behavesim experiment {file} --jobs 1 --runs-dir {tmp_path}/kept",
     ]
     assert re.search(r"best [\d.]+, about \d+:\d\d left$", said.stderr, re.MULTILINE)
 
