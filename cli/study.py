@@ -11,6 +11,7 @@ import typer
 from behavesim.analysis.table import Table
 from behavesim.application.experiment.plan import read_experiment
 from behavesim.application.held_out import generalisation_of, held_out_scores
+from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import NAMES
 from behavesim.reports.terminal import counted, show
 from behavesim.studies import (
@@ -44,6 +45,9 @@ KEPT_RESULTS = Path("experiments/results.csv")
 
 KEPT_PREDICTION = Path("experiments/prediction.json")
 """File with the JSON of `study prediction` for the runs in docs/explanation/study.md, shown if no run is named."""
+
+KEPT_PORTFOLIOS, KEPT_SETS = Path("experiments/portfolio"), Path("experiments/sets")
+"""Folders of the kept data of docs/explanation/portfolios.md and of docs/explanation/set-study.md."""
 
 Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Names of runs, or their folders.")]
 
@@ -123,6 +127,7 @@ def study_results(
     as_json: AsJson = False,
 ) -> None:
     """Compare methods by the numbers kept of each run, without the runs: means, intervals and tests."""
+    _refuse_absent(runs, KEPT_RESULTS, "name the runs.csv that `report --csv` wrote")
     pairs = None if experiment is None else read_experiment(experiment).tests
     _show_and_draw(results.study(runs, pairs), as_json, figures)
 
@@ -138,6 +143,7 @@ def study_prediction(
 ) -> None:
     """Print how well similarities of programs predict their scores on unseen instances (Spearman's correlation)."""
     if not runs:
+        _refuse_absent(KEPT_PREDICTION, KEPT_PREDICTION, "name runs, to compute the study of them")
         _show(prediction.kept_study(KEPT_PREDICTION), as_json)
         return
     loaded = [read_run(runs_dir, run) for run in runs]
@@ -158,10 +164,11 @@ def study_generalisation(runs: Runs, runs_dir: RunsDir = RUNS, as_json: AsJson =
 def study_portfolio(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="Where kept runs and their scores on fresh instances lie.")
-    ] = Path("experiments/portfolio"),
+    ] = KEPT_PORTFOLIOS,
     as_json: AsJson = False,
 ) -> None:
     """Print losses of sets of programs that behave differently, beside those of other sets, from finished runs."""
+    _refuse_absent(folder, KEPT_PORTFOLIOS, "name the folder of kept runs")
     busy("choosing sets of programs from kept runs")
     _show(portfolios.study(folder), as_json)
 
@@ -170,11 +177,12 @@ def study_portfolio(
 def study_sets(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="Where kept sets and their scores on new instances lie.")
-    ] = Path("experiments/sets"),
+    ] = KEPT_SETS,
     figures: Figures = None,
     as_json: AsJson = False,
 ) -> None:
     """Print losses of sets from searches that aim at a set, beside sets chosen from other finished searches."""
+    _refuse_absent(folder, KEPT_SETS, "name the folder of kept sets")
     busy("comparing kept sets")
     found = sets.study(folder)
     _show(found, as_json)
@@ -200,6 +208,12 @@ def _point_to(name: str, paid: str, free: str) -> None:
     """Print the commands of an experiment's two files: `paid` says what that with a model makes, `free` the other."""
     for kind, what in (("model", paid), ("offline", f"{free}, no key needed")):
         typer.echo(f"behavesim experiment experiments/{name}-{kind}.toml   # {what}")
+
+
+def _refuse_absent(path: Path, default: Path, advice: str) -> None:
+    """Raise UsageError if `path` is the default of a command and not there: it lies in the project's own folder."""
+    if path == default and not path.exists():
+        raise UsageError(f"there is no {path.absolute()}; go to a clone of the project, which has it, or {advice}")
 
 
 class Study(Protocol):

@@ -40,14 +40,14 @@ class KnownScores:
     """Cache of a split's scores in a file of a run's folder.
 
     `origin` has hashes of the task and its instances; scores stored under another origin are ignored, and so is a file
-    that is not JSON. Failures are not stored, since a busy machine may have caused them.
+    that is no JSON object. Failures are not stored, since a busy machine may have caused them.
     """
 
     def __init__(self, folder: RunFolder, origin: Mapping[str, str], split: Unseen = "held-out") -> None:
         """Read the cache of a split from the folder.
 
         `origin` has the hashes of the task and its instances, by name. The cache begins empty if there is no file, if
-        it is not JSON, or if its scores have another origin.
+        it is no JSON object, or if its scores have another origin.
         """
         self._folder, self._file = folder, KEPT[split]
         self._origin = dict(origin)
@@ -56,7 +56,7 @@ class KnownScores:
             found = json.loads(folder.kept(self._file) or "{}")
         except ValueError:  # damaged: the scores are computed again
             return
-        if found.get("origin") == self._origin:
+        if isinstance(found, dict) and found.get("origin") == self._origin:
             self._scores = found["scores"]
 
     def of(self, sources: Collection[str]) -> dict[str, HeldOutScore]:

@@ -28,13 +28,14 @@ UnseenScores = Mapping[Split, Mapping[str, Sequence[float]]]
 class Row:
     """What one of PROGRAMS is worth on a task: its gap (see `Run.gap`) on each split, over `runs` runs.
 
-    A gap is None if that of any run is unknown.
+    A gap is None if that of any run is unknown; `missing` says why, by split.
     """
 
     task: str
     runs: int
     program: str
     gaps: Mapping[Split, Sample | None]
+    missing: Mapping[Split, str]
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,19 @@ class GeneralisationStudy:
         return {"rows": [asdict(row) for row in self.rows]}
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the table."""
+        """Return the table; where a gap is missing, its last column says why."""
         gaps = (Column(split.replace("-", "_"), FRACTION, title=split) for split in SHOWN)
         rows: list[tuple[Cell, ...]] = [
-            (row.task, row.runs, row.program, *(estimate(row.gaps[split]) for split in SHOWN)) for row in self.rows
+            (
+                *(row.task, row.runs, row.program),
+                *(estimate(row.gaps[split]) for split in SHOWN),
+                "; ".join(f"{split}: {reason}" for split, reason in row.missing.items()) or None,
+            )
+            for row in self.rows
         ]
         caption = "shifted: instances of another distribution; of a portfolio the best solution of each instance counts"
-        columns = (Column("task"), Column("runs", COUNT), Column("program"), *gaps)
-        return (Table("generalisation", "gap on each set of instances", columns, tuple(rows), caption, keys=3),)
+        columns = (Column("task"), Column("runs", COUNT), Column("program"), *gaps, Column("missing"))
+        return (Table("generalisation", "gap on each set of instances", columns, tuple(rows), caption, keys=3).known,)
 
 
 def chosen(run: Run) -> dict[str, list[Candidate]]:
@@ -86,8 +92,10 @@ def study(runs: Sequence[Run], unseen: Mapping[str, UnseenScores]) -> Generalisa
         scores: dict[Split, Mapping[str, Sequence[float]]] = {"search": seen, **unseen[name]}
         for program in PROGRAMS:
             sources = [[each.source or "" for each in found[program]] for found in programs]
-            gaps = {split: _gaps(task, split, sources, scores.get(split, {})) for split in SHOWN}
-            rows.append(Row(name, len(here), program, gaps))
+            found = {split: _gaps(task, split, sources, scores.get(split, {})) for split in SHOWN}
+            gaps = {split: None if isinstance(gap, str) else gap for split, gap in found.items()}
+            missing = {split: gap for split, gap in found.items() if isinstance(gap, str)}
+            rows.append(Row(name, len(here), program, gaps, missing))
     return GeneralisationStudy(tuple(rows))
 
 
@@ -97,13 +105,17 @@ def _task(run: Run) -> str:
 
 def _gaps(
     task: Task, split: Split, sources: Sequence[Sequence[str]], scores: Mapping[str, Sequence[float]]
-) -> Sample | None:
-    """Return the gaps (fractions) of each run's programs on a split, of which the best score on each instance counts.
+) -> Sample | str:
+    """Return the gaps (fractions) of each run's programs on a split, or why they are not known.
 
-    `sources` are each run's, `scores` by source. None if a run has no program, one failed there, or a gap is unknown.
+    `sources` are each run's, `scores` by source. Of several programs of a run the best score on each instance counts.
     """
-    if not all(group and all(scores.get(source) for source in group) for group in sources):
-        return None
+    if without := sum(not group for group in sources):
+        return f"{without} of {len(sources)} runs have no such program"
+    if not scores:
+        return "no program has a score there"
+    if not all(scores.get(source) for group in sources for source in group):
+        return "a program failed there"
     objective = task.objective_on(split)
     best = max if objective.direction == "maximise" else min
     means = [
@@ -111,4 +123,4 @@ def _gaps(
     ]
     found = [objective.gap(mean) for mean in means]
     known = [gap for gap in found if gap is not None]
-    return sample(known) if len(known) == len(found) else None
+    return sample(known) if len(known) == len(found) else "no best known score to compare with"

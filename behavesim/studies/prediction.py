@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
@@ -164,7 +164,8 @@ def kept_study(path: Path) -> PredictionStudy:
     """Return the study whose document is in a file; raises UsageError if there is none, or it is not one."""
     try:
         document = TypeAdapter(dict[str, Any]).validate_json(path.read_bytes())
-        return PredictionStudy(TypeAdapter(tuple[Prediction, ...]).validate_python(document.get("runs")))
+        kept = Annotated[tuple[Prediction, ...], Field(min_length=1)]
+        return PredictionStudy(TypeAdapter[tuple[Prediction, ...]](kept).validate_python(document.get("runs")))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}; name runs to compute the study of them") from None
     except ValidationError as error:

@@ -58,7 +58,10 @@ class ResultsStudy:
         return draw({task: gaps for task, gaps in known.items() if gaps}, folder)
 
     def _groups(self, task: str) -> list[Table]:
-        """Return the tables of a task's groups: on search instances, on held-out ones, and on behaviour."""
+        """Return the tables of a task's groups: on search instances, on held-out ones, and on behaviour.
+
+        A table's caption names the groups that it lacks, as no value is known of them.
+        """
         by_group = values_by_group(self.runs, task).items()
         found = {label: {name: sample(values) for name, values in of.items()} for label, of in by_group}
         known = {name for samples in found.values() for name in samples}
@@ -70,9 +73,11 @@ class ResultsStudy:
             rows = tuple(
                 (label, counts[label], *(estimate(samples.get(metric.name)) for metric in shown))
                 for label, samples in found.items()
-                if shown
+                if any(metric.name in samples for metric in shown)
             )
             caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
+            if lacking := [label for label in found if label not in {row[0] for row in rows}]:
+                caption += f"; no value is known of {', '.join(lacking)}"
             tables.append(Table(f"{task}_{about}", f"{task}: {about}", columns, rows, caption))
         return tables
 
@@ -102,10 +107,15 @@ class ResultsStudy:
 def study(path: Path, pairs: Pairs | None) -> ResultsStudy:
     """Compare the runs kept in a CSV file, such as the runs.csv of `report --csv`.
 
-    `pairs` are the labels of the groups to test, None for all pairs. Raises UsageError if the file cannot be read, or
-    if a run lacks a column of NEEDED or has a seed or a metric's value that is no number.
+    `pairs` are the labels of the groups to test, None for all pairs. Raises UsageError if the file cannot be read or
+    has no value of a metric. It is also raised if a run lacks a task, group or seed, or if its seed or a metric's value
+    is no number.
     """
     runs = _read(path)
+    if not any(run.values for run in runs):
+        raise UsageError(
+            f"{path} has no value of a metric; name the runs.csv that `behavesim report RUN… --csv DIR` writes"
+        )
     tasks = dict.fromkeys(run.task for run in runs)
     return ResultsStudy(
         runs, corrected({task: tests_between(values_by_group(runs, task), pairs, METRICS) for task in tasks})
@@ -123,6 +133,13 @@ def values_by_group(runs: Sequence[KeptNumbers], task: str) -> dict[str, dict[st
     return found
 
 
+def _filled(row: Mapping[str, str | None], name: str) -> str:
+    """Return a cell of a row; raises KeyError if its column is missing, ValueError if it is empty."""
+    if not (text := row[name]):
+        raise ValueError(f"a run has no {name}")
+    return text
+
+
 def _read(path: Path) -> tuple[KeptNumbers, ...]:
     """Return the runs in a CSV file; raises UsageError as `study` says."""
     try:
@@ -130,8 +147,8 @@ def _read(path: Path) -> tuple[KeptNumbers, ...]:
             rows = list(csv.DictReader(file))
         return tuple(
             KeptNumbers(
-                row["task"],
-                row["group"],
+                _filled(row, "task"),
+                _filled(row, "group"),
                 int(row["seed"]),
                 {metric.name: float(row[metric.name]) for metric in METRICS if row.get(metric.name)},
             )

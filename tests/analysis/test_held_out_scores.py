@@ -42,7 +42,7 @@ def test_failures_are_not_kept_and_nothing_new_is_not_written(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["{", "{}", json.dumps({"origin": {}, "scores": {"a": [1, [1]]}})])
+@pytest.mark.parametrize("text", ["{", "{}", "[]", "3", json.dumps({"origin": {}, "scores": {"a": [1, [1]]}})])
 def test_a_file_that_says_nothing_of_use_counts_for_nothing(tmp_path: Path, text: str) -> None:
     known = KnownScores(RunFolder(tmp_path), ORIGIN)
     known.keep({"a": GOOD})

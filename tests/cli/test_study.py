@@ -56,6 +56,25 @@ def test_figures_that_cannot_be_written_are_a_usage_error(behavesim: Command, tm
     assert "cannot write figures" in ended.err
 
 
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("results", "results.csv"),
+        ("prediction", "prediction.json"),
+        ("portfolio", "portfolio"),
+        ("sets", "sets"),
+    ],
+)
+def test_where_kept_data_was_looked_for_is_said_with_how_to_give_it(
+    behavesim: Command, tmp_path: Path, name: str, place: str
+) -> None:
+    ended = behavesim("study", name)
+    assert (ended.code, ended.out) == (2, "")
+    assert (
+        f"there is no {tmp_path}/experiments/{place}; go to a clone of the project, which has it, or name" in ended.err
+    )
+
+
 def test_an_unknown_study_is_a_usage_error(behavesim: Command) -> None:
     ended = behavesim("study", "nothing")
     assert ended.code == 2

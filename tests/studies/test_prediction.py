@@ -83,7 +83,7 @@ def test_a_document_gives_the_same_study_again(run: bs.LoadedRun, tmp_path: Path
     assert kept_study(file).tables() == made.tables()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"runs": [{"run": "s1"}]}', '{"runs": 3}', "\x00"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"runs": []}', '{"runs": [{"run": "s1"}]}', '{"runs": 3}', "\x00"])
 def test_another_document_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "kept.json").write_text(text)
     with pytest.raises(UsageError, match="is not what `behavesim study prediction --json` prints"):

@@ -50,7 +50,17 @@ def test_only_the_pairs_of_an_experiment_are_tested(behavesim: Command, tmp_path
 
 
 @pytest.mark.parametrize(
-    "text", [None, "task,group\nt,a\n", "task,group,seed\nt,a\n", "task,group,seed,best_gap\nt,a,1,much\n"]
+    "text",
+    [
+        None,
+        "",
+        "task,group,seed,best_gap\n",
+        "task,group,seed\nt,a,1\n",
+        "task,group,seed,best_gap\nt,,1,0.1\n",
+        "task,group\nt,a\n",
+        "task,group,seed\nt,a\n",
+        "task,group,seed,best_gap\nt,a,1,much\n",
+    ],
 )
 def test_what_is_no_file_of_runs_is_refused(text: str | None, tmp_path: Path) -> None:
     kept = tmp_path / "runs.csv"
@@ -75,3 +85,11 @@ def test_no_figure_is_drawn_without_a_known_gap(behavesim: Command, tmp_path: Pa
     kept.write_text("task,group,seed,best_score\nt,a,1,3.0\n")
     refused = behavesim("study", "results", kept, "--figures", tmp_path / "figures")
     assert refused.code == 2 and "no figure is drawn" in refused.err and not (tmp_path / "figures").exists()
+
+
+def test_a_group_without_a_value_has_no_row_and_is_named_below(tmp_path: Path) -> None:
+    kept = tmp_path / "runs.csv"
+    kept.write_text("task,group,seed,best_gap\nt,eoh,1,0.1\nt,niche,1,\n")
+    (table,) = study(kept, None).tables()
+    assert [row[0] for row in table.rows] == ["eoh"]
+    assert table.caption.endswith("; no value is known of niche")
