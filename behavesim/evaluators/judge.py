@@ -66,7 +66,7 @@ class EvaluatorJudge:
 
     @property
     def behaviour(self) -> str:
-        """A sentence for people: what the last behaviour was taken from. Ask only after an evaluation."""
+        """A sentence for people: by what programs are compared. Ask only after an evaluation."""
         more = " Methods that compare behaviour have little to go by." if self.traced == METRICS else ""
         return f"Behaviour: {in_words(self.traced)}.{more}"
 

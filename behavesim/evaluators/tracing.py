@@ -25,9 +25,9 @@ METRICS = "metrics"
 _WORDS: Mapping[str | None, str] = {
     None: "",
     TRAJECTORY: "",
-    CALLS: "what the program's functions return to the evaluator, call by call",
-    ANSWERS: "the numbers in what the program's functions return to the evaluator, coarse and fine",
-    METRICS: "the metrics alone, for no Python code in the evaluator's own process calls a function of the program",
+    CALLS: "programs are compared by what their functions return to the evaluator, call by call",
+    ANSWERS: "programs are compared by the numbers that their functions return; near numbers are partly equal",
+    METRICS: "programs are compared by their metrics alone: no Python code in the evaluator's process calls them",
 }
 _RANKED = ("float", "float64", "np.float64", "numpy.float64")
 """Return annotations of functions that return a priority: of these, the order of the priorities is recorded."""
@@ -38,12 +38,13 @@ FEW = 10
 
 
 def in_words(traced: str | None) -> str:
-    """Return a phrase for people: what an evaluator's behaviours are taken from, by a value of `Result.traced`.
+    """Return a sentence for people, without its full stop: by what an evaluator's programs are compared.
 
-    It is "" for None (unknown) and for TRAJECTORY (a task's own trajectories). Any value that is none of the
-    constants is taken as the name of the file to which the evaluator wrote the steps.
+    `traced` is a value of `Result.traced`. For None (unknown) and for TRAJECTORY (a task's own trajectories) the text
+    is empty. Any value that is none of the constants is taken as the name of the file to which the evaluator wrote the
+    steps.
     """
-    return _WORDS.get(traced, f"the steps that the evaluator wrote to {traced}")
+    return _WORDS.get(traced, f"programs are compared by the steps that the evaluator wrote to {traced}")
 
 
 class Recorder:

@@ -55,7 +55,7 @@ def test_what_an_evaluator_tells_prompts_is_said(behavesim: Command, tmp_path: P
     found = {each["name"]: each for each in ended.document if each["section"]}
     assert "Metrics: x 1.25." in found["metrics"]["message"]
     assert "first 800" in found["feedback"]["message"]
-    assert "numbers in what the program's functions return" in found["behaviour"]["message"]
+    assert "by the numbers that their functions return" in found["behaviour"]["message"]
     assert "differ by 0.25" not in found["noise"]["message"] and "score the same" in found["noise"]["message"]
     assert found["where they part"]["text"].startswith("-     return 1.25\n+     return ")
     assert "a value of its own" not in found["where they part"]["message"]

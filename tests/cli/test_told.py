@@ -71,7 +71,7 @@ def test_every_screen_says_it_too(behavesim: Command, at: Path) -> None:
     for command in (("report", "told"), ("list",), ("show", "told", -1), ("evaluate", "task.toml", "first.py")):
         assert "self-reported" in behavesim(*command).out
     assert "self-reported" in Path("runs/told/best.py").read_text().splitlines()[0]
-    assert "the numbers in what the program's functions return" in behavesim("report", "told").out
+    assert "programs are compared by the numbers that their functions return" in behavesim("report", "told").out
 
 
 def test_what_stopped_at_the_first_stage_is_a_reason_with_that_stages_score(behavesim: Command, at: Path) -> None:
