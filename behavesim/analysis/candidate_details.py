@@ -80,8 +80,8 @@ class CandidateDetails:
 def candidate_details(run: Run, number: int) -> CandidateDetails:
     """Return the details of the candidate of this number, or of the template (-1).
 
-    Raises UsageError if there is no such candidate or the task cannot be loaded, PartError if its code raises,
-    JournalError if the journal cannot be read, TrajectoryError if the measure fails.
+    Raises UsageError if there is no such candidate or the task cannot be loaded. Raises PartError if its code raises.
+    Raises JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
     candidate, journal = run.candidate(number), run.folder.journal
     prompt, reply = read_prompt(journal, number), read_reply(journal, number)

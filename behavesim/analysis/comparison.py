@@ -18,7 +18,7 @@ from behavesim.base.score_source import ScoreSource
 class MeanDiversity:
     """Diversity after `registered` candidates, as means over the runs that have a value; None if none has.
 
-    `intra` and `inter` are distances 1 − BehaveSim in [0, 1] inside and between islands; `separation` is the mean of
+    `intra` and `inter` are distances 1 − BehaveSim in [0, 1] inside and between islands. `separation` is the mean of
     each run's own ratio of the distance between islands to that inside.
     """
 
@@ -32,7 +32,7 @@ class MeanDiversity:
 class GroupResult:
     """The results of a group's runs.
 
-    `asked` is the smallest and the largest number of candidates that a run asked for; `budget` is the first run's, or
+    `asked` is the smallest and the largest number of candidates that a run asked for. `budget` is the first run's, or
     the number that it asked for if that is larger. `unfinished` names the runs that have not spent theirs. `metrics`
     has a sample for each metric, by name, that at least one run has a value for.
     """

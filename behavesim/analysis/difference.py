@@ -82,7 +82,7 @@ def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
     """Return how candidates `a` and `b` of a run differ; -1 is the template.
 
     Raises UsageError if a candidate does not exist or has no program, or if the task cannot be loaded or fails to put a
-    step in words; PartError if its code raises otherwise. Raises JournalError if the journal cannot be read,
+    step in words. Raises PartError if its code raises otherwise. Raises JournalError if the journal cannot be read,
     TrajectoryError if the measure fails.
     """
     one, other = run.candidate(a), run.candidate(b)

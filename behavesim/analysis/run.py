@@ -150,9 +150,9 @@ class Run(RecordedRun):
 
         Its columns are the fields of `Candidate`, with `gap` (a fraction) after `score`; then `prompt_tokens` and
         `completion_tokens`, of all its requests. Last come, in place of `scores`, a column for each instance of the
-        search, from "score.1" on, and in place of `metrics` one for each metric, such as "metrics.length"; NaN where a
-        candidate lacks it. With `template`, the first row is the template's, -1. Raises JournalError if the journal
-        cannot be read.
+        search, from "score.1" on. In place of `metrics` there is one for each metric, such as "metrics.length". A value
+        that a candidate lacks is NaN. With `template`, the first row is the template's, -1. Raises JournalError if the
+        journal cannot be read.
         """
         sizes = [len(each.scores) for each in (self.template, *self.candidates) if each is not None]
         return frame(list(self.records(template=template)), max(sizes, default=0))

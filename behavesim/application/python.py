@@ -58,8 +58,8 @@ async def search(
     The run's folder is `name` in `runs_dir`; None means the task's name and the time. `on_event` gets each new event.
     `settings` are those that `behavesim settings` lists. Cancelling keeps all that has arrived; `resume` goes on.
 
-    Raises UsageError if a task, method, proposer or setting does not fit, the folder exists or isolation is too weak,
-    and TaskError if the task cannot be loaded or its template fails. Raises SandboxError if the sandbox fails, and
+    Raises UsageError if a task, method, proposer or setting does not fit, the folder exists or isolation is too weak.
+    Raises TaskError if the task cannot be loaded or its template fails. Raises SandboxError if the sandbox fails, and
     ProposerError if the endpoint fails in a way that retries do not solve; a run that has begun can then be resumed.
     """
     given = {
@@ -77,7 +77,7 @@ async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **ch
 
     `run` is a loaded run, a run's folder, or its id (or the beginning of it) in the folder `runs`. `changes` are
     settings by name, such as a larger `budget`; None leaves one as it is. Raises UsageError if there is no such run, or
-    if a change would alter what the run finds, TaskError if its task cannot be loaded, and SandboxError and
+    if a change would alter what the run finds. Raises TaskError if its task cannot be loaded. Raises SandboxError and
     ProposerError as `search` does.
     """
     folder = run.folder if isinstance(run, Run) else RunFolder.find(Path("runs"), str(run))
@@ -122,7 +122,7 @@ def resume_sync(run: str | Path | Run, *, on_event: OnEvent | None = None, **cha
 def _reference(kind: Kind, part: object) -> str:
     """Return the text by which other processes load a task, method or proposer (`part`) again.
 
-    A text is returned as it is; for an object it is its installed name, else the path of the file with its class, if
+    A text is returned as it is. For an object it is its installed name, else the path of the file with its class, if
     that file assigns to `task`, `method` or `proposer`. Raises UsageError if it has neither.
     """
     if isinstance(part, str):

@@ -92,9 +92,11 @@ async def verify(
     """Derive a run's decisions again, run its programs again, and return what differs; the run may be going on.
 
     workers: programs to run at once, or a cluster's name. sample: how many candidates to check, drawn by the run's
-    seed; None checks all. Events of no candidate and the template are always checked. Raises JournalError if there is
-    no journal, or one of another version, TaskError if the task cannot be loaded, SandboxError if the sandbox fails,
-    UsageError if settings.toml cannot be read or the isolation is too weak.
+    seed; None checks all. Events of no candidate and the template are always checked.
+
+    Raises JournalError if there is no journal, or one of another version. Raises TaskError if the task cannot be
+    loaded, SandboxError if the sandbox fails. Raises UsageError if settings.toml cannot be read or the isolation is too
+    weak.
     """
     result = Verification(folder.run, damage=damages(folder.journal))
     if result.damage:

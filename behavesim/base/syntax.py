@@ -12,8 +12,8 @@ _PARSING = threading.RLock()
 def parsed(source: str | bytes, filename: str = "<unknown>") -> ast.Module:
     """Return the syntax tree of a module's source; raises what `ast.parse` does, such as SyntaxError.
 
-    Errors name `filename`; no file is read. Threads wait for one another, since some Pythons count the depth of a tree
-    for all threads together (CPython issue 106905): two at once could get a SystemError for a correct program.
+    Errors name `filename`; no file is read. Threads wait for one another: two at once could get a SystemError for a
+    correct program. Some Pythons count the depth of a tree for all threads together (CPython issue 106905).
     """
     with _PARSING:
         return ast.parse(source, filename)

@@ -74,8 +74,8 @@ class Dealer:
     def part(self, link: Link, why: str) -> None:
         """Take a worker out of service, and put the programs that it has before all that wait for a worker.
 
-        If it had any, that counts against the worker: after MOST_STRIKES times without a result it is left out for the
-        reason `why`, a text for people; otherwise it may join again. It also counts against the programs that ran
+        If it had any, that counts against the worker. After MOST_STRIKES times without a result it is left out for the
+        reason `why`, a text for people. Otherwise it may join again. It also counts against the programs that ran
         there, as they may be the cause, but not against those that only waited there.
         """
         self.links.discard(link)

@@ -168,9 +168,10 @@ async def opened(
     """Connect to the worker at an address, start its sandbox for this run, and return the link to it.
 
     `address` is such as "tcp://10.0.0.1:8786", `name` is the worker's name for messages, and `context` is for TLS; None
-    connects without TLS. `ended` is called for each program that ends (see `Link`). Raises Refused if the worker does
-    not fulfil the terms, LineLost if it cannot be reached, is lost meanwhile or takes too long to start its sandbox,
-    Garbage if it sends what it must not.
+    connects without TLS. `ended` is called for each program that ends (see `Link`).
+
+    Raises Refused if the worker does not fulfil the terms. Raises LineLost if it cannot be reached, is lost meanwhile
+    or takes too long to start its sandbox. Raises Garbage if it sends what it must not.
     """
     # a worker adds results up to ENOUGH bytes, and then one more frame; the rest is for how the processes ended
     line = await Line.open(address, context, terms.most + 2 * ENOUGH)

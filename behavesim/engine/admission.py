@@ -153,8 +153,8 @@ def method_of_run(settings: Settings, task: Task) -> Method[Any]:
 def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     """Return the provenance of a run with these settings: hashes by part and versions by software.
 
-    Raises UsageError if the method, the proposer or the wording cannot be loaded, TaskError if the instances cannot be
-    hashed, OSError if the file of the task, method or proposer is gone.
+    Raises UsageError if the method, the proposer or the wording cannot be loaded. Raises TaskError if the instances
+    cannot be hashed. Raises OSError if the file of the task, method or proposer is gone.
     """
     parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
     wording = wording_hash(settings.prompts)

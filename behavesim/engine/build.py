@@ -224,10 +224,11 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
 async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search]:
     """Yield the search of a new run that begins with a copy of the journal of `source` and has other settings.
 
-    Raises UsageError if something changed that a fork must keep, such as its instances, if its budget is smaller than
-    what `source` has asked for, or if a program that it takes over cannot be compared. It is also raised if the folder
-    cannot be made, the isolation is too weak, the proposer refuses its settings, or cost is capped and a price unknown.
-    Raises JournalError if the journal is faulty, SandboxError if the sandbox does not start.
+    Raises UsageError if something changed that a fork must keep, such as its instances, or if a program that it takes
+    over cannot be compared. It is also raised if the budget is smaller than what `source` has asked for. Raises
+    UsageError, too, if the folder cannot be made, the isolation is too weak, the proposer refuses its settings, or cost
+    is capped and a price unknown. Raises JournalError if the journal is faulty, SandboxError if the sandbox does not
+    start.
     """
     refuse_another_run(source, launch.settings, launch.task)
     refuse_spent(source, launch.settings.budget)

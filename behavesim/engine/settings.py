@@ -29,8 +29,10 @@ def settings_from_person(
 
     flags: settings by name; those that are None were not given. assignments: texts "key=value". file: a TOML file.
     Among the defaults, the task's budget and time limit beat `defaults`, and these beat what the method suggests for
-    the task. Raises UsageError for a setting that does not fit or that the run does not have, a text without "=", a
-    file that cannot be read, or a method or proposer that cannot be loaded.
+    the task.
+
+    Raises UsageError for a setting that does not fit or that the run does not have, and for a text without "=". It is
+    also raised if a file cannot be read, or a method or proposer cannot be loaded.
     """
     given = {
         **(defaults or {}),

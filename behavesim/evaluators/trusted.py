@@ -66,9 +66,11 @@ def judged(evaluator: Path, function: str, solution: Mapping[str, NDArray[Any]],
     """Return what a file's `evaluate` says of a program whose `function` gives these answers, in order.
 
     If it is called more often, it begins again; arguments do not matter. `solution` is what `sent` made of the answers
-    to `calls` calls. Raises InvalidSolution if it holds another number of answers or one that is no number, or gets no
-    finite score; TaskError if the evaluator cannot be loaded or has neither `evaluate` nor stages; and what it raises.
-    What it prints is dropped.
+    to `calls` calls. What the evaluator prints is dropped.
+
+    Raises InvalidSolution if `solution` holds another number of answers or one that is no number, or gets no finite
+    score. Raises TaskError if the evaluator cannot be loaded or has neither `evaluate` nor stages. Other errors of the
+    evaluator are raised as they are.
     """
     with _stand_in(function, solution, calls) as program, _ONE_AT_A_TIME, contextlib.redirect_stdout(io.StringIO()):
         return _score(openevolve.evaluated(loaded(evaluator), program))
@@ -78,7 +80,7 @@ def judged_by_script(script: Path, function: str, solution: Mapping[str, NDArray
     """Return what a ShinkaEvolve script says of such a program (see `judged`), in a process of its own.
 
     Raises InvalidSolution if `solution` does not hold an answer to each call, or the script writes no finite score or
-    finds it incorrect; ValueError if it writes what is no JSON object.
+    finds it incorrect. Raises ValueError if it writes what is no JSON object.
     """
     with _stand_in(function, solution, calls) as program:
         results = program.parent / "results"

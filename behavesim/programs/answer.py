@@ -46,10 +46,9 @@ def interruption(finish_reason: str | None) -> Interruption | None:
 def answer(text: str, is_whole: bool = True) -> str:
     """Return a reply, cleaned (see `clean`), without thoughts in tags such as `<think>`, and without special tokens.
 
-    JSON documents that begin a line and hold a function are replaced by their strings, the functions in fenced blocks;
-    only the first 20 places where one could begin are tried.
-    If nothing but thoughts is there, a reply that `is_whole` (not cut off) is returned with them, any other gives blank
-    text.
+    JSON documents that begin a line and hold a function are replaced by their strings, the functions in fenced blocks.
+    Only the first 20 places where one could begin are tried. If nothing but thoughts is there, a reply that `is_whole`
+    (not cut off) is returned with them, any other gives blank text.
     """
     text = _SPECIAL_TOKEN.sub("\n", clean(text))
     said = _THOUGHT_BEFORE.sub("", _THINKING.sub("", text))

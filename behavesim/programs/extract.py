@@ -51,8 +51,8 @@ def extract(form: FunctionForm | WholeForm, request: Request) -> Program | Failu
     """Return the program in a reply by the rules of `form.read`, or a Failure.
 
     A short reply with plain code is read here, any other in a process with limits, which takes 0.2 s more. Raises
-    TaskError if the template of a FunctionForm does not define the entry point, BehavesimError if that process cannot
-    be started, is ended by the machine or has not ended after WALL_S.
+    TaskError if the template of a FunctionForm does not define the entry point. Raises BehavesimError if that process
+    cannot be started, is ended by the machine or has not ended after WALL_S.
     """
     if len(request.text) <= READ_HERE:
         with suppress(NeedsLimits):

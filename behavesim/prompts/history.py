@@ -24,7 +24,7 @@ def run_in_words(state: RunState, shown: Sequence[Member], words: InWords, limit
 
     Return "" before the first candidate is registered. `shown` are the prompt's programs, in its order. `words` names
     the instances. If the best program is better than the template, and none of `shown` has its score, its CPU time is
-    said beside `limit_s`, the limit in seconds; 0 leaves it out. Raises TaskError as `InWords` does.
+    said beside `limit_s`, the limit in seconds. A limit of 0 leaves it out. Raises TaskError as `InWords` does.
     """
     tried = state.tried
     if not state.registered:

@@ -45,8 +45,8 @@ class Wording:
         """Return a wording of `SHIPPED`, or `full` with the texts of a person's folder in place of its own.
 
         `name` is that of the wording, or the folder's path. `variant` says what a model is asked for. Raises UsageError
-        if there is no such folder, if it holds no text, or if a text there cannot be read, has an unknown name, an
-        unknown part or a $ without a name.
+        if there is no such folder, if it holds no text, or if a text there cannot be read. It is also raised for a text
+        with an unknown name, an unknown part or a $ without a name.
         """
         if name in SHIPPED:
             return cls(_shipped(name, variant))

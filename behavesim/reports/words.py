@@ -116,7 +116,7 @@ def worth(candidate: int, score: float, gap: float | None) -> str:
 def progress(template: float, best: float, gain: float, unit: str, is_finished: bool = False) -> str:
     """Return a line that compares the best candidate's score with the template's.
 
-    `gain` is the improvement as a fraction of the template's score, or the plain difference if that score is 0; it is
+    `gain` is the improvement as a fraction of the template's score, or the plain difference if that score is 0. It is
     negative if the best is worse, and shown without sign. Unless it is positive, the line says that nothing has beaten
     the template, "yet" unless the run is finished. `unit` follows the best score in brackets unless it is "".
     """

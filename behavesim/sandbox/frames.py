@@ -176,8 +176,8 @@ def decode_answer(frame: bytes) -> NDArray[Any] | Failure:
 def whole_answers(sent: bytes, count: int, limit: int) -> tuple[NDArray[Any], ...] | Failure:
     """Return what the frames of `count` answers hold: writable arrays, or the first failure among them.
 
-    The bytes may be anything. Raises FrameError if they are not exactly so many frames, if one is longer than
-    `answer_size` allows for `limit`, or if one breaks another rule; what is behind a failure is not read.
+    The bytes may be anything. What is behind a failure is not read. Raises FrameError if they are not exactly so many
+    frames, if one is longer than `answer_size` allows for `limit`, or if one breaks another rule.
     """
     answers = list[NDArray[Any]]()
     for _ in range(count):

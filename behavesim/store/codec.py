@@ -100,8 +100,8 @@ def _text_taken(values: dict[str, Any], passages: Mapping[int, str]) -> str:
 def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[int, str]) -> Event:
     """Return the event of a row as `decode` does, with its trajectories checked.
 
-    Raises ValueError with a message of one line if the row holds no event, if its trajectories cannot be unpacked, or
-    if a passage of its prompt is missing from `passages`.
+    Raises ValueError if the row holds no event, if its trajectories cannot be unpacked, or if a passage of its prompt
+    is missing from `passages`. The message is one line.
     """
     event = decode(kind, payload, blob, passages)
     if isinstance(event, Evaluated):

@@ -36,8 +36,8 @@ def separated(text: str) -> dict[str, str]:
     """Return the files of a program by path; the whole text as the path "" if no header line comes before other text.
 
     Paths are in their plain form, such as "a/b.py" for "./a//b.py". Raises ValueError for a path that leads out of the
-    program's folder, is blank, has a backslash or an unprintable character, occurs twice, goes through another file or
-    is too long, and for more than MOST_FILES files.
+    program's folder, is blank, too long, or has a backslash or an unprintable character. It is also raised if a path
+    occurs twice or goes through another file, and for more than MOST_FILES files.
     """
     headers = list(_HEADER.finditer(text))
     if not headers or text[: headers[0].start()].strip():

@@ -40,9 +40,9 @@ class Trajectory:
     """The states an algorithm went through on one instance; immutable, compared and hashed by content.
 
     Build one with `prefixes`, `sequences`, `sets` or `vectors`, which copy their input. They raise TrajectoryError if
-    there is no state, or more than 2**31 - 1 states or tokens in all, if tokens are not 64-bit integers, or if a
-    coordinate is not finite. The constructor copies nothing, makes its arrays read-only, and raises TrajectoryError if
-    they and kind do not fit.
+    there is no state, or more than 2**31 - 1 states or tokens in all. They also raise it if tokens are not 64-bit
+    integers, or if a coordinate is not finite. The constructor copies nothing, makes its arrays read-only, and raises
+    TrajectoryError if they and kind do not fit.
     """
 
     kind: Kind

@@ -38,7 +38,8 @@ def generic_grammar(template: str, entry_point: str) -> str:
 
     `template` is Python source that defines the function `entry_point`, else this raises KeyError. Only parameters
     annotated with SCALARS or ARRAYS are used. The return annotation decides what programs return: an int, a bool, with
-    array parameters an array, or for `int` the index of the largest value; for any other annotation or none, a number.
+    array parameters an array, or for `int` the index of the largest value. For any other annotation or none it is a
+    number.
     """
     function = functions_in(template)[entry_point]
     scalars, arrays = _parameters(function, SCALARS), _parameters(function, ARRAYS)

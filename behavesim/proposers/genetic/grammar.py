@@ -82,8 +82,8 @@ class Grammar:
     def parse(cls, text: str) -> Grammar:
         """Return the grammar that a text in this notation describes.
 
-        Raises TaskError if it is not Python, has no root, or uses a definition before it is made; also if an
-        alternative is a comparison without parentheses, or a type has no finite expression.
+        Raises TaskError if it is not Python, has no root, or uses a definition before it is made. It is also raised if
+        an alternative is a comparison without parentheses, or if a type has no finite expression.
         """
         statements = _statements(text)
         imports: list[ast.stmt] = []

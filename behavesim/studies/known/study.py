@@ -37,8 +37,10 @@ def study(tried: Sequence[Tried], refused: Sequence[Refused], rules: Rules) -> K
 
     Those of `refused` could not be run or were rejected: they are listed, not compared. `rules` say how those of
     `tried` are compared. Two programs behave the same if their trajectories and their scores are equal on every
-    instance. Raises UsageError if the task's programs have no trajectories, or the metric's package is missing or
-    cannot read a program; KeyError for an unknown metric; TrajectoryError if the trajectories cannot be compared;
+    instance.
+
+    Raises UsageError if the task's programs have no trajectories, or the metric's package is missing or cannot read a
+    program. Raises KeyError for an unknown metric, TrajectoryError if the trajectories cannot be compared. Raises
     TaskError if the task fails to put a decision in words.
     """
     if not any(each.verdict.trajectories for each in tried):
