@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from behavesim.base.text import one_line
 
 NEAR = 0.65
-"""Least difflib ratio, 0 to 1, at which a name may be a slip for another: "tps" for "tsp" has 0.67, while two files
-whose names share nothing but the end ".py" have up to 0.6."""
+"""Least difflib ratio, 0 to 1, at which a name may be a slip for another: "tps" for "tsp" has 0.67."""
 INTERRUPTED = 130
 """The exit code of a command that a person or the system interrupted (Ctrl-C or SIGTERM)."""
 
@@ -79,7 +78,10 @@ def what_failed(error: BaseException) -> str:
     return one_line(str(error)) if isinstance(error, BehavesimError) else type(error).__name__
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean 'NAME'?" with the most similar `known` name; "" if all have a difflib ratio below NEAR."""
+def nearest(name: str, known: Iterable[str], suffix: str = "") -> str:
+    """Return "did you mean 'NAME'?" with the most similar `known` name; "" if all have a difflib ratio below NEAR.
+
+    `suffix` is put behind that name: names of files are compared without the suffix that they share.
+    """
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=NEAR)
-    return f"did you mean {near[0]!r}?" if near else ""
+    return f"did you mean {near[0] + suffix!r}?" if near else ""

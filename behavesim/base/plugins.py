@@ -105,7 +105,7 @@ class Kind:
 
     def _from_file(self, path: Path) -> Any:
         if not path.is_file():
-            meant = nearest(path.name, (other.name for other in path.parent.glob("*.py") if other.is_file()))
+            meant = nearest(path.stem, (other.stem for other in path.parent.glob("*.py") if other.is_file()), ".py")
             raise self.error(f"there is no {self.noun} file {path}{meant and f'; {meant}'}")
         # files of one name in two folders are two modules: what is looked up by a module's name must find its own
         name = f"behavesim_{self.noun}_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"

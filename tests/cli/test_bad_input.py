@@ -91,6 +91,7 @@ def test_what_pydantic_says_of_an_option_is_put_into_plain_words(behavesim: Comm
 
 def test_a_folder_in_the_place_of_a_file_is_not_meant_by_its_own_name(behavesim: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.py").mkdir()
+    (tmp_path / "pipe.py").touch()  # whose name is not near: the ending does not count
     assert behavesim("run", "mine.py").err == "behavesim: there is no task file mine.py\n"
 
 
