@@ -13,7 +13,8 @@ from behavesim.application.experiment.plan import read_experiment
 from behavesim.application.held_out import generalisation_of, held_out_scores
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import NAMES
-from behavesim.reports.terminal import counted, show
+from behavesim.reports.progress import counted
+from behavesim.reports.terminal import show
 from behavesim.studies import (
     clustering,
     diversity,

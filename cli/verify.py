@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from behavesim.application.verification import verified
-from behavesim.audit.verify import Verification
+from behavesim.audit.noise import REST, SCORE
+from behavesim.audit.verify import LOST_REPLY, Verification
 from behavesim.base.config import cores
-from behavesim.base.text import printable
-from behavesim.reports.terminal import screen
+from behavesim.base.text import counted, printable
+from behavesim.reports.progress import progress
 
 from .options import RUNS, AsJson, OneRun, RunsDir, Workers, run_folder
 from .output import print_result
+
+NOT_CHECKED: Mapping[str, str] = {
+    "timeout": "programs that ran out of time then or now; that depends on how fast and busy the machine is",
+    "memory": "programs that ran out of memory then or now; that depends on the machine",
+    "not in the sample": "results of candidates that --sample did not draw",
+    "under another task": "results from before a fork that changed the task; its old version is gone",
+    "chosen in a run that changed its task": "recommendations or portfolios; the run changed its task in between",
+    "portfolio of several runs": "portfolios that hold programs of other runs",
+    SCORE: "programs to which the evaluator gives another score each time",
+    REST: "programs with an equal score, for which the evaluator reports something else each time",
+}
+"""What was not checked and why that is no error, by the reasons in `Verification.unchecked`."""
 
 
 def verify(
@@ -34,15 +47,9 @@ def verify(
     Exit code 1 if there is a difference or the journal is damaged.
     """
     folder = run_folder(runs_dir, run)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=screen(stderr=True)) as bars:
-        bar = bars.add_task(f"verifying {printable(folder.run)}", total=None)
-
-        def progress(done: int, total: int) -> None:
-            bars.update(bar, completed=done, total=total)
-
-        found = asyncio.run(verified(folder, workers or cores(), progress, sample))
-    print_result(found, as_json, _document, lambda found: typer.echo(printable(_text(found, folder.argument))))
+    with progress(f"verifying {printable(folder.run)}") as told:
+        found = asyncio.run(verified(folder, workers or cores(), told, sample))
+    print_result(found, as_json, _document, lambda found: typer.echo(printable(text(found, folder.argument))))
     if not found.is_sound:
         raise typer.Exit(1)
 
@@ -55,7 +62,7 @@ def _document(found: Verification) -> dict[str, Any]:
     return {"run": found.run, "sound": found.is_sound, **known, "differences": differences}
 
 
-def _text(found: Verification, argument: str) -> str:
+def text(found: Verification, argument: str) -> str:
     """Return the verification in a few lines: what was checked, and the first difference or the damage.
 
     `argument` names the run in commands.
@@ -63,19 +70,34 @@ def _text(found: Verification, argument: str) -> str:
     if found.damage:
         advice = f"salvage what can be read: behavesim recover {argument}"
         return "\n  ".join((f"run {found.run} is damaged:", *found.damage)) + f"\n{advice}"
-    unchecked = "".join(f", {count} left out ({reason})" for reason, count in found.unchecked.items())
-    done = (
-        f"{found.events} events: {found.decisions} decisions derived, {found.evaluations} programs run again, "
-        f"{found.copies} copies{unchecked}"
+    checked = (
+        f"checked: {found.events} events, {found.decisions} decisions derived again, {found.evaluations} programs run "
+        f"again, {found.copies} results of programs that had been run before"
     )
+    lines = [checked, *_not_checked(found.unchecked)]
     if not found.differences:
         said = "its decisions follow from its settings and replies, and its programs do what was recorded"
-        return f"run {found.run} is verified: {said}\n{done}"
+        return "\n".join([f"run {found.run} is verified: {said}", *lines])
     first = found.differences[0]
     subject = "" if first.candidate is None else f" of candidate {first.candidate}"
-    return (
-        f"run {found.run} differs in {len(found.differences)} of {done}\n"
-        f"first at event {first.seq} ({first.event}{subject}):\n"
-        f"  expected {first.expected}\n"
-        f"  recorded {first.recorded}"
+    lost = sum(each.expected == LOST_REPLY for each in found.differences)
+    return "\n".join(
+        [
+            f"run {found.run} differs in {counted(len(found.differences), 'event')}{_lost_in_words(lost)}",
+            f"first at event {first.seq} ({first.event}{subject}):",
+            f"  expected {first.expected}",
+            f"  recorded {first.recorded}",
+            *lines,
+        ]
     )
+
+
+def _lost_in_words(lost: int) -> str:
+    """Return what to add to the number of differences if `lost` of them are replies that could not be recovered."""
+    said = f"; {lost} because a reply was lost, which `recover` could not read. The others may follow from that"
+    return said if lost else ""
+
+
+def _not_checked(unchecked: Mapping[str, int]) -> list[str]:
+    """Return a line for each reason why results were not checked, with how many, and why that is fine."""
+    return [f"not checked: {count} {NOT_CHECKED.get(reason, reason)}" for reason, count in unchecked.items()]

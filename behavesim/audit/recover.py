@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from behavesim.audit.salvage import Salvage, stretched, unbroken
+from behavesim.audit.salvage import LOST, Salvage, stretched, unbroken
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.base.heartbeat import Heartbeat
@@ -48,8 +48,6 @@ from behavesim.store.salvage import salvaged
 from behavesim.task import Task, TaskReference
 from behavesim.task.verdict import Failure, Verdict
 
-LOST = "lost"
-"""Finish reason of the empty reply that replaces one that cannot be read."""
 POLL_S = 0.02
 """Seconds between two checks whether the new run has used all saved replies.
 
@@ -205,8 +203,8 @@ class SalvagedProposer:
         """Return the next saved reply to the candidate `number`, or to a note if it is below -1; `prompt` is ignored.
 
         If no saved reply is left and the damaged run had not registered the candidate, the call first waits until its
-        event in `waiting` is set. The reply then counts as `lost`: it is the candidate's program in a fenced block if
-        that is known, else an empty reply with finish reason `LOST`.
+        event in `waiting` is set. The reply then counts as `lost`: it has the finish reason `LOST`, and is the
+        candidate's program in a fenced block if that is known, else empty.
         """
         if replies := self._replies.get(number):
             return replies.pop(0)
@@ -215,7 +213,7 @@ class SalvagedProposer:
             await self.waiting[number].wait()
         self.lost.add(number)
         source = self._sources.get(number)
-        return Reply(fenced(source), "", finish_reason="stop") if source else Reply("", "", finish_reason=LOST)
+        return Reply(fenced(source) if source else "", "", finish_reason=LOST)
 
 
 class SalvagedJudge:

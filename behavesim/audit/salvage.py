@@ -34,6 +34,9 @@ from behavesim.task.verdict import Failure, Verdict
 Arrival = Responded | Evaluated | Rejected
 """A reply or an outcome of a candidate."""
 
+LOST = "lost"
+"""Finish reason of a reply that could not be read: its text is empty, or only the program that is known."""
+
 
 @dataclass
 class Salvage:

@@ -14,6 +14,7 @@ from behavesim.audit.audit import Audit, Discrepancy, discrepancy, misfit
 from behavesim.audit.bench import Bench
 from behavesim.audit.inputs import opening_contradictions
 from behavesim.audit.noise import Outcome, lasting, noise
+from behavesim.audit.salvage import LOST
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.engine.admission import run_provenance
@@ -47,6 +48,8 @@ TIMED = ("timeout", "memory")
 
 OPENINGS = (RunStarted, RunForked)
 """Events that carry settings, under which all later events are judged."""
+LOST_REPLY = "the reply, which was lost: `behavesim recover` put the program alone, or nothing, in its place"
+"""What is expected in place of a lost reply that a proposer derives otherwise, such as the offline one."""
 OnProgress = Callable[[int, int], None]
 """Called after each event with the event's number in the journal, and the number of all events."""
 
@@ -218,7 +221,11 @@ class Verifier:
             self._result.decisions += 1
             self._compare(seq, audit.due(event), event)
         elif isinstance(event, Responded):
-            self._compare(seq, await _reply(event, stretch), event)
+            derived = await _reply(event, stretch)
+            if derived != event and event.reply.finish_reason == LOST:
+                self._differ(seq, LOST_REPLY, event)
+            else:
+                self._compare(seq, derived, event)
         elif isinstance(event, Evaluated | Rejected):
             await self._check_outcome(seq, event, stretch)
         elif expected := audit.contradiction(event):

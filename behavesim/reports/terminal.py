@@ -1,4 +1,4 @@
-"""Print tables, drawings and programs on a terminal, and show a progress bar."""
+"""Print tables, drawings and programs on a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TypeVar
 
 from rich import box
 from rich.console import Console, ConsoleDimensions
@@ -18,8 +17,6 @@ from rich.text import Text
 
 from behavesim.analysis.table import Estimate, Table
 from behavesim.base.text import printable, wrapped
-
-Item = TypeVar("Item")
 
 UNBOUNDED = 10_000
 """A width above that of any table, in characters: rich's measurements never exceed the given width."""
@@ -241,11 +238,3 @@ def drawn(table: Table, is_whole: bool = False) -> Drawing:
 def _lines(table: Table, place: int) -> Iterator[str]:
     """Yield the lines of all cells of a column, given by its index."""
     return (line for row in table.texts for line in row[place].split("\n"))
-
-
-def counted(items: Iterable[Item], total: int, doing: str) -> Iterator[Item]:
-    """Yield the items; if stderr is a terminal, a bar there counts them out of `total`, beside the text `doing`."""
-    from rich.progress import track  # a slow import, which only studies need
-
-    console = screen(stderr=True)
-    return iter(track(items, doing, total, console=console, transient=True, disable=not console.is_terminal))

@@ -15,7 +15,7 @@ import pytest
 from behavesim.analysis.run import Run
 from behavesim.audit.audit import Audit, discrepancy
 from behavesim.audit.recover import recover
-from behavesim.audit.verify import verify
+from behavesim.audit.verify import LOST_REPLY, verify
 from behavesim.base.errors import JournalError
 from behavesim.state.events import DECISIONS, Responded
 from behavesim.state.settings import settings_from_journal
@@ -285,6 +285,17 @@ async def test_a_reply_that_others_waited_for_is_lost_and_not_they(run: RunFolde
     kept = {e.candidate for _, _, e in read_events(target.journal) if isinstance(e, Responded)}
     assert 9 in done.lost
     assert kept == set(range(BUDGET))
+
+
+async def test_a_reply_that_was_lost_is_called_lost_when_the_recovered_run_is_verified(run: RunFolder) -> None:
+    change(run, "DELETE FROM events WHERE type = 'Responded' AND candidate IN (7, 9)")
+    change(run, "DELETE FROM events WHERE type IN ('Evaluated', 'Rejected') AND candidate = 7")
+    target = RunFolder(run.path.with_name("recovered"))
+    assert (await recover(run, target, workers=2)).lost == (7, 9)
+    found = (await verify(target, workers=2)).differences
+    assert [each.candidate for each in found if each.event == "Responded"] == [7, 9]
+    assert [each.candidate for each in found if each.expected == LOST_REPLY] == [7, 9]
+    assert all((each.candidate or 0) >= 7 for each in found)  # later prompts told of the lost program
 
 
 async def test_nothing_is_recovered_from_nothing(run: RunFolder) -> None:

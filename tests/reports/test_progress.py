@@ -1,0 +1,30 @@
+"""How far a computation has come, as a pipe shows it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from behavesim.reports import progress as shown
+from behavesim.reports.progress import counted, progress
+
+
+def test_a_pipe_gets_a_line_at_once_and_then_as_time_goes_by(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shown, "LINE_S", 0.05)
+    lines = list[str]()
+    with progress("verifying first") as told:
+        lines += capsys.readouterr().err.splitlines()
+        told(1200, 1500)
+        while len(lines) < 3:  # nothing more is done, and still there are lines
+            time.sleep(0.01)
+            lines += capsys.readouterr().err.splitlines()
+    assert lines[0] == "verifying first"
+    assert set(lines[1:]) == {"verifying first: 1,200 of 1,500"}
+
+
+def test_items_are_counted_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(counted("ab", 2, "comparing pairs")) == ["a", "b"]
+    assert capsys.readouterr().err == "comparing pairs: 0 of 2\n"
