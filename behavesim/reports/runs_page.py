@@ -10,6 +10,8 @@ from behavesim.analysis.summary import Summary
 from behavesim.reports.markup import html_table, in_html
 from behavesim.reports.summary_tables import runs_table
 
+ASK_AGAIN_S = 5
+"""Seconds after which a browser asks again for a page that was still being made."""
 STYLE = """
 :root { color-scheme: light dark; }
 body { margin: 0 auto; padding: 1rem 1.5rem 4rem; max-width: 72rem; font: 16px/1.5 system-ui, sans-serif;
@@ -35,16 +37,22 @@ def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> st
     return _page("Runs", f'<form action="compare">{rows}<p><button>Compare those marked</button></p></form>{rest}')
 
 
+def waiting_page() -> str:
+    """Return the HTML page that stands for one that is still being made, and loads it again after ASK_AGAIN_S."""
+    said = f"It is being made: a run with many candidates takes a while. This page asks again every {ASK_AGAIN_S} s."
+    return _page("One moment", f"<p>{said}</p>", f'<meta http-equiv="refresh" content="{ASK_AGAIN_S}">')
+
+
 def _run(name: str) -> str:
     """Return HTML with a run's checkbox and link; `name` is text, which is escaped here."""
     mark = f'<input type="checkbox" name="run" value="{escape(name)}" aria-label="Compare {in_html(name)}">'
     return f'{mark} <a href="runs/{quote(name)}">{in_html(name)}</a>'
 
 
-def _page(title: str, body: str) -> str:
-    """Return a whole HTML page; `body` is HTML, `title` is text."""
+def _page(title: str, body: str, head: str = "") -> str:
+    """Return a whole HTML page; `body` and `head`, further elements of the head, are HTML, `title` is text."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
         f'content="width=device-width, initial-scale=1"><title>{in_html(title)} · behavesim</title>'
-        f"<style>{STYLE}</style></head><body><main><h1>{in_html(title)}</h1>{body}</main></body></html>"
+        f"{head}<style>{STYLE}</style></head><body><main><h1>{in_html(title)}</h1>{body}</main></body></html>"
     )

@@ -15,7 +15,7 @@ async function renew() {
     if (answer.ok) {
       behavesim.render(await answer.json());
       version = wanted = answer.headers.get("X-Version");
-    }
+    } else if (answer.status === 503) setTimeout(renew, 1000 * answer.headers.get("Retry-After"));
   } finally {
     isRenewing = false;
   }

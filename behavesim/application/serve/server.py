@@ -26,7 +26,7 @@ from behavesim.application.serve.shelf import Shelf, Snapshot
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import printable
 from behavesim.reports.page.html import comparison_html, html
-from behavesim.reports.runs_page import runs_page
+from behavesim.reports.runs_page import ASK_AGAIN_S, runs_page, waiting_page
 
 T = TypeVar("T")
 
@@ -38,6 +38,11 @@ LIFE_SIGN_S = 15.0
 """Seconds between two messages of a quiet event stream, so that a lost connection is noticed."""
 STALLED_S = 10.0
 """Seconds after which a client that accepts no more data is disconnected."""
+WAIT_S = 10.0
+"""Seconds that a request waits for what is being read; then it gets a page that says so and asks again by itself.
+
+That is well below `connections.LIFE_S`, at which a connection is closed without an answer.
+"""
 SHUTDOWN_S = 1.0
 """Seconds that the server, when it shuts down, waits for pages that are being made."""
 
@@ -135,7 +140,10 @@ class _Site:
             await asyncio.sleep(POLL_S)
             if not self._connections.has_streams():
                 continue
-            versions = await self._read("versions", self._shelf.versions)
+            try:
+                versions = await self._read("versions", self._shelf.versions)
+            except TimeoutError:
+                continue
             if versions != self._versions:
                 self._versions = versions
                 self._news.set()
@@ -146,7 +154,7 @@ class _Site:
         """Call `handler` for a request that is allowed, and turn errors into statuses.
 
         The status is 405 for other methods than GET and HEAD. It is 403 without the token or under the name of another
-        host, 404 if there is no such page or for a UsageError, and 500 for other errors.
+        host, 404 if there is no such page or for a UsageError, 503 if it is still being made, and 500 for other errors.
         """
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
@@ -154,6 +162,9 @@ class _Site:
             raise web.HTTPForbidden(text="this address is served under another name, or with a token behind it\n")
         try:
             return await handler(request)
+        except TimeoutError:  # a run of 10 000 candidates may take minutes; the reading goes on meanwhile
+            headers = {"Retry-After": str(ASK_AGAIN_S)}
+            return web.Response(status=503, text=waiting_page(), content_type="text/html", headers=headers)
         except UsageError as error:
             raise web.HTTPNotFound(text=f"{printable(str(error))}\n") from None
         except BehavesimError as error:
@@ -249,14 +260,16 @@ class _Site:
     async def _read(self, key: str, find: Callable[[], T], pool: ThreadPoolExecutor | None = None) -> T:
         """Call `find` in a thread of `pool`, by default a reader, and return its result; raises what `find` raises.
 
-        Simultaneous calls with one key share one call of `find`. A cancelled caller does not stop it.
+        Simultaneous calls with one key share one call of `find`. A cancelled caller does not stop it. Raises
+        TimeoutError after WAIT_S seconds.
         """
         if key not in self._under_way:
             reading = asyncio.get_running_loop().run_in_executor(pool or self._readers, find)
             self._under_way[key] = reading
             reading.add_done_callback(lambda _: self._under_way.pop(key))
         # shielded: a client that leaves must not cancel a reading for which others wait
-        found: T = await asyncio.shield(self._under_way[key])
+        async with asyncio.timeout(WAIT_S):
+            found: T = await asyncio.shield(self._under_way[key])
         return found
 
 

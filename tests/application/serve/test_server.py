@@ -25,6 +25,7 @@ from tests.analysis.journals import feasible, started, stopped, write
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Changes are seen at once, and a server that would wait for who watches would never end."""
     monkeypatch.setattr(server, "SHUTDOWN_S", 3600.0)
+    monkeypatch.setattr(server, "WAIT_S", 3600.0)
     monkeypatch.setattr(server, "POLL_S", 0.01)
     monkeypatch.setattr(shelf, "RENEW_S", 0.0)
     monkeypatch.setattr(shelf, "SHARE", 1e9)
@@ -205,6 +206,26 @@ async def test_what_takes_long_holds_up_nobody_else(
     finally:
         done.set()
     assert {answer.status for answer in await asyncio.gather(*slow)} == {200}
+
+
+async def test_a_page_that_takes_long_says_so_and_asks_again_until_it_is_there(
+    address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, document = threading.Event(), shelf.document
+
+    def slow(run: Run) -> Any:
+        done.wait()
+        return document(run)
+
+    monkeypatch.setattr(shelf, "document", slow)
+    with monkeypatch.context() as impatient:
+        impatient.setattr(server, "WAIT_S", 0.01)
+        for path in ("runs/first", "document/first"):
+            async with client.get(f"{address}/{path}") as answer:
+                assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+                assert '<meta http-equiv="refresh" content="5">' in await answer.text()
+    done.set()
+    assert (await client.get(f"{address}/runs/first")).status == 200
 
 
 def test_all_that_is_found_out_anew_takes_a_share_of_a_core_together_and_each_has_its_turn(
