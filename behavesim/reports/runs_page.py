@@ -14,13 +14,15 @@ ASK_AGAIN_S = 5
 """Seconds after which a browser asks again for a page that was still being made."""
 STYLE = """
 :root { color-scheme: light dark; }
-body { margin: 0 auto; padding: 1rem 1.5rem 4rem; max-width: 72rem; font: 16px/1.5 system-ui, sans-serif;
+body { margin: 0 auto; padding: 1rem 1.5rem 4rem; max-width: 96rem; font: 16px/1.5 system-ui, sans-serif;
        font-variant-numeric: tabular-nums; background: light-dark(#fff, #14171a); color: light-dark(#1b1f23, #e4e7ea); }
 a { color: light-dark(#0b62a4, #64b5f6); }
 h1 { font-size: 1.75rem; } caption { text-align: left; font-weight: 600; padding: .5rem 0; }
 .table { overflow-x: auto; } table { border-collapse: collapse; margin-top: 1rem; }
 th, td { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid light-dark(#dfe3e7, #30363d); }
-.number { text-align: right; } td { white-space: pre-line; } td:first-child { white-space: nowrap; }
+.number { text-align: right; } td { white-space: pre-line; }
+td:first-child { overflow-wrap: anywhere; min-width: 14rem; }
+td:nth-child(3), td:nth-child(4) { overflow-wrap: anywhere; min-width: 5rem; }
 .note { color: light-dark(#5b6570, #9aa5b1); }
 """
 

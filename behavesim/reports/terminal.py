@@ -96,10 +96,10 @@ def _shortened(text: str, most: int) -> str:
 
 
 def show_lines(title: str, lines: Iterable[str]) -> None:
-    """Print a title, unless it is empty, and lines of text on stdout as they are; long lines are not wrapped."""
+    """Print a title, unless it is empty, and lines of text on stdout as they are; none of them is wrapped."""
     console = screen()
     if title:
-        console.print(Text(title, style="bold"))
+        console.print(Text(title, style="bold"), soft_wrap=True)
     for line in lines:
         console.print(Text(line), soft_wrap=True)
 

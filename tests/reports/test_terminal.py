@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, WORDS, Cell, Column, Estimate, Table, Unit
-from behavesim.reports.terminal import drawn, fitting, show, show_rows
+from behavesim.reports.terminal import drawn, fitting, show, show_heading, show_rows
 from tests.reports.drawing import seen
 
 GAP = Column("gap", FRACTION)
@@ -31,6 +31,12 @@ GAP = Column("gap", FRACTION)
 )
 def test_a_number_is_written_in_its_unit_and_the_unknown_is_empty(unit: Unit, value: Cell, shown: str) -> None:
     assert Column("name", unit).text(value) == shown
+
+
+def test_a_pipe_gets_a_long_heading_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    said = "over_time: distance between islands / inside them on tsp, by share of the budget"
+    show_heading(said)
+    assert capsys.readouterr().out == f"{said} ───\n"
 
 
 def test_a_heading_names_the_unit() -> None:

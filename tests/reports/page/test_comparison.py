@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -16,6 +17,8 @@ from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
 from behavesim.reports.page.comparison import comparison_document
 from behavesim.reports.page.html import comparison_html, write_comparison
+from behavesim.reports.runs_page import runs_page
+from tests.analysis.examples import made
 from tests.analysis.journals import feasible, journalled, started, stopped
 from tests.reports.page.conftest import Opened
 from tests.reports.page.test_evidence import LOW_CONTRAST
@@ -89,6 +92,50 @@ async def test_a_comparison_is_read_and_its_programs_opened(text: str, opened: O
     await alone.get_by_role("button", name="eoh-1 1").click()
     await expect(page.get_by_role("dialog", name="Candidate 1 of eoh-1").locator("pre")).to_contain_text("x = 1")
     assert await page.locator("img").count() == 0
+
+
+BANDS_CUT = """() => [...document.querySelectorAll("svg")].flatMap((svg) => {
+  const frame = svg.querySelector("clipPath rect")?.getBBox();
+  return [...svg.querySelectorAll("[aria-label=area] path")].map((band) => band.getBBox())
+    .filter(({ y, height }) => y < frame.y - 0.01 || y + height > frame.y + frame.height + 0.01);
+}).length"""
+
+
+@pytest.fixture(scope="module")
+def spread(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Runs whose scores differ much between the seeds."""
+    folder = tmp_path_factory.mktemp("spread")
+    return [
+        journalled(
+            folder / f"{method}-{seed}",
+            started(method=method, seed=seed, budget=2),
+            *(feasible(number, 20.0 + 9 * seed - number, TOURS[number]) for number in range(2)),
+            stopped("budget"),
+        )
+        for method in ("niche", "eoh")
+        for seed in (1, 2, 3)
+    ]
+
+
+async def test_no_band_is_cut_by_the_edge_of_its_plot(spread: list[Run], opened: Opened) -> None:
+    page = await opened(comparison_html(comparison_document(comparison([report(run) for run in spread]), spread)))
+    await expect(page.locator("[aria-label=area] path")).to_have_count(2)
+    assert await page.evaluate(BANDS_CUT) == 0
+
+
+async def test_the_list_of_runs_fits_a_window(opened: Opened) -> None:
+    name = "portfolio-experiment/tsp-funsearch+behavesim-no-clustering-seed12"
+    task, failure = "/home/me/tasks/my_vehicle_routing_task.py", "the endpoint api.openai.com answered 401"
+    one = made("funsearch+behavesim", 12, 0.125).summary
+    failed = replace(one, run=name, task=task, state="failed", failure=failure, score_source="self-reported")
+    page = await opened(runs_page([failed], {}))
+    await page.set_viewport_size({"width": 1300, "height": 900})
+    assert (
+        await page.evaluate(
+            "() => { const t = document.querySelector('.table'); return t.scrollWidth - t.clientWidth }"
+        )
+        == 0
+    )
 
 
 async def test_a_comparison_fits_a_phone_and_can_be_read_in_the_dark(text: str, opened: Opened) -> None:

@@ -7,6 +7,9 @@ const symbolOf = (group) => SYMBOLS[Math.floor(group / COLOURS_OF_GROUPS) % SYMB
 const groupLegend = (groups) => legend(groups.map(({ label }, group) => [colourOf(group), label]));
 const seeds = (runs) => counted(runs, "seed");
 
+/** The share of a run whose curves and bands may leave the plot: all after it is inside. */
+const EARLY = 0.1;
+
 /** The number of a curve, or of a dot, as text: fractions in per cent. */
 const worthText = (isFraction) => (value) => (isFraction ? percent(value) : score(value));
 
@@ -18,19 +21,19 @@ function drawCurves({ groups, by_gap: byGap, unit, template }) {
   const text = worthText(byGap);
   const values = points.flatMap((at) => [at.mean, ...(at.low === null ? [] : [at.low, at.high])]);
   const isLess = points.at(0).mean >= points.filter((at) => at.group === points[0].group).at(-1).mean;
+  const asked = d3.max(points, (at) => at.asked);
   // the first programs, and the template, may be so bad that the rest of the curves would be flat lines
-  const means = points.map((at) => at.mean);
-  const worst = d3.quantile(means, isLess ? 0.9 : 0.1);
+  const later = points.filter((at) => at.asked > EARLY * asked);
+  const worst = isLess ? d3.max(later, (at) => at.high ?? at.mean) : d3.min(later, (at) => at.low ?? at.mean);
   const inner = d3.extent([worst, isLess ? d3.min(values) : d3.max(values), ...(byGap ? [0] : [])]);
   const isNear = template !== null && d3.max(inner, (end) => Math.abs(template - end)) <= 2 * (inner[1] - inner[0]);
   const ends = d3.extent([...inner, ...(isNear ? [template] : [])]);
   const margin = ends[0] === ends[1] ? Math.abs(ends[0]) / 10 || 1 : 0;
-  const asked = d3.max(points, (at) => at.asked);
   const ended = groups.map(({ label, curve }) => (curve.length ? `${label} ${text(curve.at(-1).best.mean)}` : "")).filter(Boolean).join(", ");
   return [chart(`Mean best so far over ${asked} candidates, in the end ${ended}`, {
     height: 340, marginLeft: 56, marginRight: 24, marginBottom: 44,
     x: { label: "candidates", domain: [0, asked], ticks: wholeTicks(0, asked), tickFormat: count },
-    y: { label: byGap ? "mean gap of the best so far, %" : `mean ${scoreTitle({ unit })} of the best so far`, grid: true, domain: [scale * (ends[0] - margin), scale * (ends[1] + margin)] },
+    y: { label: byGap ? "mean gap of the best so far, %" : `mean ${scoreTitle({ unit })} of the best so far`, grid: true, inset: 4, domain: [scale * (ends[0] - margin), scale * (ends[1] + margin)] },
     marks: [
       Plot.areaY(bands, { x: "asked", y1: (at) => scale * at.low, y2: (at) => scale * at.high, z: "group", fill: (at) => colourOf(at.group), fillOpacity: 0.18, clip: true }),
       !isNear ? null : Plot.ruleY([scale * template], { stroke: "var(--ink)", strokeWidth: 1.25, strokeDasharray: "2 3", clip: true }),
