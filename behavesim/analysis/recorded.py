@@ -126,7 +126,7 @@ class RecordedRun:
     def best(self) -> Candidate | None:
         """The candidate with the best score so far, the oldest if several have it; None while none is feasible.
 
-        The template does not count.
+        The template does not count, though it may score higher: `state.leader` is the best program of all.
         """
         ranked = self.ranked()
         return ranked[0] if ranked else None

@@ -169,9 +169,10 @@ class Run(RecordedRun):
             yield Record(**vars(each), gap=self.gap(each.score), score_source=self.score_source, tokens=tokens)
 
     def __repr__(self) -> str:
-        best = self.best
+        best = None if self.best is None else self.state.leader
         gap = None if best is None else self.gap(best.score)
-        worth = "none feasible" if best is None else f"best {best.score:.6g} (candidate {best.candidate})"
+        name = "the template" if best is self.state.template else f"candidate {best.candidate}" if best else ""
+        worth = "none feasible" if best is None else f"best {best.score:.6g} ({name})"
         known = mark(self.score_source) + ("" if gap is None else f", gap {100 * gap:.2f} %")
         parts = f"{self.settings.task}, {self.settings.method}, seed {self.settings.seed}"
         return f"<run {self.folder.run}: {parts}; {self.state.asked} candidates, {worth}{known}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from behavesim.analysis.table import FRACTION, SCORE, Column
@@ -61,8 +61,11 @@ class Summary:
     wrong if an error ended it. `asked` and `feasible` count candidates; `rejected` counts them by reason. `seconds` is
     active time, without pauses between sessions. `unit` says what scores are numbers of, "" if the task does not.
 
-    `gain` is how much better than the template's score the best one is, as a fraction of it; negative if it is worse.
-    If the template scores 0, it is the plain difference. `top10_gap` is the mean gap of the ten best distinct programs,
+    `best` is the best candidate, even if the template scores as high or higher; comparisons of methods use it.
+    `best_program` is what the run found: the best candidate, or the template (-1) until a candidate is better. Its
+    program is in best.py. Both are None while nothing is feasible. `gain` is how much better than the template's score
+    the best candidate's is, as a fraction of it; negative if it is worse. If the template scores 0, it is the plain
+    difference. `top10_gap` is the mean gap of the ten best distinct programs,
     of all if fewer.
 
     `tokens` maps each of TOKEN_KINDS to a sum; all are None if there were answers and none reported its tokens.
@@ -105,6 +108,11 @@ class Summary:
     failure: str | None = None
     unit: str = ""
     advice: tuple[Advice, ...] = ()
+    best_program: Scored | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive `best_program`, which is a field so that JSON has it."""
+        object.__setattr__(self, "best_program", self.best if self.beats_template else self.template)
 
     @property
     def beats_template(self) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 JSON = TypeAdapter(Summary)
 """Turns a summary into the JSON text of the cache, and back."""
 
-FORMAT = 2
+FORMAT = 3
 """Version of what a summary's fields mean: it grows when a field changes its meaning, so that older caches are not
 read."""
 

@@ -22,6 +22,8 @@ TITLES: Mapping[About, str] = {
     "behaviour": "diversity of behaviour",
 }
 """End of the title of each table of groups, by what its metrics are about; each task has one such table per entry."""
+BEST = "best: the best candidate of a run, even if the template scores higher"
+"""What the metrics of the search's best are about."""
 GROUP = Column("group")
 """Column of the labels of groups of runs, first in every table of groups."""
 P_VALUES = (Column("p", PROBABILITY), Column("p_holm", PROBABILITY, title="p, Holm"))
@@ -111,6 +113,8 @@ def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: 
     most = max(len(group.runs) for group in entry.groups)
     interval = f"[95 % bootstrap interval of the mean, from {FEWEST} runs on]"
     caption = "" if most < 2 else f"mean ± standard deviation{f' {interval}' if most >= FEWEST else ''}"
+    if about == "search" and shown:
+        caption = f"{caption}; {BEST}".removeprefix("; ")
     return Table(f"groups_{about}", title, columns, rows, caption, best=best)
 
 

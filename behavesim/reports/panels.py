@@ -109,7 +109,8 @@ def _progress(live: LiveRun) -> RenderableType:
 
 def figures(live: LiveRun) -> Table:
     """Return a table of the best score, the work under way, what was spent, the method's facts and stuck islands."""
-    state, best = live.state, live.state.best
+    state = live.state
+    best = None if state.best is None else state.leader
     evaluating = f"{counted(live.evaluating, 'program')}"
     return _facts(
         {

@@ -37,9 +37,10 @@ DISPENSABLE = ("seed", "asked", "method", "task", "gap")
 
 
 def runs_table(summaries: Sequence[Summary]) -> Table:
-    """Return a table with a row for each run, in order; the score and gap of a run without a best program are None.
+    """Return a table with a row for each run, in order: the best program's score and gap, None without one.
 
-    If any run's scores are self-reported, a column has the source of each run's scores.
+    A score of the template, which no candidate has beaten, is followed by "(template)". If any run's scores are
+    self-reported, a column has the source of each run's scores.
     """
     columns = (
         *(Column("run", is_whole=True), Column("state"), Column("task"), Column("method")),
@@ -48,9 +49,10 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
     is_mixed = any(each.score_source != "trusted" for each in summaries)
     rows = []
     for each in summaries:
-        score_and_gap = each.best.cells[1:] if each.best else (None, None)
         names = each.run, shortened(state_in_words(each), LONGEST_STATE), short_name(each.task), short_name(each.method)
-        rows.append((*names, each.seed, each.asked, *score_and_gap, *([each.score_source] if is_mixed else [])))
+        rows.append(
+            (*names, each.seed, each.asked, *_best_score_and_gap(each), *([each.score_source] if is_mixed else []))
+        )
     return Table("runs", "", (*columns, *([Column("scores")] if is_mixed else [])), tuple(rows))
 
 
@@ -184,9 +186,16 @@ def _best(summary: Summary) -> dict[str, str]:
 
     If no candidate is better than the template, "best" is the template, and "best candidate" the best of them.
     """
-    if summary.beats_template:
-        return {"best": _program(summary.best)}
-    return {"best": _program(summary.template), "best candidate": _program(summary.best)}
+    best = {"best": _program(summary.best_program)}
+    return best if summary.beats_template else {**best, "best candidate": _program(summary.best)}
+
+
+def _best_score_and_gap(summary: Summary) -> tuple[float | str | None, float | None]:
+    """Return the score and the gap of the best program; the score as text, marked, if that is the template."""
+    program = summary.best_program
+    if program is None:
+        return None, None
+    return program.score if summary.beats_template else f"{SCORE.text(program.score)} (template)", program.gap
 
 
 def _program(program: Scored | None) -> str:

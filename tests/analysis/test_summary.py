@@ -82,7 +82,18 @@ def test_a_run_that_ends_after_its_journal_was_read_is_not_taken_for_killed(tmp_
 
 def test_where_nothing_is_feasible_there_is_no_best_and_no_gap(tmp_path: Path) -> None:
     found = summary(journalled(tmp_path / "first", started(), rejected(0, "timeout"), recommended(None)))
-    assert (found.best, found.recommended, found.top10_gap) == (None, None, None)
+    assert (found.best, found.best_program, found.recommended, found.top10_gap) == (None, None, None, None)
+
+
+def test_the_best_program_is_the_template_until_a_candidate_is_better(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 12.0), stopped("budget"))
+    found = kept_summary(run)
+    assert (found.best, found.best_program) == (Scored(0, 12.0, 5.0), found.template)
+    assert found.template is not None and found.template.candidate == -1
+    assert cached_summary(run.folder) == found
+    assert "best 10 (the template)" in repr(run)
+    better = summary(journalled(tmp_path / "second", started(), feasible(0, 5.0)))
+    assert better.best == better.best_program == Scored(0, 5.0, 1.5)
 
 
 def test_where_the_best_known_is_unknown_so_are_gaps(tmp_path: Path) -> None:

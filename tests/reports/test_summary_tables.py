@@ -55,6 +55,14 @@ def test_a_summary_counts_what_is_still_open() -> None:
     assert rows(replace(DONE, state="running", stopped_by=None))["state"] == "running"
 
 
+def test_a_list_shows_the_template_and_says_so_while_nothing_beats_it() -> None:
+    beaten, unbeaten, fruitless = DONE, replace(DONE, gain=-0.1), replace(DONE, best=None, gain=None)
+    table = runs_table([beaten, unbeaten, fruitless])
+    assert [row[6:8] for row in table.rows] == [(1.125, 0.125), ("2 (template)", 1.0), (None, None)]
+    assert [each and each.candidate for each in (beaten.best_program, unbeaten.best_program)] == [1, -1]
+    assert rows(unbeaten)["best"].endswith("(the template)")
+
+
 def test_what_is_unknown_is_called_so_and_never_zero() -> None:
     nothing: dict[str, int | None] = dict.fromkeys(DONE.tokens)
     found = rows(replace(DONE, best=Scored(1, 2.0, None), top10_gap=None, tokens=nothing, rejected={}))

@@ -17,7 +17,7 @@ from behavesim.application.experiment.plan import Planned
 from behavesim.base.config import differences
 from behavesim.base.errors import UsageError
 from behavesim.engine.judging import shared_cluster
-from behavesim.reports.words import clock
+from behavesim.reports.words import clock, named
 from behavesim.state.settings import settings_from_journal
 from behavesim.store.database import progress
 from behavesim.store.folder import RunFolder
@@ -129,7 +129,8 @@ class Execution:
         if code:
             return f"ended with exit code {code}; see {self._runs_dir / run.name}.log"
         made = Run.load(self._runs_dir / run.name)
-        found = "nothing feasible" if made.best is None else f"best {made.best.score:.6g}"
+        best = None if made.best is None else made.state.leader
+        found = "nothing feasible" if best is None else f"best {best.score:.6g} ({named(best.candidate)})"
         return found if made.state.stopped == "budget" else f"stopped by {made.state.stopped}, {found}"
 
     def _left(self) -> str:

@@ -28,7 +28,7 @@ function drawSummary(found) {
   const asks = tokens.prompt !== 0 || tokens.completion !== 0;
   return [
     h("dl", { class: "figures" },
-      figure("best score", best ? score(best.score) : none, best && opener(best.candidate), objective.unit, `${sense}, ${known}`),
+      figure(summary.gain > 0 || !template || !best ? "best score" : "best candidate's score", best ? score(best.score) : none, best && opener(best.candidate), objective.unit, `${sense}, ${known}`),
       best && objective.best_known !== null && figure("gap to the best known", percent(best.gap), `ten best: ${percent(summary.top10_gap)}`),
       template && figure("better than the template", summary.gain > 0 ? betterBy(summary) : none, `template ${score(template.score)}`, summary.gain < 0 && `best candidate ${betterBy(summary)} worse`),
       unseenFigure(found),
