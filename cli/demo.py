@@ -28,7 +28,8 @@ Seconds = Annotated[float, typer.Option(min=0, max=3600, help="Seconds in which 
 def demo(seconds: Seconds = 20, runs_dir: RunsDir = RUNS) -> None:
     """Play back a recorded search by a language model in the live view, and write its page; no key is needed.
 
-    Afterwards runs/demo is a run like any other: report, show, diff and export work on it.
+    Afterwards runs/demo is a run like any other: report, show, diff, export and verify work on it. To verify it takes
+    5 minutes of CPU time, as all programs run again.
     """
     folder = unpacked(runs_dir)
     tell(ABOUT)

@@ -21,8 +21,11 @@ from behavesim.store.writing import write_errors_named
 NAME = "demo"
 """The name of the run that is unpacked."""
 RECORDED = Path(__file__).with_name("demo.tar.xz")
-"""The archive of the recorded run's journal, settings, log and best program."""
-BEGAN = 1795442111.7743049
+"""The archive of the recorded run's journal, settings, log, best and recommended program.
+
+`python -m tests.recording` makes it anew with the same replies, if the task's file or a prompt has changed.
+"""
+BEGAN = 1795753815.5528462
 """The time of the recorded journal's first event, in seconds since 1970: it identifies the recording."""
 
 
@@ -39,7 +42,9 @@ def unpacked(runs: Path) -> RunFolder:
     with suppress(JournalError):
         if first_time(folder.journal) == BEGAN:
             return folder
-    raise UsageError(f"{folder.path} exists and is not the recorded run; choose another --runs-dir")
+    raise UsageError(
+        f"{folder.path} exists and is not this version's recording; remove it, or choose another --runs-dir"
+    )
 
 
 async def played(folder: RunFolder, seconds: float) -> Run:
