@@ -14,6 +14,8 @@ SIGNIFICANCE = 0.05
 """A difference is significant if its p-value is below this; intervals cover 1 − this (95 %). The field's convention."""
 RESAMPLES = 10_000
 """Number of bootstrap samples behind an interval, a usual choice."""
+FEWEST = 5
+"""Least number of values for which an interval is shown: a bootstrap of fewer says little more than their range."""
 EXACT = 100
 """Largest number of values, of both groups together, for the exact Mann–Whitney test; above, the normal approximation
 is used, which is accurate there and faster."""
@@ -33,6 +35,11 @@ class Sample:
     sd: float | None
     low: float | None
     high: float | None
+
+    @property
+    def shown(self) -> tuple[float | None, float | None]:
+        """The interval's ends as tables and figures show them: (None, None) for fewer than FEWEST values."""
+        return (self.low, self.high) if len(self.values) >= FEWEST else (None, None)
 
 
 @dataclass(frozen=True)
@@ -115,8 +122,8 @@ def sample(values: Sequence[float]) -> Sample:
 
 
 def estimate(found: Sample | None) -> Estimate | None:
-    """Return a sample's mean, standard deviation and interval as the cell of a table; None for None."""
-    return None if found is None else Estimate(found.mean, found.sd, found.low, found.high)
+    """Return a sample's mean, standard deviation and shown interval as the cell of a table; None for None."""
+    return None if found is None else Estimate(found.mean, found.sd, *found.shown)
 
 
 def mean_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:

@@ -9,11 +9,10 @@ from behavesim.analysis.comparison import GroupResult, RunComparison, TaskCompar
 from behavesim.analysis.group_tests import ChoiceTest, GroupTest
 from behavesim.analysis.groups import Ranks
 from behavesim.analysis.metrics import About, Metric
+from behavesim.analysis.statistics import FEWEST
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table, cells_of
 from behavesim.reports.words import short_name
 
-FEWEST = 5
-"""Least number of runs for which an interval is shown: a bootstrap of fewer says little more than their range."""
 SELF_REPORTED = " (scores self-reported)"
 """End of a task's name if an evaluator in the sandbox, where programs could change it, computed the scores."""
 TITLES: Mapping[About, str] = {
@@ -147,8 +146,7 @@ def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
     if sample is None:
         return None
     count = len(sample.values)
-    interval = (sample.low, sample.high) if count >= FEWEST else (None, None)
-    return Estimate(sample.mean, sample.sd, *interval, None if count == len(group.runs) else count)
+    return Estimate(sample.mean, sample.sd, *sample.shown, None if count == len(group.runs) else count)
 
 
 def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Sequence[str]) -> Table:

@@ -90,8 +90,8 @@ def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Seque
 def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
     """Draw the mean best program of each group's runs over the number of candidates, with 95 % bootstrap bands.
 
-    A group's curve ends where its shortest run ends, and it has no band if it has one run. The vertical axis is the gap
-    in per cent, or the score if any run's gap is unknown.
+    A group's curve ends where its shortest run ends. A group with fewer than FEWEST runs has no band. The vertical axis
+    is the gap in per cent, or the score if any run's gap is unknown.
     """
     has_gap = all(group.has_gaps for group in groups)
     factor = FRACTION.factor if has_gap else 1.0
@@ -102,7 +102,7 @@ def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
         asked = [each.asked for each in means]
         colour = COLOURS[place % len(COLOURS)]
         axes.plot(asked, [factor * each.best.mean for each in means], color=colour, label=group.label, linewidth=1.2)
-        bands = [(each.asked, each.best.low, each.best.high) for each in means]  # None if the group has one run
+        bands = [(each.asked, *each.best.shown) for each in means]
         known = [(at, factor * low, factor * high) for at, low, high in bands if low is not None and high is not None]
         if known:
             at, low, high = zip(*known, strict=True)

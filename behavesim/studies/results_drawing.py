@@ -53,8 +53,8 @@ def _draw_task(axes: Axes, gaps: Mapping[str, Sequence[float]], groups: Sequence
     for group, values in gaps.items():
         found = sample(values)
         mean = FRACTION.factor * found.mean
-        # an interval is unknown for fewer than two runs
-        reach = [[0.0 if end is None else abs(FRACTION.factor * end - mean)] for end in (found.low, found.high)]
+        # groups with fewer than FEWEST runs have no interval
+        reach = [[0.0 if end is None else abs(FRACTION.factor * end - mean)] for end in found.shown]
         axes.errorbar(mean, groups.index(group), xerr=reach, fmt="o", color=COLOURS[0], markersize=4, linewidth=1)
     axes.tick_params(labelsize=7)
     axes.grid(axis="y", color="0.9", linewidth=0.6)

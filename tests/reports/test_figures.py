@@ -57,11 +57,11 @@ def test_scores_are_drawn_where_no_best_is_known_and_nothing_where_there_is_noth
     assert not empty.lines
 
 
-def test_groups_are_drawn_in_bands_where_they_have_two_runs() -> None:
+def test_groups_are_drawn_in_bands_where_they_have_five_runs() -> None:
     axes = Figure().subplots()
     run = replace(made("eoh", 0, 0.2, budget=4), improvements=BESTS)
     family = ("tsp", "", "trusted")
-    draw_groups(axes, [RunGroup(family, "a", (run, run)), RunGroup(family, "b", (run,))])
+    draw_groups(axes, [RunGroup(family, "a", (run,) * 5), RunGroup(family, "b", (run,) * 4)])
     assert [line.get_label() for line in axes.lines] == ["a", "b"]
     assert axes.lines[0].get_ydata().tolist() == [50, 30, 30, 20]
     assert len(axes.collections) == 1 and not axes.get_title("right")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from behavesim.base.errors import UsageError
@@ -76,6 +77,9 @@ def test_the_figure_shows_the_mean_gap_of_each_group(behavesim: Command, tmp_pat
     of_t, of_u = drawn({"t": {"a": [0.1, 0.3]}, "u": {"b": [0.05]}}).axes
     places = [[tuple(container.lines[0].get_xydata()[0]) for container in axes.containers] for axes in (of_t, of_u)]
     assert places == [[pytest.approx((20.0, 0))], [pytest.approx((5.0, 1))]]
+    few, enough = drawn({"t": {"a": [0.1, 0.2, 0.2, 0.3]}, "u": {"a": [0.1, 0.1, 0.2, 0.3, 0.3]}}).axes
+    lengths = [np.ptp(axes.containers[0].lines[2][0].get_segments()[0][:, 0]) for axes in (few, enough)]
+    assert lengths[0] == 0.0 < lengths[1]
     assert behavesim("study", "results", kept, "--figures", tmp_path / "figures").code == 0
     assert {file.name for file in (tmp_path / "figures").iterdir()} == {"results.pdf", "results.svg"}
 

@@ -16,6 +16,7 @@ from behavesim.analysis.metrics import Metric
 from behavesim.analysis.provenance import provenance_of
 from behavesim.analysis.report import UNMEASURED, attempted
 from behavesim.analysis.run import Run
+from behavesim.analysis.statistics import FEWEST
 from behavesim.analysis.summary import Scored
 from behavesim.analysis.table import Table
 from behavesim.analysis.verdicts import SPOKEN, verdicts
@@ -54,8 +55,9 @@ class Measured:
 class TaskShown:
     """One task and its instances. `by_gap` is whether curves are gaps, else they are scores in `unit`.
 
-    `template` is the template's gap or score, None if it is unknown. `dots` says which metric the groups' dots show:
-    the first of SPOKEN that a run has a value of; None if there is none. `map` has the programs of all groups.
+    Curves of groups with fewer than `fewest` runs have no band. `template` is the template's gap or score, None if it
+    is unknown. `dots` says which metric the groups' dots show: the first of SPOKEN that a run has a value of; None if
+    there is none. `map` has the programs of all groups.
     """
 
     name: str
@@ -63,6 +65,7 @@ class TaskShown:
     by_gap: bool
     unit: str
     template: float | None
+    fewest: int
     dots: Measured | None
     verdicts: tuple[str, ...]
     map: SharedMap
@@ -148,6 +151,7 @@ def _task(
         by_gap=by_gap,
         unit=groups[0].runs[0].summary.unit,
         template=_worth(template, by_gap),
+        fewest=FEWEST,
         dots=None if metric is None else Measured(metric.column.heading, metric.unit.symbol == "%"),
         verdicts=tuple(each.sentence for each in verdicts(found) if each.family == task.family),
         map=places,

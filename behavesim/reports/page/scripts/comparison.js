@@ -13,9 +13,9 @@ const EARLY = 0.1;
 /** The number of a curve, or of a dot, as text: fractions in per cent. */
 const worthText = (isFraction) => (value) => (isFraction ? percent(value) : score(value));
 
-function drawCurves({ groups, by_gap: byGap, unit, template }) {
+function drawCurves({ groups, by_gap: byGap, unit, template, fewest }) {
   const scale = byGap ? 100 : 1;
-  const points = groups.flatMap(({ curve, runs }, group) => curve.map(({ asked, best }) => ({ ...best, asked, group, seeds: runs.length })));
+  const points = groups.flatMap(({ curve, runs }, group) => curve.map(({ asked, best }) => ({ ...best, ...(runs.length < fewest ? { low: null, high: null } : {}), asked, group, seeds: runs.length })));
   if (!points.length) return [nothing("No group has a feasible program in all of its runs.")];
   const bands = points.filter((at) => at.low !== null);
   const text = worthText(byGap);
@@ -42,7 +42,7 @@ function drawCurves({ groups, by_gap: byGap, unit, template }) {
     ],
     color: { type: "identity" },
   }, groupLegend(groups)),
-  h("p", { class: "note" }, `The mean over the seeds of a group. The band is the 95 % bootstrap interval of the mean; one seed has none.${isNear ? " The dotted line is the template." : template === null ? "" : ` The template, ${text(template)}, is beyond the axis.`}`)];
+  h("p", { class: "note" }, `The mean over the seeds of a group. The band is the 95 % bootstrap interval of the mean; a group with fewer than ${fewest} seeds has none.${isNear ? " The dotted line is the template." : template === null ? "" : ` The template, ${text(template)}, is beyond the axis.`}`)];
 }
 
 /** A dot for each run, a row for each group, and a bar at the mean. */
