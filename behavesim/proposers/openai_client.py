@@ -13,7 +13,7 @@ import openai
 from behavesim.proposers.openai_environment import Route, has_credentials
 
 ANSWER_BYTES = 4 * 2**20
-"""Most bytes of a decompressed answer that are read; a longer one is a fault of the request.
+"""Most bytes of a decompressed answer that are read; a longer one gives up the prompt.
 
 The longest replies of models, escaped, take a quarter of it.
 """

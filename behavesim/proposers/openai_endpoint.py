@@ -151,11 +151,18 @@ class Endpoint:
             case Fault(usage=None):
                 why = f"cannot be reached ({found.message})"
             case Fault():
-                why = "answers with no list of models; check OPENAI_BASE_URL"
+                why = f"answers with no list of models; {await self._page_in_its_place() or 'check OPENAI_BASE_URL'}"
             case httpx2.Response(status_code=status):  # without its words, which may hold a part of the key
                 known = {401: "refuses the key (401); check OPENAI_API_KEY", 404: "has no list of models"}
                 why = known.get(status, f"gives no list of models ({status})")
         raise ProposerError(self.secrets.scrubbed(f"{self.host} {why}"))
+
+    async def _page_in_its_place(self) -> str:
+        """Return what the endpoint sends in place of its list of models, as a web page; "" if it is something else."""
+        # asked for again: the package keeps nothing of an answer that it cannot read
+        found = await self._answered(lambda client: client.get("/models", cast_to=httpx2.Response))
+        read = self._read(found, ()) if isinstance(found, httpx2.Response) else found
+        return read.message if isinstance(read, Fault) and read.meaning == "setup" else ""
 
     async def _called(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | Fault:
         """Return what `send` makes of the answer to its request, or the fault that an error means."""
@@ -187,7 +194,9 @@ class Endpoint:
     def _read(self, response: httpx2.Response, optional: Collection[str]) -> Completion | Fault:
         """Return what an answer of any status means; `optional` names parameters that the request could leave out."""
         if len(response.content) > ANSWER_BYTES and response.is_success:
-            return Fault("request", f"the endpoint's answer is longer than {ANSWER_BYTES >> 20} MB", Usage())
+            # one such reply says nothing about the next one, so it does not stop a run, even as the first
+            advice = "set max_completion_tokens, or choose another model"
+            return Fault("prompt", f"the endpoint's answer is longer than {ANSWER_BYTES >> 20} MB; {advice}", Usage())
         if response.has_redirect_location:
             return self._redirected(response)
         return answer(response.status_code, response.headers, response.content, optional, self.secrets.clean)

@@ -93,7 +93,11 @@ async def test_an_endpoint_without_keys_is_sent_none(server: Any, monkeypatch: p
         (chat.fails(500, KEY), "gives no list of models (500)"),
         (chat.fails(404, KEY), "has no list of models"),
         (chat.reset(), "cannot be reached ( closed the connection without an answer; its own log may say why)"),
-        (chat.web_page(), "answers with no list of models; check OPENAI_BASE_URL"),
+        (
+            chat.web_page(title="Sign in to the network"),
+            "answers with no list of models; the endpoint answered with a web page (Sign in to the network); "
+            "check OPENAI_BASE_URL",
+        ),
         (chat.invalid_json(), "answers with no list of models; check OPENAI_BASE_URL"),
         (chat.document([1, None, {}]), "answers with no list of models; check OPENAI_BASE_URL"),
         (chat.document({"data": {"a": 1}}), "answers with no list of models; check OPENAI_BASE_URL"),

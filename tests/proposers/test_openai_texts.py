@@ -219,16 +219,20 @@ async def test_json_nested_beyond_reason_is_a_fault_or_an_empty_reply(
 
 
 async def test_an_answer_without_end_is_read_no_further_than_any_reply_goes(proposer_of: Any, server: Any) -> None:
-    server.behaviour = chat.script(chat.echo, then=chat.bomb(64))
+    server.behaviour = chat.script(chat.bomb(64), chat.echo, then=chat.bomb(64))
     notes: list[str] = []
     async with proposer_of(notes=notes.append) as proposer:
-        await proposer.propose(prompt(), 0)
+        texts = [(await proposer.propose(prompt(), number)).text for number in (1, 2)]
         tracemalloc.start()
-        reply = await proposer.propose(prompt(), 1)
+        reply = await proposer.propose(prompt(), 3)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert (reply.text, reply.finish_reason, counted(reply)) == ("", "given_up", [Usage()])
-    assert notes == ["the prompt of candidate 1 is given up: the endpoint's answer is longer than 4 MB"]
+    assert texts == ["", "reply to hello"], "the first answer of all is given up like any other"
+    assert notes == [
+        "the prompt of candidate 1 is given up: the endpoint's answer is longer than 4 MB; "
+        "set max_completion_tokens, or choose another model"
+    ]
     assert peak < 3 * openai_client.ANSWER_BYTES
 
 
