@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,16 +23,21 @@ Array = NDArray[Any]
 class Forgery:
     """A forged solution.
 
-    `what` describes it, to follow "a solution with". An `absurd` one breaks the rules of every problem.
+    `what` describes it, to follow "a solution with". An `absurd` one breaks the rules of every problem. A `renamed` one
+    has the honest solution's things under other names: accepted at the same score, it shows that names are not checked.
     """
 
     what: str
     solution: Solution
-    absurd: bool
+    absurd: bool = False
+    renamed: bool = False
 
 
-def forgeries(solution: Solution) -> Iterator[Forgery]:
-    """Yield forgeries of a solution: its arrays emptied, doubled, with other numbers or with one part repeated."""
+def forgeries(solution: Solution, instance: Any) -> Iterator[Forgery]:
+    """Yield forgeries of an instance's solution: its arrays emptied, doubled, with other numbers or one part repeated.
+
+    If it has arrays of whole numbers from 0, which may be indices, there are some with indices below 0, too.
+    """
     forged = partial(_forged, solution)
     yield forged("nothing in it", lambda array: array[:0] if array.ndim else array, absurd=True)
     yield forged("everything twice", lambda array: np.concatenate([array, array]) if array.ndim else array, absurd=True)
@@ -44,6 +49,8 @@ def forgeries(solution: Solution) -> Iterator[Forgery]:
     yield forged("huge numbers", lambda array: np.full(array.shape, 2**40))
     for part in range(min(PARTS, _parts(solution))):
         yield forged("one part all over", partial(_all_over, part))
+    if any(map(_are_indices, as_arrays(solution).values())):
+        yield from _below_zero(solution, instance)
 
 
 def halves(solution: Solution) -> Iterator[Forgery]:
@@ -54,6 +61,49 @@ def halves(solution: Solution) -> Iterator[Forgery]:
     if _parts(solution) >= 2:
         yield _forged(solution, "only its first half", lambda array: _half(array, first=True))
         yield _forged(solution, "only its second half", lambda array: _half(array, first=False))
+
+
+def _below_zero(solution: Solution, instance: Any) -> Iterator[Forgery]:
+    """Yield forgeries whose indices are below 0: NumPy counts those from the end, and `x[x >= 0]` leaves them out."""
+
+    def from_the_end(array: Array) -> Array:
+        return array.astype(np.int64) - _things(instance, int(array.max()) + 1)
+
+    def half_twice(array: Array) -> Array:
+        half = _half(array, first=True)
+        return np.concatenate([half, half.astype(np.int64) - _things(instance, int(array.max()) + 1)])
+
+    def everything(array: Array) -> Array:
+        return np.arange(-_things(instance, int(array.max()) + 1), 0) if array.ndim == 1 else from_the_end(array)
+
+    def forged(what: str, change: Callable[[Array], Array]) -> Forgery:
+        return _forged(solution, what, lambda array: change(array) if _are_indices(array) else array)
+
+    yield replace(forged("its indices counted from the end", from_the_end), renamed=True)
+    yield forged("every index, counted from the end", everything)
+    yield forged("its first half twice, the second time counted from the end", half_twice)
+    yield forged("its indices negated", lambda array: -array.astype(np.int64))
+
+
+def _are_indices(array: Array) -> bool:
+    """Whether an array may hold indices: whole numbers from 0, at least one."""
+    return bool(array.ndim and array.size and array.dtype.kind in "iu" and array.min() >= 0)
+
+
+def _things(instance: Any, least: int) -> int:
+    """Return how many things an instance has: the least length that it or a part of it has, `least` or more.
+
+    If none is as long, it is `least`.
+    """
+    if isinstance(instance, Mapping):
+        parts = list(instance.values())
+    else:
+        parts = (
+            list(instance) if isinstance(instance, list | tuple) else list(getattr(instance, "__dict__", {}).values())
+        )
+    lengths = [len(each) for each in (instance, *parts) if isinstance(each, list | tuple)]
+    lengths += [length for each in (instance, *parts) if isinstance(each, np.ndarray) for length in each.shape]
+    return min((length for length in lengths if length >= least), default=least)
 
 
 def _forged(solution: Solution, what: str, change: Callable[[Array], Array], absurd: bool = False) -> Forgery:

@@ -117,12 +117,15 @@ def _score_scale(task: Task, score: float) -> Finding:
 def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Return a finding on whether `score` refuses forged solutions, or scores them no better than the template's.
 
-    If not, it is "mend" for a forgery that breaks the rules of every problem, else a warning. `scores` are those of the
-    template's `solutions`. Raises TaskError if `score` raises an unexpected error, such as AssertionError.
+    If not, it is "mend" for a forgery that breaks the rules of every problem, else a warning. A forgery that names the
+    same things otherwise is one at an equal score, too. `scores` are those of the template's `solutions`. Raises
+    TaskError if `score` raises an unexpected error, such as AssertionError.
     """
-    suspect = None
+    suspect = renamed = None
     for _, forgery, score, honest in _accepted(task, solutions, scores, forgeries):
         if score == honest:
+            if forgery.renamed:
+                renamed = f"a solution with {forgery.what} scores as much as the template's"
             continue
         message = f"a solution with {forgery.what} scores {score:.6g}, better than the template's {honest:.6g}"
         if forgery.absurd:
@@ -131,6 +134,9 @@ def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float])
         suspect = suspect or f"{message}; if it breaks a rule, refuse it with InvalidSolution"
     if suspect:
         return Finding("trusted scoring", "warning", suspect)
+    if renamed:
+        advice = "if one thing could be used twice by two names, refuse it with InvalidSolution"
+        return Finding("trusted scoring", "warning", f"{renamed}; {advice}")
     return Finding("trusted scoring", "ok", "none of the forged solutions tried scores better than the template")
 
 
@@ -141,7 +147,7 @@ def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -
     template's `solutions`. Raises TaskError if `score` raises an unexpected error, such as AssertionError.
     """
     accepted: dict[str, list[str]] = {}
-    for number, half, score, honest in _accepted(task, solutions, scores, halves):
+    for number, half, score, honest in _accepted(task, solutions, scores, lambda solution, _: halves(solution)):
         said = f"a solution with {half.what} scores {score:.6g} on instance {number}, the whole {honest:.6g}"
         accepted.setdefault(half.what, []).append(said)
     if not accepted:
@@ -156,16 +162,16 @@ def _accepted(
     task: Task,
     solutions: Sequence[Solution],
     scores: Sequence[float],
-    forge: Callable[[Solution], Iterator[Forgery]],
+    forge: Callable[[Solution, Any], Iterator[Forgery]],
 ) -> Iterator[tuple[int, Forgery, float, float]]:
-    """Yield each solution of `forge` that scores no worse than the honest one it was made from.
+    """Yield each solution that `forge` makes of an honest one and its instance, and that scores no worse than that one.
 
     It is a tuple: the instance's number from 1, the forgery, its score and the honest one. Raises TaskError if `score`
     raises an unexpected error, such as AssertionError.
     """
     honest = zip(instances_of(task, "search"), solutions, scores, strict=True)
     for number, (instance, solution, whole) in enumerate(honest, 1):
-        for forgery in forge(solution):
+        for forgery in forge(solution, instance):
             score = _tried(task, instance, forgery.solution)
             if score is not None and task.objective.utility(score) >= task.objective.utility(whole):
                 yield number, forgery, score, whole

@@ -14,6 +14,7 @@ import pytest
 from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
 from behavesim.checkup import solutions
+from behavesim.checkup.forgeries import forgeries
 from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present
 from behavesim.checkup.solutions import examined
 from behavesim.sandbox.limits import Limits
@@ -120,6 +121,78 @@ def test_a_rule_that_is_not_checked_is_found_by_breaking_it() -> None:
     found = findings(Lax())["trusted scoring"]
     assert found.result == "warning"
     assert "one part all over" in found.message
+
+
+def counted_once(instance: Any, solution: Any) -> Any:
+    """Picks of which none is there twice by the same name; those below 0 are other names."""
+    picks = np.asarray(solution)
+    if picks.dtype.kind not in "iu" or picks.ndim != 1 or not len(picks) or len(set(picks.tolist())) < len(picks):
+        raise InvalidSolution("one twice")
+    if picks.max() >= len(instance):
+        raise InvalidSolution("beyond the numbers")
+    return picks
+
+
+class Hidden(Picks):
+    """Only picks from 0 on are counted against the limit of three."""
+
+    def score(self, instance: Any, solution: Any) -> float:
+        picks = counted_once(instance, solution)
+        if len(picks[picks >= 0]) > 3 or picks.min() < -len(instance):
+            raise InvalidSolution("more than three")
+        return float(instance[picks].sum())
+
+
+class Weighed(Picks):
+    """Everything picked costs, and a pick below 0 costs nothing."""
+
+    objective = Objective("minimise")
+
+    def score(self, instance: Any, solution: Any) -> float:
+        picks = counted_once(instance, solution)
+        if len(picks) != 3:
+            raise InvalidSolution("three")
+        return float(instance[picks[picks >= 0]].sum())
+
+
+class Renamed(Picks):
+    """The three greatest, of which NumPy counts those below 0 from the end: the best number could be picked twice."""
+
+    def solve(self, function: Callable[..., Any], instance: Any) -> Any:
+        return np.argsort([-function(value) for value in instance])[:3]
+
+    def score(self, instance: Any, solution: Any) -> float:
+        picks = counted_once(instance, solution)
+        if len(picks) != 3 or picks.min() < -len(instance):
+            raise InvalidSolution("three")
+        return float(instance[picks].sum())
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        (Hidden(), "every index, counted from the end scores 25, better than the template's 15"),
+        (Weighed(), "its indices counted from the end scores 0, better"),
+        (Renamed(), "its indices counted from the end scores as much as the template's; if one thing could"),
+    ],
+)
+def test_indices_below_zero_are_tried(task: Task, said: str) -> None:
+    found = findings(task)["trusted scoring"]
+    assert (found.result, said in found.message) == ("warning", True), found.message
+
+
+def test_the_things_that_indices_count_are_the_instances() -> None:
+    forged = {
+        each.what: np.asarray(each.solution).tolist()
+        for instance in ({"limit": 3, "worth": np.arange(5), "pair": [1, 2]},)
+        for each in forgeries(np.array([2, 0, 3], np.uint8), instance)
+    }
+    assert forged["its indices counted from the end"] == [-3, -5, -2]
+    assert forged["its indices negated"] == [-2, 0, -3]
+    assert forged["its first half twice, the second time counted from the end"] == [2, -3]
+    assert forged["every index, counted from the end"] == [-5, -4, -3, -2, -1]
+    of_a_number = [each.what for each in forgeries(np.array([0.5, 1.0]), None)]
+    assert not any("ind" in what for what in of_a_number)
 
 
 def test_a_forged_solution_that_may_be_right_is_for_the_author_to_judge() -> None:
