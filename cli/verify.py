@@ -26,8 +26,8 @@ NOT_CHECKED: Mapping[str, str] = {
     "under another task": "results from before a fork that changed the task; its old version is gone",
     "chosen in a run that changed its task": "recommendations or portfolios; the run changed its task in between",
     "portfolio of several runs": "portfolios that hold programs of other runs",
-    SCORE: "programs to which the evaluator gives another score each time",
-    REST: "programs with an equal score, for which the evaluator reports something else each time",
+    SCORE: "programs that get another score each time they are run, as they or the evaluator draw at random",
+    REST: "programs with an equal score that differ otherwise each time they are run",
 }
 """What was not checked and why that is no error, by the reasons in `Verification.unchecked`."""
 

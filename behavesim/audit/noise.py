@@ -1,4 +1,4 @@
-"""Tells a noisy evaluator, which scores one program otherwise each time, from a journal that was changed."""
+"""Tells a program that draws at random, or a noisy evaluator, from a journal that was changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Outcome = Evaluated | Rejected
 TRIALS = 3
 """Most further evaluations of a program: more would tell rarer noise, at a higher cost for a changed journal."""
 # what `noise` returns: the scores differ, or everything but the scores
-SCORE = "noisy: the evaluator scores the program otherwise each time"
+SCORE = "noisy: the score differs each time the program is run"
 REST = "noisy: the score is equal, metrics, feedback or behaviour differ each time"
 
 

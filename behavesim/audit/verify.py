@@ -147,6 +147,7 @@ class Verifier:
         last_opening: number of the journal's last start or fork. drawn: the candidates to check; None checks all.
         """
         self._bench = bench
+        self._is_reported = bench.task.score_source == "self-reported"
         self._result = result
         self._last_opening = last_opening
         self._drawn = drawn
@@ -178,10 +179,6 @@ class Verifier:
     def _is_drawn(self, event: Event) -> bool:
         candidate = getattr(event, "candidate", TEMPLATE)  # events of no candidate are always checked
         return self._drawn is None or candidate == TEMPLATE or candidate in self._drawn
-
-    @property
-    def _is_reported(self) -> bool:
-        return self._bench.task.score_source == "self-reported"
 
     async def settle(self, at_once: int) -> None:
         """Wait until at most `at_once` programs are running, and compare the outcomes of the finished ones."""
@@ -252,8 +249,8 @@ class Verifier:
     async def _again(self, recorded: Outcome, program: Program, stretch: Stretch) -> Outcome | None:
         """Run a program again and return its outcome; None if it cannot be compared with the recorded one.
 
-        That is so if the program now exceeds the time or memory limit, or if its evaluator is noisy. A recorded timeout
-        or lack of memory is not run again, since it depends on the machine.
+        That is so if the program now exceeds the time or memory limit, or if it or its evaluator draws at random. A
+        recorded timeout or lack of memory is not run again, since it depends on the machine.
         """
         if isinstance(recorded, Rejected) and recorded.reason in TIMED:
             self._result.unchecked[recorded.reason] += 1
@@ -265,11 +262,9 @@ class Verifier:
         if isinstance(outcome, Rejected) and outcome.reason in TIMED:
             self._result.unchecked[outcome.reason] += 1
             return None
-        if self._is_reported:
-            said = await noise(recorded, outcome, lambda: self._outcome(recorded, program, stretch))
-            self._result.unchecked += Counter([said] if said else [])
-            return None if said else outcome
-        return outcome
+        said = await noise(recorded, outcome, lambda: self._outcome(recorded, program, stretch))
+        self._result.unchecked += Counter([said] if said else [])
+        return None if said else outcome
 
     async def _outcome(self, recorded: Outcome, program: Program, stretch: Stretch) -> Outcome:
         assert stretch.judge is not None, "programs are run again where they can be"

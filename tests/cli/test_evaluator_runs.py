@@ -242,5 +242,5 @@ def test_a_noisy_evaluator_is_told_from_a_changed_journal(behavesim: Command, tm
     ended = behavesim("verify", "score", "--json")
     assert (ended.code, set(ended.document["unchecked"])) == (
         0,
-        {"noisy: the evaluator scores the program otherwise each time"},
+        {"noisy: the score differs each time the program is run"},
     )

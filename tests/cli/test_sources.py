@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.audit.noise import SCORE
+from behavesim.programs.fences import fenced
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from tests.cli.command import Command
@@ -44,6 +46,20 @@ def test_a_command_writes_the_programs_and_its_price_is_unknown(
     assert behavesim("verify", "c").code == 0
     refused = behavesim(*RUN, "--budget", 4, "--proposer", proposer, "--max-cost", 1)
     assert (refused.code, "the price of command is unknown" in refused.err) == (2, True)
+
+
+def test_a_program_that_draws_at_random_is_told_from_a_changed_journal(behavesim: Command) -> None:
+    source = """import os
+
+
+def select_next_node(current_node, destination_node, unvisited_nodes, distance_matrix):
+    return unvisited_nodes[os.urandom(1)[0] % len(unvisited_nodes)]
+"""
+    Path("draw.py").write_text(f"print({fenced(source)!r})")
+    proposer = f"command:{sys.executable} draw.py"
+    assert behavesim(*RUN, "--budget", 1, "--name", "c", "--proposer", proposer).document["feasible"] == 1
+    found = behavesim("verify", "c", "--json")
+    assert (found.code, found.document["unchecked"]) == (0, {SCORE: 1})
 
 
 def test_the_cost_of_requests_that_all_went_unanswered_is_unknown(behavesim: Command) -> None:
