@@ -13,7 +13,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from behavesim.base.errors import BehavesimError, UsageError, nearest
-from behavesim.base.misfit import misfit
 from behavesim.base.version import __version__
 
 from .commands import COMMANDS, EXAMPLES, PLAIN, START, Command
@@ -72,7 +71,9 @@ def _usage_error(error: Any) -> UsageError:
     What pydantic says of a value is put into plain words. For a group without a command, whose help that error holds,
     prints the help on stderr and exits with code 2.
     """
-    from pydantic import ValidationError  # imported late: only errors need it
+    from pydantic import ValidationError  # imported late, as the next: only errors need them
+
+    from behavesim.base.misfit import misfit
 
     if isinstance(cause := error.__cause__, ValidationError):  # Typer checks values with pydantic since 0.29
         error.message = misfit(cause)

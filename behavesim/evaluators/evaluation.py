@@ -51,6 +51,8 @@ def load(given: str) -> Callable[[str], bytes]:
     os.chdir(file.folder)
     module = importlib.import_module(f"behavesim.evaluators.conventions.{_LOADERS[file.convention]}")
     run: Run = module.load(file)
+    if sys.version_info >= (3, 14):
+        _fork_processes()
     # what a first result imports and caches is in all forks then
     Result(0.0, numbers({"score": 0.5}), "none", steps=metric_steps({"score": 0.5})).encoded()
 
@@ -59,6 +61,17 @@ def load(given: str) -> Callable[[str], bytes]:
         return _evaluated(run, file, source).encoded()
 
     return evaluate
+
+
+def _fork_processes() -> None:
+    """Let the evaluator's processes be forks, as before Python 3.14, unless it has chosen how they begin.
+
+    The new way begins them from a server: they lack the program's module, and so every function to call.
+    """
+    import multiprocessing  # only here: most evaluators make no processes
+
+    if multiprocessing.get_start_method(allow_none=True) is None:
+        multiprocessing.set_start_method("fork")
 
 
 def _evaluated(run: Run, file: EvaluatorFile, source: str) -> Result:

@@ -61,6 +61,7 @@ def _run(run: RunReport) -> Row:
     """Return the row of a run in runs.csv; raises UsageError if a metric has the name of another column."""
     summary = asdict(run.summary)
     best, recommended = summary.pop("best") or {}, summary.pop("recommended") or {}
+    del summary["best_program"]  # it is the best candidate or the template, which have columns
     template, used, estimated = summary.pop("template") or {}, summary.pop("tokens"), summary.pop("estimated") or {}
     row = {
         **summary,

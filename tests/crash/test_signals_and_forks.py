@@ -101,7 +101,7 @@ async def test_an_experiment_that_is_asked_to_end_says_what_is_done_and_how_to_g
         "tsp-eoh-seed1: interrupted",
         f"behavesim: interrupted; go on with: behavesim experiment {file} --jobs 1 --runs-dir {tmp_path}/kept",
     ]
-    assert re.search(r"best [\d.]+, about \d+:\d\d left$", said.stderr, re.MULTILINE)
+    assert re.search(r"best [\d.]+ \(.*\), about \d+:\d\d left$", said.stderr, re.MULTILINE)
 
 
 EXPERIMENT = """

@@ -1,4 +1,4 @@
-"""The figures of two pages, drawn from the tables on them: `python -m tests.reports.page_figures` writes both SVGs."""
+"""The figure of the page of portfolios, from its tables; `python -m tests.reports.page_figures` writes the SVG."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from matplotlib.figure import Figure
 from behavesim.reports.figures import COLOURS
 
 DOCS = Path(__file__).parents[2] / "docs"
-METHODS = {"Table 1": "TSP", "Table 2": "ASP", "Table 3": "CPP", "Table 4": "bin packing"}
 SETS = {"cleared": "differ in behaviour", "by text": "differ as texts", "by score": "best by score"}
-INTERVAL = re.compile(r"([\d.]+) ± [\d.]+ \[([\d.]+), ([\d.]+)\]")
 
 
 def rows(page: str, heading: str) -> dict[str, list[str]]:
@@ -23,26 +21,6 @@ def rows(page: str, heading: str) -> dict[str, list[str]]:
     assert table, heading
     lines = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in table[0].splitlines()[2:]]
     return {name: cells for name, *cells in lines}
-
-
-def results(page: str) -> Figure:
-    """The best gap of each method with its interval, a panel a task."""
-    figure = Figure(figsize=(9, 2.6), layout="constrained")
-    panels = figure.subplots(1, len(METHODS), sharey=True)
-    for panel, (table, task) in zip(panels, METHODS.items(), strict=True):
-        found = dict(reversed(rows(page, f"**{table}.").items()))
-        for place, (method, cells) in enumerate(found.items()):
-            numbers = INTERVAL.match(cells[0])
-            assert numbers, cells
-            mean, low, high = map(float, numbers.groups())
-            colour = COLOURS["behavesim" in method]
-            panel.plot([low, high], [place, place], color=colour, linewidth=1.5)
-            panel.plot([mean], [place], "o", color=colour, markersize=4)
-        panel.set_yticks(range(len(found)), [*found], fontsize=8)
-        panel.set_title(task, fontsize=9)
-        panel.set_xlabel("gap of the best, %", fontsize=8)
-        panel.tick_params(axis="x", labelsize=7)
-    return figure
 
 
 def portfolios(page: str) -> Figure:
@@ -65,7 +43,6 @@ def portfolios(page: str) -> Figure:
 
 
 if __name__ == "__main__":
-    for name, draw in (("results", results), ("portfolios", portfolios)):
-        figure = draw((DOCS / f"explanation/{name}.md").read_text())
-        with rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.family": "sans-serif"}):
-            figure.savefig(DOCS / f"explanation/{name}.svg", metadata={"Date": None})
+    page = DOCS / "explanation/portfolios.md"
+    with rc_context({"svg.hashsalt": "portfolios", "svg.fonttype": "none", "font.family": "sans-serif"}):
+        portfolios(page.read_text()).savefig(page.with_suffix(".svg"), metadata={"Date": None})

@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from behavesim.analysis.statistics import sample
 from behavesim.base.errors import UsageError
-from behavesim.studies.results import study
+from behavesim.studies.results import study, values_by_group
 from behavesim.studies.results_drawing import drawn
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_kept_numbers_give_the_tests_of_the_report(behavesim: Command, tmp_path: Path) -> None:
@@ -97,3 +100,16 @@ def test_a_group_without_a_value_has_no_row_and_is_named_below(tmp_path: Path) -
     (table,) = study(kept, None).tables()
     assert [row[0] for row in table.rows] == ["eoh"]
     assert table.caption.endswith("; no value is known of niche")
+
+
+def test_the_page_shows_the_kept_numbers() -> None:
+    page = (ROOT / "docs/explanation/results.md").read_text()
+    tables = {"tsp": "**Table 1.", "asp": "**Table 2.", "cpp": "**Table 3."}
+    kept = study(ROOT / "experiments/results.csv", None).runs
+    for task, heading in tables.items():
+        table = page.partition(heading)[2].partition("\n**Table")[0]
+        for group, of in values_by_group(kept, task).items():
+            found = [sample(of[name]) for name in ("best_gap", "top10_gap", "recommended_gap")]
+            cells = [f"{100 * s.mean:.2f} ± {100 * (s.sd or 0):.2f}" for s in found]
+            (row,) = (line for line in table.splitlines() if line.startswith(f"| {group} | "))
+            assert [cell.partition(" [")[0] for cell in row.split(" | ")[1:4]] == cells

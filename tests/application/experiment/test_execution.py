@@ -62,8 +62,8 @@ async def test_runs_are_made_as_many_at_once_as_said_and_each_tells_how_it_ended
     runs = [planned("first"), planned("short", max_time_s=0.05, budget=10_000)]
     failed = await Execution(runs, tmp_path / "runs", jobs=1, workers=1, tell=told.append).run()
     assert failed == []
-    assert re.fullmatch(r"1/2 first: best [\d.]+, about \d+:\d\d left", told[0])
-    assert re.fullmatch(r"2/2 short: stopped by max_time, (best [\d.]+|nothing feasible)", told[1])
+    assert re.fullmatch(r"1/2 first: best [\d.]+ \(the template\), about \d+:\d\d left", told[0])
+    assert re.fullmatch(r"2/2 short: stopped by max_time, (best [\d.]+ \(.*\)|nothing feasible)", told[1])
     made = Run.load(tmp_path / "runs/first")
     assert made.state.registered == 3
     assert made.settings.workers == 1
