@@ -7,7 +7,7 @@ import os
 import sys
 from importlib import import_module
 from itertools import groupby
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, cast, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -65,6 +65,18 @@ class Commands(TyperGroup):
                 formatter.write_dl([(command.name, command.help) for command in commands])
 
 
+class OneCommand(TyperCommand):
+    """A command that is named in all errors about its arguments: Typer does not say whose option lacks its value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments for Click; raises its usage errors with their context."""
+        try:
+            return super().parse_args(ctx, args)
+        except USAGE_ERROR as error:
+            cast("Any", error).ctx = ctx
+            raise
+
+
 def _usage_error(error: Any) -> UsageError:
     """Return Click's error as a UsageError: one line, with the command whose help to read.
 
@@ -82,7 +94,19 @@ def _usage_error(error: Any) -> UsageError:
         typer.echo(said, err=True)
         sys.exit(UsageError.exit_code)
     where = "behavesim" if error.ctx is None else error.ctx.command_path
-    return UsageError(f"{said[:1].lower()}{said[1:].rstrip('.')}; how it is used: {where} --help")
+    return UsageError(f"{said[:1].lower()}{said[1:].rstrip('.')}{_lacking(error)}; how it is used: {where} --help")
+
+
+def _lacking(error: Any) -> str:
+    """Return ": a whole number" or ": a number" for Click's error about an option without that value, else ""."""
+    name = getattr(error, "option_name", None)
+    if name is None or error.ctx is None:
+        return ""
+    command = error.ctx.command
+    types = get_type_hints(command.callback)  # not from Typer's options, which hold them otherwise in each release
+    taken = [types[each.name] for each in command.params if name in each.opts]
+    kinds = {kind for each in taken for kind in (each, *get_args(each))}
+    return ": a whole number" if int in kinds else ": a number" if float in kinds else ""
 
 
 def _loaded(command: Command) -> TyperCommand | TyperGroup:
@@ -95,7 +119,7 @@ def _loaded(command: Command) -> TyperCommand | TyperGroup:
     if not isinstance(target, typer.Typer):  # a plain function; a group is a Typer app already
         function, target = target, typer.Typer(**PLAIN)
         settings = {"ignore_unknown_options": command.takes_numbers}
-        target.command(command.name, epilog=_examples(command), context_settings=settings)(function)
+        target.command(command.name, cls=OneCommand, epilog=_examples(command), context_settings=settings)(function)
     built = typer.main.get_command(target)
     assert isinstance(built, TyperCommand | TyperGroup), "Typer builds commands and groups of its own"
     return built

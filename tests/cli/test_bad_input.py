@@ -109,6 +109,15 @@ def test_arguments_that_do_not_fit_are_named_in_one_line_with_where_to_read_more
         assert ended.err.endswith(f"; how it is used: behavesim {arguments[0]} --help\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [(("recommend", "first", "--portfolio"), ": a whole number"), (("run", "tsp", "--max-cost"), ": a number")],
+)
+def test_an_option_without_its_value_says_what_it_takes(behavesim: Command, arguments: list[str], kind: str) -> None:
+    said = f"option '{arguments[-1]}' requires an argument{kind}; how it is used: behavesim {arguments[0]} --help"
+    assert behavesim(*arguments).err == f"behavesim: {said}\n"
+
+
 TASK = '''
 import behavesim as bs
 
