@@ -36,6 +36,8 @@ LOOK_S = 0.1
 """Seconds between two looks into the journal for outcomes; nothing else tells a proposer of them."""
 NO_TOKEN = f"send the header Authorization: Bearer TOKEN, with the token in {ADDRESS} of the run's folder"
 """The error that a request without the token gets, with status 401."""
+ROUTES = "POST /evaluate, GET /task and GET /status"
+"""What can be asked for; anything else gets an error with status 404 or 405."""
 SHUTDOWN_S = 2.0
 """Seconds at the end of a run in which answers about evaluated programs are still sent."""
 
@@ -126,7 +128,14 @@ class HttpProposer(Proposer[HttpSettings]):
 
         @web.middleware
         async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-            return await handler(request) if self._has_token(request) else _json({"error": NO_TOKEN}, 401)
+            if not self._has_token(request):
+                return _json({"error": NO_TOKEN}, 401)
+            try:
+                return await handler(request)
+            except web.HTTPException as error:  # of aiohttp itself, which answers in plain text
+                is_unknown = error.status in (404, 405)
+                said = f"there is no {request.method} {request.path}, only {ROUTES}" if is_unknown else error.text
+                return _json({"error": said}, error.status)
 
         await self._follow()
         app = web.Application(middlewares=[guarded], client_max_size=LARGEST)

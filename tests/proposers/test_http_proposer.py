@@ -117,6 +117,24 @@ async def test_what_is_no_program_is_refused_with_a_reason(
         asking.cancel()
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "said"),
+    [
+        ("GET", "/nothing", None, 404, "there is no GET /nothing, only POST /evaluate, GET /task and GET /status"),
+        ("GET", "/evaluate", None, 405, "there is no GET /evaluate, only POST /evaluate"),
+        ("POST", "/evaluate", {"program": "1" * 2**20}, 413, "Maximum request body size 1048576 exceeded"),
+    ],
+)
+async def test_every_error_is_an_object_of_json(
+    begun: Path, method: str, path: str, body: object, status: int, said: str
+) -> None:
+    async with HttpProposer.of(HttpSettings(), context(folder=begun)) as proposer, ClientSession() as session:
+        asking = asyncio.create_task(proposer.propose(prompt(), 0))
+        given, told = await Agent(begun, session)(method, path, body)
+        assert (given, list(told)) == (status, ["error"]) and told["error"].startswith(said)
+        asking.cancel()
+
+
 @pytest.mark.parametrize("port", ["70000", "-1", "http"])
 def test_what_is_no_port_is_refused(tmp_path: Path, port: str) -> None:
     with pytest.raises(UsageError, match="port"):
