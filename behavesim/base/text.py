@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from textwrap import TextWrapper
 
@@ -90,6 +91,12 @@ def duration(seconds: float) -> str:
     unit, size = next(((unit, size) for unit, size in _UNITS.items() if seconds >= 2 * size), ("s", 1))
     much = seconds / size
     return f"{much:{'.0f' if much >= 10 else '.2g'}} {unit}"
+
+
+def long_time(seconds: float) -> str:
+    """Return a time of hours or more in words, rounded up: "2 hours", "47 hours", from two days on "26,626 days"."""
+    size, noun = (86400, "day") if seconds >= 2 * 86400 else (3600, "hour")
+    return counted(math.ceil(seconds / size), noun)
 
 
 def dollars(cost_usd: float | None) -> str:

@@ -11,6 +11,7 @@ from typing import Literal, NoReturn, TypeVar
 
 from behavesim.base.errors import ProposerError
 from behavesim.base.notices import Sparing
+from behavesim.base.text import long_time
 from behavesim.base.tokens import Usage
 from behavesim.programs.answer import interruption
 from behavesim.proposers.limiter import Limiter, backoff_s
@@ -81,16 +82,14 @@ class Patience:
     request_s: float = 300.0
     """Time limit of one request, in seconds."""
     outage_s: float = 600.0
-    """The run stops if a request fails this long after the last reply and after its prompt was first asked.
-
-    FEWEST failures of the prompt are needed, as for `start_s`."""
+    """The run stops if a request fails this long after the last reply and after its prompt was first asked, but not
+    before FEWEST failures of the prompt; so it is with `start_s`."""
     start_s: float = 60.0
     """Before the first reply of this session, the run stops if a request fails this long after its prompt was asked."""
     attempts: int = 12
     """A prompt is given up at this many faults that may pass, if another had a reply since this one was first asked."""
     setup: int = 3
-    """Before the first reply of a session, the run stops at this many faults of a prompt that may pass, if the last
-    suggests a wrong URL or command."""
+    """Before the first reply, the run stops at this many faults of a prompt if the last hints at a wrong address."""
     empty: int = 3
     """Most times that a prompt is sent again because its reply had no content."""
     backoff_s: float = 1.0
@@ -213,7 +212,8 @@ class Perseverance:
             if found.meaning == "limited":
                 # all requests wait for the pause, so that the rest of the window is not refused one by one
                 pause = self._limiter.refused(cuts, found.wait_s)
-                self.sparing("pause", f"{found.message}; waiting {pause:.0f} s", pause)
+                if pause <= self._patience.pause_s:  # a longer one stops the run
+                    self.sparing("pause", f"{found.message}; waiting {pause:.0f} s", pause)
             return replace(found, message=self.secrets.scrubbed(found.message))
 
     def _after_empty(self, tries: Tries) -> float | None:
@@ -229,7 +229,7 @@ class Perseverance:
         """
         wait_s, message = fault.wait_s, fault.message
         if wait_s is not None and wait_s > self._patience.pause_s:
-            self._stop(f"{message}; resume the run in {wait_s / 3600:,.1f} hours, when it has passed")
+            self._stop(f"{message}; resume the run in {long_time(wait_s)}, when the pause is over")
         match fault.meaning:
             case "fatal" | "path":
                 self._stop(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.base.text import comment, counted, dollars, duration, one_line, printable, shortened, storable
+from behavesim.base.text import comment, counted, dollars, duration, long_time, one_line, printable, shortened, storable
 
 
 def test_a_count_carries_its_noun() -> None:
@@ -40,6 +40,12 @@ def test_a_long_text_is_cut_after_a_word_if_one_ends_late_enough(text: str, said
 )
 def test_a_time_is_said_in_the_largest_unit_of_which_there_are_two(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+def test_a_long_time_is_said_in_words() -> None:
+    assert [long_time(seconds) for seconds in (3601, 7200, 86400, 2300497018)] == [
+        *("2 hours", "2 hours", "24 hours", "26,627 days")
+    ]
 
 
 def test_what_utf_8_cannot_encode_is_replaced_and_a_pair_is_its_character() -> None:

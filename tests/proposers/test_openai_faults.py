@@ -109,8 +109,12 @@ FATAL = [
     ("Answer(404, b'<html>nginx</html>')", "OPENAI_BASE_URL"),
     ("fails(429, 'You exceeded your current quota', 'insufficient_quota')", "top it up"),
     ("fails(400, 'Invalid request of some other kind')", "some other kind"),
-    ("fails(429, 'daily limit').with_headers(Retry_After='86400')", "resume the run in 24.0 hours"),
-    ("fails(503).with_headers(Retry_After='1e12')", "resume the run in"),
+    (
+        "fails(429, 'daily limit').with_headers(Retry_After='86400')",
+        "resume the run in 24 hours, when the pause is over",
+    ),
+    ("fails(503).with_headers(Retry_After='1e12')", "resume the run in 11,574,075 days"),
+    ("fails(429).with_headers(Retry_After='Mon, 12 Oct 2099 00:00:00 GMT')", r"resume the run in 2\d,\d{3} days"),
     ("fails(500).with_headers(Retry_After='86400')", "resume the run in"),
 ]
 
@@ -203,6 +207,15 @@ async def test_with_a_fifth_of_faults_every_candidate_gets_its_own_reply_exactly
         answered = await replies(proposer, 300)
     assert [reply.text for reply in answered] == [f"reply to p{number}" for number in range(300)]
     assert len(server.asked) > 300
+
+
+async def test_a_pause_for_which_the_run_stops_is_not_said_to_be_waited_for(proposer_of: Any, server: Any) -> None:
+    server.behaviour = chat.script(then=chat.fails(429).with_headers(Retry_After="86400"))
+    notes: list[str] = []
+    async with proposer_of(notes=notes.append) as proposer:
+        with pytest.raises(ProposerError, match="24 hours"):
+            await proposer.propose(prompt(), 0)
+    assert not notes
 
 
 async def test_a_long_pause_is_said_though_a_short_one_was_said_a_moment_before(
