@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from behavesim.engine.outcome import without_addresses
+from behavesim.evaluators.judge import STAGE_SCORE
 from behavesim.evaluators.steps import is_of_the_clock
 from behavesim.state.events import Evaluated, Rejected
 
@@ -38,11 +39,15 @@ def lasting(event: Outcome, is_self_reported: bool = False) -> Outcome:
     """Return an outcome without what differs each time: its CPU times, and memory addresses in its message.
 
     If an evaluator reported it (`is_self_reported`), its metrics of time and memory (`is_of_the_clock`) are left out
-    too. A task's own metrics are kept, whatever their names.
+    too. A task's own metrics are kept, whatever their names. A failure at a stage without a score counts as refused by
+    the evaluator, as it has been called since; "stage-N" named exceptions before, too.
     """
     metrics = event.metrics
     if is_self_reported:
         metrics = {name: value for name, value in metrics.items() if not is_of_the_clock(name)}
     if isinstance(event, Rejected):
-        return replace(event, cpu_s=0.0, message=without_addresses(event.message), metrics=metrics)
+        is_old = event.reason.startswith("stage-") and STAGE_SCORE not in event.metrics
+        reason = "evaluator" if is_old else event.reason
+        message = without_addresses(event.message)
+        return replace(event, cpu_s=0.0, reason=reason, message=message, metrics=metrics)
     return replace(event, cpu_s=0.0, counted_s=None, metrics=metrics)

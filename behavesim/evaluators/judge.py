@@ -97,13 +97,13 @@ class EvaluatorJudge:
 def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
     """Return an evaluation's Result as a Verdict, or a Failure; `cpu_s` is the CPU time of all its processes (s).
 
-    The Verdict has one instance score and one trajectory of prefixes, made of the steps. A program that failed at stage
-    N has the reason "stage-N", and a score there is its metric STAGE_SCORE. Any other failure has the reason
-    "evaluator". The message is cut at 500 characters.
+    The Verdict has one instance score and one trajectory of prefixes, made of the steps. A program whose score at stage
+    N was too low has the reason "stage-N", and that score is its metric STAGE_SCORE. Any other failure, such as an
+    exception in a stage, has the reason "evaluator". The message is cut at 500 characters.
     """
     if found.failure or found.score is None:
-        reached = {} if found.score is None or not found.stage else {STAGE_SCORE: found.score}
-        reason = f"stage-{found.stage}" if found.stage else "evaluator"
+        reached = {STAGE_SCORE: found.score} if found.stage and found.score is not None else {}
+        reason = f"stage-{found.stage}" if reached else "evaluator"
         said = found.failure[:500] or "the evaluator gave no score"
         return Failure(reason, said, cpu_s, {**reached, **found.metrics}, found.feedback)
     behaviour = Trajectory.prefixes(list(found.steps or (0,)))

@@ -50,4 +50,8 @@ def test_times_and_addresses_do_not_last() -> None:
     timed = [replace(scored(1.0), metrics={"private.execution_time_mean": n, "circles": 5.0}) for n in (0.1, 0.2)]
     assert lasting(timed[0], True) == lasting(timed[1], True) and lasting(timed[0]) != lasting(timed[1])
     assert lasting(timed[0], True) != lasting(replace(timed[0], metrics={"circles": 6.0}), True)
+    raised = replace(FAILED, reason="stage-1", message="stage 1 of 2 raised ValueError: no")
+    assert lasting(raised) == lasting(replace(raised, reason="evaluator")), "journals of before have its old name"
+    stopped = replace(raised, metrics={"stage_score": 0.1})
+    assert lasting(stopped) != lasting(replace(stopped, reason="evaluator"))
     assert lasting(FAILED) != lasting(Rejected(3, "evaluation", "evaluator", "no route"))

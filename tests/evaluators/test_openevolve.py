@@ -83,6 +83,8 @@ def test_later_stages_need_thresholds_and_keep_what_earlier_ones_found(tmp_path)
     assert (
         found[2].metrics["a"] == 1.0 and found[2].failure == "stage 2 of 3 raised ZeroDivisionError: division by zero"
     )
+    reasons = [verdict_of(each, 0.0).reason for each in found[1:]]
+    assert reasons == ["stage-2", "evaluator"], "an exception is no low score"
     (found,) = given(tmp_path, '{"a": 0.8}', evaluator=STAGES, thresholds=(0.5,))
     assert found.score == 0.8 and "b" not in found.metrics
 

@@ -28,6 +28,12 @@ def test_a_program_that_stopped_at_a_stage_fails_for_that_reason_with_the_stages
     assert verdict.feedback == "said"
 
 
+@pytest.mark.parametrize("failure", ["stage 1 of 2 raised ValueError: no", "the evaluator gave no finite score"])
+def test_a_program_that_gets_no_score_at_a_stage_fails_as_without_stages(failure: str) -> None:
+    verdict = verdict_of(Result(None, {"a": 1.0}, "said", failure, stage=1), 0.5)
+    assert verdict == Failure("evaluator", failure, 0.5, {"a": 1.0}, "said")
+
+
 def test_a_program_that_the_evaluator_refuses_fails_with_what_is_known() -> None:
     verdict = verdict_of(Result(None, {"a": 1.0}, "why", "it is invalid"), 0.5)
     assert verdict == Failure("evaluator", "it is invalid", 0.5, {"a": 1.0}, "why")
