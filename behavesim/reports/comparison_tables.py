@@ -23,6 +23,8 @@ TITLES: Mapping[About, str] = {
 """End of the title of each table of groups, by what its metrics are about; each task has one such table per entry."""
 BEST = "best: the best candidate of a run, even if the template scores higher"
 """What the metrics of the search's best are about."""
+BOLD = "bold: the best mean, even if it is not told apart from the others"
+"""What bold numbers of groups are. A test is between two groups, so it could not say which single one to highlight."""
 GROUP = Column("group")
 """Column of the labels of groups of runs, first in every table of groups."""
 P_VALUES = (Column("p", PROBABILITY), Column("p_holm", PROBABILITY, title="p, Holm"))
@@ -111,10 +113,9 @@ def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: 
     title = f"comparison on {on}: {TITLES[about]}"
     most = max(len(group.runs) for group in entry.groups)
     interval = f"[95 % bootstrap interval of the mean, from {FEWEST} runs on]"
-    caption = "" if most < 2 else f"mean ± standard deviation{f' {interval}' if most >= FEWEST else ''}"
-    if about == "search" and shown:
-        caption = f"{caption}; {BEST}".removeprefix("; ")
-    return Table(f"groups_{about}", title, columns, rows, caption, best=best)
+    spread = "" if most < 2 else f"mean ± standard deviation{f' {interval}' if most >= FEWEST else ''}"
+    caption = (spread, BOLD if best else "", BEST if about == "search" and shown else "")
+    return Table(f"groups_{about}", title, columns, rows, "; ".join(filter(None, caption)), best=best)
 
 
 def _candidates(group: GroupResult) -> str:
@@ -128,13 +129,13 @@ def _candidates(group: GroupResult) -> str:
 def _best(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
     """Return the indices of the groups with the best mean, several if they are equal.
 
-    The list is empty if neither lower nor higher values are better on every task, or if fewer than two groups have a
-    value.
+    The list is empty if neither lower nor higher values are better on every task, or if all groups that have a value
+    have the same.
     """
     known = {
         place: group.metrics[metric.name].mean for place, group in enumerate(groups) if metric.name in group.metrics
     }
-    if metric.direction not in ("higher", "lower") or len(known) < 2:
+    if metric.direction not in ("higher", "lower") or len(set(known.values())) < 2:
         return []
     best = (max if metric.direction == "higher" else min)(known.values())
     return [place for place, mean in known.items() if mean == best]

@@ -30,6 +30,13 @@ def test_where_no_best_is_known_scores_are_shown_and_tested() -> None:
     assert "[-0.18, 0.18]" in rows[-1]
 
 
+def test_bold_is_explained_where_one_group_is_the_best() -> None:
+    shown, *_ = comparison_tables(comparison([made("eoh", 0, 0.1), made("niche", 0, 0.3)]))
+    assert shown.best and "bold: the best mean, even if it is not told apart" in shown.caption
+    equal, *_ = comparison_tables(comparison([made("eoh", 0, 0.1), made("niche", 0, 0.1)]))
+    assert not equal.best and "bold" not in equal.caption
+
+
 def test_an_interval_of_few_runs_is_not_shown() -> None:
     shown = text(*(made(method, seed, seed / 10) for method in ("eoh", "niche") for seed in range(4)))
     assert "15.00 ± 12.91" in shown and "[" not in shown and "interval" not in shown
