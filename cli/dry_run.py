@@ -8,21 +8,26 @@ from dataclasses import asdict
 import typer
 
 from behavesim.application.experiment.dry_run import DryRun, dry_run
+from behavesim.base.config import Settings
 from behavesim.base.text import duration, printable
 from behavesim.engine.build import Launch
+from behavesim.sandbox.limits import Limits
 
 from .output import print_result, say
 
 
 def say_what_it_would_take(launch: Launch, as_json: bool) -> None:
     """Print the first prompt, and an estimate of the whole run's sandbox time and model cost; `as_json` prints JSON."""
-    print_result(asyncio.run(dry_run(launch)), as_json, asdict, lambda found: _show(found, launch.settings.budget))
+    print_result(asyncio.run(dry_run(launch)), as_json, asdict, lambda found: _show(found, launch.settings))
 
 
-def _show(found: DryRun, budget: int) -> None:
-    """Print the first prompt, and what a run of `budget` programs is expected to take."""
+def _show(found: DryRun, settings: Settings) -> None:
+    """Print the first prompt, and what a run with these settings is expected to take."""
+    budget = settings.budget
     typer.echo(f"the first prompt:\n\n{printable(found.prompt)}\n")
     programs = f"all {budget:,} programs take about {duration(found.evaluating_s)} in the sandbox"
     say(f"template {found.template_score:.6g}; {programs} if each takes as long as the template")
+    if slack := Limits.of(settings).slack(found.evaluating_s * settings.workers_here / budget):
+        say(slack)
     say("comparing programs and the model's replies take time besides, often more")
     say("no model is asked, which costs nothing" if found.cost is None else found.cost.sentence)

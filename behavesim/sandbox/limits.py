@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1 << 20
 """Bytes in a megabyte, as the limits count them."""
+LOOSE = 100
+"""`Limits.slack` warns above this multiple of the template's time, and advises a fifth of it: models write programs
+that are several times slower than the template, hardly ever a hundred times."""
 NEAR = 1.5
 """A program is stopped at this multiple of its limit on CPU time.
 
@@ -105,6 +108,15 @@ class Limits:
     def in_words(self) -> str:
         """`timeout_s` and `wall_s` as a phrase that follows a noun, for messages."""
         return f"at most {self.timeout_s:g} s of CPU time (timeout_s) and {duration(self.wall_s)} by the clock"
+
+    def slack(self, template_s: float) -> str:
+        """Return a line of advice if `timeout_s` is more than LOOSE times the template's `template_s`, else ""."""
+        times = self.timeout_s / max(template_s, 0.001)
+        if times <= LOOSE:
+            return ""
+        advice = f"consider --set timeout_s={max(1, math.ceil(LOOSE / 5 * template_s))}"
+        costs = f"a program that never ends costs {duration(self.timeout_s)}"
+        return f"the time limit is {times:,.0f} times what the template took; {costs}: {advice}"
 
     @property
     def longest_s(self) -> float:

@@ -81,6 +81,19 @@ def test_what_a_budget_takes_is_said_in_a_unit_that_fits(seconds: float, said: s
     assert f"2000 such programs take {said} on one worker" in findings(Picks(), seconds)["template"].message
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.01, "the time limit is 5,000 times what the template took; a program that never ends costs 50 s: "),
+        (0.01, ": consider --set timeout_s=1"),
+        (0.4, ": consider --set timeout_s=8"),
+    ],
+)
+def test_a_time_limit_far_beyond_the_template_is_said_with_what_it_costs(seconds: float, said: str) -> None:
+    assert said in findings(Picks(), seconds)["template"].message
+    assert "time limit" not in findings(Picks(), 0.6)["template"].message
+
+
 def test_a_solution_that_differs_on_a_second_run_is_solves_fault() -> None:
     class Task(Picks):
         calls = itertools.count()

@@ -28,6 +28,11 @@ def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(beha
     assert document["cost"] is None
 
 
+def test_a_time_limit_far_beyond_the_template_is_said(behavesim: Command) -> None:
+    said = behavesim("run", "tsp", "--budget", 4, "--set", "timeout_s=3600", "--dry-run")
+    assert "times what the template took; a program that never ends costs 60 min: consider --set timeout_s=" in said.out
+
+
 def test_the_first_prompt_of_a_method_that_tells_of_the_run_is_whole(behavesim: Command) -> None:
     document = behavesim("run", "tsp", "--proposer", "folder:prompts", "--dry-run", "--json").document
     assert "select_next_node" in document["prompt"]
