@@ -216,11 +216,15 @@ def _of_late(seen: Sequence[bool]) -> str:
 
 
 def _best_and_template(state: RunState) -> str:
-    """Return the template's score and the best score as one line, or that nothing is feasible yet."""
+    """Return the template's score and the best score as one line, or that nothing is feasible yet.
+
+    A feasible program counts once it is registered: after all of smaller numbers, and if need be its comparison.
+    """
+    none = "best not known yet" if state.tally.feasible else "nothing feasible yet"
     if state.template is None:
-        return "nothing feasible yet"
+        return none
     if state.best is None or state.gain is None:
-        return f"template {SCORE.text(state.template.score)}, nothing feasible yet"
+        return f"template {SCORE.text(state.template.score)}, {none}"
     return progress(state.template.score, state.best.score, state.gain, state.objective.unit)
 
 

@@ -147,6 +147,9 @@ def test_the_template_has_its_score_from_the_start() -> None:
     early.apply(Evaluated(TEMPLATE, "the template", 2.5, (2.5,), ()))
     assert row(shown(moment(state=early)), "progress") == "template 2.5, nothing feasible yet"
     assert ", template 2.5, nothing feasible yet" in line(moment(state=early))
+    early.apply(Responded(0, Reply("", "m")))
+    early.apply(Evaluated(0, "a candidate that is not registered", 2.0, (2.0,), ()))
+    assert ", 1 feasible, 0 rejected, template 2.5, best not known yet" in line(moment(state=early))
 
 
 def test_what_the_method_has_to_say_of_itself_stands_with_the_rest() -> None:
