@@ -204,10 +204,14 @@ def _program(program: Scored | None) -> str:
 
 
 def _recommended(summary: Summary) -> str:
-    """Return the recommended program as one line, with its score on validation instances and its gain."""
+    """Return the recommended program as one line, with its score on validation instances and its gain.
+
+    Without one the line says "none yet", or why there never will be: an evaluator beside the programs has one data set.
+    """
     program = summary.recommended
     if program is None:
-        return _program(None)
+        is_evaluators = summary.score_source == "self-reported"
+        return "none: the evaluator has no validation instances" if is_evaluators else _program(None)
     together = "on search and validation instances together"
     gained = "" if program.gain is None else f"; gain on the template {percent(program.gain)} {together}"
     return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}{gained}"
