@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from behavesim.base.score_source import mark
+from behavesim.base.tokens import NO_TOKENS
 from behavesim.state.events import (
     Evaluated,
     Event,
@@ -18,6 +19,7 @@ from behavesim.state.events import (
     RunStopped,
 )
 from behavesim.state.members import Member
+from behavesim.state.settings import proposer_parts
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 
@@ -60,7 +62,7 @@ class RunFiles:
             self._folder.write_best(leader.source, self._headline(leader, state), self._suffix)
             self._written = leader
         if isinstance(event, Responded | NoteReceived):
-            self._tell_of_estimates(event.reply)
+            self._tell_of_estimates(event.reply, state)
         if isinstance(event, RunResumed):
             self._repeated = state.tally.repeated_programs
         if isinstance(event, Evaluated) and state.tally.feasible and state.tally.feasible % REPEATS_OVER == 0:
@@ -73,10 +75,15 @@ class RunFiles:
             go_on = f"; go on with: behavesim resume {self._folder.argument}" if why == "interrupted" else ""
             self._folder.note(f"{happened}{reason}: {state.tally.outcomes} tried, {state.asked} asked for{go_on}")
 
-    def _tell_of_estimates(self, reply: Reply) -> None:
-        if not self._has_told_of_estimates and any(call.estimated_completion for call in reply.calls):
-            self._has_told_of_estimates = True
-            self._tell("nobody says what replies took; tokens are estimated from the text, at the cautious end")
+    def _tell_of_estimates(self, reply: Reply, state: RunState) -> None:
+        # an agent that posts programs has no endpoint that could count
+        is_posted = state.started is not None and proposer_parts(str(state.started.settings["proposer"]))[0] == "http"
+        if self._has_told_of_estimates or is_posted or not any(call.estimated_completion for call in reply.calls):
+            return
+        self._has_told_of_estimates = True
+        used = sum(state.tally.tokens.values(), NO_TOKENS)
+        untold = f"{used.unreported:,} of {used.calls:,} replies so far did not say what they took"
+        self._tell(f"{untold}; such tokens are estimated from the text, at the cautious end")
 
     def _tell_of_repeats(self, state: RunState) -> None:
         repeated, self._repeated = state.tally.repeated_programs - self._repeated, state.tally.repeated_programs

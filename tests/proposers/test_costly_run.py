@@ -15,7 +15,7 @@ from behavesim.store.reading import read_events
 from tests.crash.processes import FEW_CITIES, Ended, carried_out
 from tests.proposers import chat_server as chat
 
-UNCOUNTED = "nobody says what replies took; tokens are estimated from the text, at the cautious end"
+UNCOUNTED = "replies so far did not say what they took; such tokens are estimated from the text, at the cautious end"
 SETTINGS = ("--model", "m", "--method", "best-of-n", "--workers", "1", "--set", "recommend=false")
 
 

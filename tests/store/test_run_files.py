@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.tokens import Usage
-from behavesim.state.events import Evaluated, Event, NoteReceived, Regrouped, Reply, Responded, RunResumed, RunStopped
+from behavesim.state.events import (
+    Evaluated,
+    Event,
+    NoteReceived,
+    Regrouped,
+    Reply,
+    Responded,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+)
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
@@ -28,6 +38,12 @@ class Written:
 
     def hears(self, event: Event) -> None:
         self._files(event, self.state)
+
+    def hears_reply(self, kind: type[Responded] | type[NoteReceived], *calls: Usage) -> None:
+        """Takes a reply, which the state has counted, with the usage of its requests."""
+        reply = Reply("", "m", calls)
+        self.state.tally.take_reply(reply)
+        self.hears(kind(0, reply))
 
     @property
     def log(self) -> list[str]:
@@ -93,12 +109,20 @@ def test_whoever_closed_the_terminal_reads_in_the_log_how_to_go_on(tmp_path: Pat
 @pytest.mark.parametrize("kind", [Responded, NoteReceived])
 def test_that_tokens_are_estimated_is_told_once(tmp_path: Path, kind: type[Responded] | type[NoteReceived]) -> None:
     written = Written(tmp_path)
-    written.hears(kind(0, Reply("", "m", (Usage(1, 0, 1, 0),))))
+    written.hears_reply(kind, Usage(1, 0, 1, 0))
     assert written.told == []
-    written.hears(kind(1, Reply("", "m", (Usage(1, 0, 1, 0), ESTIMATED))))
-    written.hears(kind(2, Reply("", "m", (ESTIMATED,))))
-    assert len(written.told) == 1
-    assert "tokens are estimated" in written.told[0]
+    written.hears_reply(kind, Usage(1, 0, 1, 0), ESTIMATED)
+    written.hears_reply(kind, ESTIMATED)
+    (said,) = written.told
+    assert said.startswith("1 of 3 replies so far did not say what they took; such tokens are estimated")
+
+
+@pytest.mark.parametrize(("proposer", "lines"), [("http:0", 0), ("openai", 1)])
+def test_of_programs_that_an_agent_posts_nobody_expects_tokens(tmp_path: Path, proposer: str, lines: int) -> None:
+    written = Written(tmp_path)
+    written.state.started = RunStarted({"proposer": proposer}, {}, "none")
+    written.hears_reply(Responded, ESTIMATED)
+    assert len(written.told) == lines
 
 
 def test_a_person_is_told_when_most_programs_were_written_before(tmp_path: Path) -> None:
