@@ -44,10 +44,10 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
     is allowed only for a class, which brings a program of its own. The calls of the program's function are read from
     the evaluator's text as far as possible.
 
-    Raises UsageError if the program is missing or not a Python file, if the evaluator calls none of its functions, if
-    it lacks the function that a class calls, or if a class asks for classes. The same error follows if `name` is not a
-    Python name, or if the file exists or cannot be written. Raises TaskError if a class cannot say what it asks for, or
-    if an EVOLVE-BLOCK has no end, SandboxError if a class is asked and the sandbox fails.
+    Raises UsageError if the program is missing or not a Python file. The same error follows if the evaluator calls none
+    of its functions, if it lacks the function that a class calls, or if a class asks for classes. It also follows if
+    `name` is not a Python name, or if the file exists or cannot be written. Raises TaskError if a class cannot say what
+    it asks for, or if an EVOLVE-BLOCK has no end, SandboxError if a class is asked and the sandbox fails.
     """
     kind, place = convention_of(evaluator)
     direction = {"DIRECTION": "minimise" if is_minimised or kind == "eoh" else "maximise"}

@@ -154,7 +154,8 @@ class _Site:
         """Call `handler` for a request that is allowed, and turn errors into statuses.
 
         The status is 405 for other methods than GET and HEAD. It is 403 without the token or under the name of another
-        host, 404 if there is no such page or for a UsageError, 503 if it is still being made, and 500 for other errors.
+        host. It is 404 if there is no such page or for a UsageError, 503 if the page is still being made, and 500 for
+        other errors.
         """
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
