@@ -203,15 +203,16 @@ def _program(program: Scored | None) -> str:
     return "none yet" if program is None else worth(program.candidate, program.score, program.gap)
 
 
-def _recommended(summary: Summary) -> str:
+def _recommended(summary: Summary) -> str | None:
     """Return the recommended program as one line, with its score on validation instances and its gain.
 
-    Without one the line says "none yet", or why there never will be: an evaluator beside the programs has one data set.
+    Without one it is None, since a task may have no validation instances, which the journal does not say. A run of an
+    evaluator gets a line that says so: an evaluator beside the programs has one data set.
     """
     program = summary.recommended
     if program is None:
         is_evaluators = summary.score_source == "self-reported"
-        return "none: the evaluator has no validation instances" if is_evaluators else _program(None)
+        return "none: the evaluator has no validation instances" if is_evaluators else None
     together = "on search and validation instances together"
     gained = "" if program.gain is None else f"; gain on the template {percent(program.gain)} {together}"
     return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}{gained}"
