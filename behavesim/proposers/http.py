@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aiohttp.typedefs import Handler
 
 MODEL = "http"
-"""The model's name in the journal and in `prices`: who really answers is unknown."""
+"""The model's name in the journal: who really answers is unknown."""
 ADDRESS = "http.json"
 """The file in the run's folder with `url` and `token`, while the run goes on; only its owner can read it."""
 LARGEST = 2**20
@@ -57,6 +57,7 @@ class HttpProposer(Proposer[HttpSettings]):
     """
 
     settings_type = HttpSettings
+    costs_money = False  # to this run: no prompt is sent, and what the agent takes is unknown
     writes_text = False
 
     def __init__(self, port: int, folder: Path, context: ProposerContext) -> None:

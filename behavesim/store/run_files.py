@@ -19,7 +19,6 @@ from behavesim.state.events import (
     RunStopped,
 )
 from behavesim.state.members import Member
-from behavesim.state.settings import proposer_parts
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 
@@ -76,9 +75,7 @@ class RunFiles:
             self._folder.note(f"{happened}{reason}: {state.tally.outcomes} tried, {state.asked} asked for{go_on}")
 
     def _tell_of_estimates(self, reply: Reply, state: RunState) -> None:
-        # an agent that posts programs has no endpoint that could count
-        is_posted = state.started is not None and proposer_parts(str(state.started.settings["proposer"]))[0] == "http"
-        if self._has_told_of_estimates or is_posted or not any(call.estimated_completion for call in reply.calls):
+        if self._has_told_of_estimates or not any(call.estimated_completion for call in reply.calls):
             return
         self._has_told_of_estimates = True
         used = sum(state.tally.tokens.values(), NO_TOKENS)

@@ -75,6 +75,8 @@ async def test_an_agent_is_told_the_task_and_the_outcome_of_each_program(tmp_pat
     run = await searching
     assert [each.status for each in run.candidates] == ["feasible", "rejected", "feasible"]
     assert not (folder / ADDRESS).exists()
+    # no prompt was sent to anybody, so there are no tokens to estimate
+    assert (set(run.summary.tokens.values()), run.summary.estimated, run.summary.cost_usd) == ({0}, None, 0.0)
 
 
 async def test_a_run_that_was_stopped_goes_on_and_knows_what_was_posted(tmp_path: Path) -> None:

@@ -7,17 +7,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.tokens import Usage
-from behavesim.state.events import (
-    Evaluated,
-    Event,
-    NoteReceived,
-    Regrouped,
-    Reply,
-    Responded,
-    RunResumed,
-    RunStarted,
-    RunStopped,
-)
+from behavesim.state.events import Evaluated, Event, NoteReceived, Regrouped, Reply, Responded, RunResumed, RunStopped
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
@@ -115,14 +105,6 @@ def test_that_tokens_are_estimated_is_told_once(tmp_path: Path, kind: type[Respo
     written.hears_reply(kind, ESTIMATED)
     (said,) = written.told
     assert said.startswith("1 of 3 replies so far did not say what they took; such tokens are estimated")
-
-
-@pytest.mark.parametrize(("proposer", "lines"), [("http:0", 0), ("openai", 1)])
-def test_of_programs_that_an_agent_posts_nobody_expects_tokens(tmp_path: Path, proposer: str, lines: int) -> None:
-    written = Written(tmp_path)
-    written.state.started = RunStarted({"proposer": proposer}, {}, "none")
-    written.hears_reply(Responded, ESTIMATED)
-    assert len(written.told) == lines
 
 
 def test_a_person_is_told_when_most_programs_were_written_before(tmp_path: Path) -> None:
