@@ -11,7 +11,6 @@ import typer
 
 from behavesim.application.evaluator_task import Made, Wanted, task_file
 from behavesim.base.errors import UsageError
-from behavesim.evaluators.detection import is_evaluator
 
 from .options import complete_tasks
 from .output import tell
@@ -55,16 +54,10 @@ def named_task(task: str | None, options: Mapping[str, Any], runs: Path) -> Iter
     """Yield the task that a command is about: `task`, a name or path, or the file made for an evaluator.
 
     `options` are the command's parameters by name. A file made here lies below `runs`, the folder of the runs, and is
-    removed after the block if no run uses it. Raises UsageError if no task or two are named or an evaluator's file
-    stands in the task's place, and as `task_file` does.
+    removed after the block if no run uses it. Raises UsageError if no task or two are named, and as `task_file` does.
     """
     wanted = _wanted(options)
     if wanted is None and task is not None:
-        if task.endswith(".py") and is_evaluator(Path(task)):
-            raise UsageError(
-                f"{task} is an evaluator, not a task; name it with --evaluator {task}, and the program that the search "
-                "starts from with --program FILE"
-            )
         yield Made(Path(task))
     elif wanted is not None and task is None:
         with task_file(wanted, runs, tell, bool(options.get("allow_weak_isolation"))) as made:

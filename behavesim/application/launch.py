@@ -14,6 +14,7 @@ from behavesim.base.config import Settings, cores
 from behavesim.base.errors import UsageError
 from behavesim.engine.build import Launch
 from behavesim.engine.settings import changed_settings, settings_from_person
+from behavesim.evaluators.detection import is_evaluator
 from behavesim.proposers.installed import proposer_type, takes_notes
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.proposers.proposer import Proposer
@@ -36,8 +37,14 @@ def task_settings(
 
     Values by name in `given` beat `assignments` ("key=value"), these the TOML `file`, and this the `defaults`. Values
     that are None were not given. The assignment "size=large" means the task of that size, if the task has it. Raises
-    TaskError if the task cannot be loaded, UsageError if a setting does not fit or a file cannot be read.
+    TaskError if the task cannot be loaded. Raises UsageError if it is an evaluator's file, a setting does not fit or a
+    file cannot be read.
     """
+    if task.endswith(".py") and is_evaluator(Path(task)):
+        raise UsageError(
+            f"{task} is an evaluator, not a task; name it with --evaluator {task} and --program FILE: `behavesim run` "
+            "searches with it, `behavesim task init NAME` writes a task around it"
+        )
     reference = TaskReference(task).absolute()  # the run may be resumed from another folder
     loaded = reference.load()
     for size in loaded.sizes:

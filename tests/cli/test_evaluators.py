@@ -144,6 +144,15 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == sorted(files)
 
 
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_commands_on_programs_say_where_an_evaluator_is_named(behavesim: Command, tmp_path: Path, command: str) -> None:
+    (tmp_path / "good.py").write_text("def evaluate(path):\n    return {'score': 1.0}\n")
+    (tmp_path / "p.py").write_text("x = 1\n")
+    ended = behavesim(command, "good.py", "p.py", "p.py")
+    assert ended.code == 2
+    assert "good.py is an evaluator, not a task; name it with --evaluator good.py" in ended.err
+
+
 def test_an_evaluator_in_the_home_folder_is_refused_for_programs_could_read_it(
     behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
