@@ -10,7 +10,7 @@ from typing import Any
 
 from behavesim.analysis.group_tests import GroupTest, Pairs, corrected, tests_between
 from behavesim.analysis.metrics import BY_NAME, METRICS
-from behavesim.analysis.statistics import estimate, sample
+from behavesim.analysis.statistics import FEWEST, estimate, sample
 from behavesim.analysis.table import COUNT, PROBABILITY, Column, Estimate, Table
 from behavesim.base.errors import UsageError
 from behavesim.studies.results_drawing import draw
@@ -75,7 +75,7 @@ class ResultsStudy:
                 for label, samples in found.items()
                 if any(metric.name in samples for metric in shown)
             )
-            caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
+            caption = f"mean ± standard deviation [95 % bootstrap interval of the mean, from {FEWEST} runs on]"
             if lacking := [label for label in found if label not in {row[0] for row in rows}]:
                 caption += f"; no value is known of {', '.join(lacking)}"
             tables.append(Table(f"{task}_{about}", f"{task}: {about}", columns, rows, caption))
@@ -89,15 +89,16 @@ class ResultsStudy:
             Column("p", PROBABILITY),
             Column("p_holm", PROBABILITY, title="p, Holm"),
         )
+        known = values_by_group(self.runs, task)
+
+        def difference(test: GroupTest) -> Estimate:
+            """Return a test's difference, with its interval if both groups have FEWEST values or more."""
+            fewest = min(len(known[group][test.metric]) for group in (test.a, test.b))
+            interval = (test.low, test.high) if fewest >= FEWEST else (None, None)
+            return Estimate(test.difference, None, *interval, unit=BY_NAME[test.metric].unit)
+
         rows = tuple(
-            (
-                BY_NAME[test.metric].title,
-                test.a,
-                test.b,
-                Estimate(test.difference, None, test.low, test.high, unit=BY_NAME[test.metric].unit),
-                test.p,
-                test.p_holm,
-            )
+            (BY_NAME[test.metric].title, test.a, test.b, difference(test), test.p, test.p_holm)
             for test in self.tests[task]
             if BY_NAME[test.metric].about is not None
         )

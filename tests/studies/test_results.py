@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from behavesim.analysis.statistics import sample
+from behavesim.analysis.table import Estimate
 from behavesim.base.errors import UsageError
 from behavesim.studies.results import study, values_by_group
 from behavesim.studies.results_drawing import drawn
@@ -51,6 +52,16 @@ def test_only_the_pairs_of_an_experiment_are_tested(behavesim: Command, tmp_path
     document = behavesim("study", "results", kept, "--experiment", experiment, "--json").document
     assert [(test["a"], test["b"]) for test in document["tests"]["t"]] == [("eoh", "niche")]  # reevo has no value
     assert document["tests"]["t"][0]["difference"] == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize(("runs", "is_shown"), [(4, False), (5, True)])
+def test_an_interval_of_few_runs_is_not_shown(tmp_path: Path, runs: int, is_shown: bool) -> None:
+    kept = tmp_path / "runs.csv"
+    rows = [f"t,{group},{seed},0.{group}{seed}" for group in (1, 2) for seed in range(runs)]
+    kept.write_text("\n".join(["task,group,seed,best_gap", *rows]))
+    groups, tests = study(kept, None).tables()
+    shown = [row[2] for row in groups.rows] + [row[3] for row in tests.rows]
+    assert [isinstance(cell, Estimate) and cell.low is not None for cell in shown] == 3 * [is_shown]
 
 
 @pytest.mark.parametrize(
