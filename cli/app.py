@@ -119,7 +119,9 @@ def _loaded(command: Command) -> TyperCommand | TyperGroup:
     if not isinstance(target, typer.Typer):  # a plain function; a group is a Typer app already
         function, target = target, typer.Typer(**PLAIN)
         settings = {"ignore_unknown_options": command.takes_numbers}
-        target.command(command.name, cls=OneCommand, epilog=_examples(command), context_settings=settings)(function)
+        target.command(command.name, epilog=_examples(command), context_settings=settings)(function)
+    for each in target.registered_commands:
+        each.cls = OneCommand
     built = typer.main.get_command(target)
     assert isinstance(built, TyperCommand | TyperGroup), "Typer builds commands and groups of its own"
     return built

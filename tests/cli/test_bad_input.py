@@ -110,12 +110,19 @@ def test_arguments_that_do_not_fit_are_named_in_one_line_with_where_to_read_more
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind"),
-    [(("recommend", "first", "--portfolio"), ": a whole number"), (("run", "tsp", "--max-cost"), ": a number")],
+    ("command", "arguments", "kind"),
+    [
+        ("recommend", ("first", "--portfolio"), ": a whole number"),
+        ("run", ("tsp", "--max-cost"), ": a number"),
+        ("study known", ("folder", "tsp", "--best"), ": a whole number"),
+        ("task init", ("mine", "--like"), ""),
+    ],
 )
-def test_an_option_without_its_value_says_what_it_takes(behavesim: Command, arguments: list[str], kind: str) -> None:
-    said = f"option '{arguments[-1]}' requires an argument{kind}; how it is used: behavesim {arguments[0]} --help"
-    assert behavesim(*arguments).err == f"behavesim: {said}\n"
+def test_an_option_without_its_value_says_what_it_takes(
+    behavesim: Command, command: str, arguments: tuple[str, ...], kind: str
+) -> None:
+    said = f"option '{arguments[-1]}' requires an argument{kind}; how it is used: behavesim {command} --help"
+    assert behavesim(*command.split(), *arguments).err == f"behavesim: {said}\n"
 
 
 TASK = '''
