@@ -9,6 +9,7 @@ import pytest
 from behavesim.state.events import Asked
 from behavesim.store.reading import read_events
 from tests.cli.command import Command
+from tests.crash.processes import FEW_CITIES
 
 
 def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(behavesim: Command) -> None:
@@ -31,6 +32,9 @@ def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(beha
 def test_a_time_limit_far_beyond_the_template_is_said(behavesim: Command) -> None:
     said = behavesim("run", "tsp", "--budget", 4, "--set", "timeout_s=3600", "--dry-run")
     assert "times what the template took; a program that never ends costs 60 min: consider --set timeout_s=" in said.out
+    assert "times what the template took" in behavesim("run", FEW_CITIES, "--budget", 4, "--dry-run").out
+    # the limit that comes with a built-in task is the paper's
+    assert "times what the template took" not in behavesim("run", "tsp", "--budget", 4, "--dry-run").out
 
 
 def test_the_first_prompt_of_a_method_that_tells_of_the_run_is_whole(behavesim: Command) -> None:
