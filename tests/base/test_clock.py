@@ -41,6 +41,14 @@ def test_the_world_goes_on_and_is_never_set_back() -> None:
     assert world_s() <= world_s()
 
 
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="elsewhere the monotonic clock has to do")
+def test_the_world_goes_on_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    awake_s, asleep_s = 100.0, 3600.0
+    monkeypatch.setattr(time, "monotonic", lambda: awake_s)
+    monkeypatch.setattr(time, "clock_gettime", {time.CLOCK_BOOTTIME: awake_s + asleep_s}.__getitem__)
+    assert world_s() == awake_s + asleep_s
+
+
 @pytest.fixture
 def beats() -> tuple[World, Heartbeat]:
     world = World()

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
-from behavesim.base.errors import BehavesimError, PartError, TaskError, TrajectoryError, UsageError, nearest
+from behavesim.base.errors import (
+    INTERRUPTED,
+    BehavesimError,
+    PartError,
+    TaskError,
+    TrajectoryError,
+    UsageError,
+    nearest,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,3 +36,7 @@ def test_the_most_similar_name_is_meant_if_one_is_similar(name: str, said: str) 
 )
 def test_what_a_person_can_correct_has_a_code_of_its_own(error: type[BehavesimError], code: int) -> None:
     assert error("said").exit_code == code
+
+
+def test_an_interrupted_command_ends_as_a_shell_says_it_of_ctrl_c() -> None:
+    assert INTERRUPTED == 128 + signal.SIGINT

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.base.plugins import Kind, file_of
+from behavesim.base.plugins import READING_S, Kind, file_of
 from behavesim.task import TaskReference
 from tests.packages import install
 
@@ -51,6 +51,11 @@ def test_a_file_that_loops_at_its_top_level_is_given_up_in_a_line(
     with pytest.raises(UsageError, match=r"endless\.py is not read after .* loop at its top level"):
         METHODS.load(str(tmp_path / "endless.py"))
     assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
+
+
+def test_a_file_may_take_as_long_as_the_guide_says() -> None:
+    guide = Path(__file__).parents[2] / "docs/how-to/tasks.md"
+    assert f"Reading it may take {READING_S:g} s of CPU time" in guide.read_text()
 
 
 def test_a_file_is_read_as_it_is_however_soon_it_was_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
