@@ -63,6 +63,7 @@ def test_a_task_is_asked_once_for_a_split(made: Any) -> None:
         ([], "gives none, where a search needs one at least"),
         (np.ones((0, 3)), "gives none"),
         (ValueError("no\ndata"), r"raised ValueError: no data, in line \d+"),
+        (SyntaxError("unfinished", ("drawn.py", 1, 4, "1 +", 1, 5)), r"raised SyntaxError: unfinished, in line \d+"),
     ],
 )
 def test_what_are_no_instances_is_refused(made: Any, said: str) -> None:

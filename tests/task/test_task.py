@@ -97,6 +97,17 @@ def test_a_task_that_lacks_one_of_its_methods_is_refused_with_its_name(tmp_path:
         reference.load()
 
 
+def test_a_line_of_a_template_that_is_no_python_is_cut(tmp_path: Path) -> None:
+    reference = written(tmp_path, f"template = 'def f(:{'x' * 100}'")
+    with pytest.raises(TaskError, match=rf"in its line 1, def f\(:{'x' * 73}$"):
+        reference.load()
+
+
+def test_a_task_knows_its_instances_in_advance_unless_it_says_otherwise() -> None:
+    assert not Toy().online
+    assert not Toy().runs_apart
+
+
 def test_the_best_known_score_holds_for_the_search_alone() -> None:
     class Known(Toy):
         objective = Objective("maximise", 7.0)
