@@ -141,6 +141,7 @@ class TestCandidates:
         slow = [asked(4), replied(4), rejected(4, "memory", cpu_s=0.5), NotAdded(4)]
         state = state_after(STARTED, added(0, 3.0), failed(1), copy, other, slow)
         assert (state.tally.feasible, state.tally.rejected, state.tally.cpu_s) == (3, {"timeout": 1, "memory": 1}, 0.5)
+        assert state.tally.outcomes == 5
         assert (state.tally.repeated_programs, state.tally.repeated_behaviours) == (1, 1)
         assert list(state.tally.recent) == [True, False, True, True, False]
 
@@ -186,6 +187,14 @@ class TestClock:
 
 
 class TestRepairs:
+    def test_the_latest_event_of_a_candidate_is_its_reply_or_else_its_question(self) -> None:
+        again = asked(0, "repair")
+        state, latest = state_after(STARTED), []
+        for event in (asked(0), replied(0), rejected(0), again, replied(0)):
+            state.apply(event)
+            latest.append(state.open[0].latest)
+        assert latest == [asked(0), replied(0), replied(0), again, replied(0)]
+
     def test_a_repaired_candidate_counts_as_what_became_of_it_in_the_end(self) -> None:
         first, again = asked(1), asked(1, "repair")
         state = state_after(STARTED, asked(0), first, replied(1), rejected(1), again)
@@ -316,6 +325,10 @@ class TestDigest:
         assert late.digest() == digest
         selected = state_after(STARTED, self.RUN, Regrouped({"elites": (0,)}, selection=True))
         assert selected.digest() == digest
+        regrouped = state_after(STARTED, self.RUN, Regrouped({"0": (0, 2), "1": (TEMPLATE,)}))
+        assert regrouped.digest() == digest
+        elites = Regrouped({"elites": (0,)}, selection=True)
+        assert state_after(STARTED, self.FIRST, elites).digest() == state_after(STARTED, self.FIRST).digest()
 
     FIRST = (TEMPLATE_SCORED, *added(0, 5.0, None), *failed(1))
     FOUNDED = Regrouped({"0": (0,), "1": (TEMPLATE,)})
