@@ -13,7 +13,7 @@ from behavesim.application import session
 from behavesim.application.console import shown_search
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.base.config import OWN
-from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError, RunInUse
+from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError, PartError, RunInUse
 from behavesim.engine.build import Launch
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.sandbox.limits import Limits
@@ -207,7 +207,8 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
         if error.exit_code != 1 or isinstance(error, JournalError | RunInUse) or not has_begun():
             raise
         tell(str(error))
-        tell(f"what has arrived is kept; go on with: behavesim resume {run}")
+        mended = " --fork NEW-ID" if isinstance(error, PartError) else ""  # resume refuses a method that has changed
+        tell(f"what has arrived is kept; go on with: behavesim resume {run}{mended}")
         raise typer.Exit(error.exit_code) from error
     from .ended import report_end  # imported late: a run's first request does not wait for it
 

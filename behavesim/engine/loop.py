@@ -181,7 +181,7 @@ class Search:
             elif self.caps.forbids_candidate(self.state, len(self._unsent)) is None:
                 raise BehavesimError(
                     f"the method asks for nothing more after {self.state.asked} of {self.caps.budget} candidates; "
-                    "mend it (`behavesim method check` says where), then resume"
+                    "mend it (`behavesim method check` says where), and go on with --fork NEW-ID"
                 )
             else:
                 break

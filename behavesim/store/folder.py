@@ -121,7 +121,7 @@ class RunFolder:
             raise self._not_made(f"{above} cannot be written to")
 
     def _taken(self) -> UsageError:
-        return UsageError(f"{self.path} exists; resume it, or choose another --name")
+        return UsageError(f"{self.path} exists; resume it, or choose another name")
 
     def _not_made(self, reason: str | None) -> UsageError:
         return UsageError(f"cannot make the run's folder {self.path}: {reason}; choose another --runs-dir")

@@ -36,7 +36,7 @@ def test_a_document_is_alone_on_stdout_though_a_task_prints(behavesim: Command) 
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        (("--name", "taken"), "taken exists; resume it, or choose another --name"),
+        (("--name", "taken"), "taken exists; resume it, or choose another name"),
         (("--runs-dir", "a-file/runs"), "a-file cannot be written to; choose another --runs-dir"),
     ],
 )

@@ -96,6 +96,7 @@ def test_a_part_that_raises_is_named_with_its_line_and_the_run_is_kept(
     why, *next_step = (line for line in told if line.startswith("behavesim: "))
     assert said in why
     assert all("what has arrived is kept; go on with: behavesim resume " in line for line in next_step)
+    assert all(line.endswith(" --fork NEW-ID") for line in next_step)  # resume refuses a part that has changed
 
 
 def test_a_proposer_is_a_file_and_a_changed_one_is_refused(behavesim: Command) -> None:

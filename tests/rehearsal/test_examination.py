@@ -43,7 +43,7 @@ async def test_a_file_that_still_has_the_marks_of_the_example_is_said_to_be_unfi
     assert (finding.result, finding.message.startswith(f"line {number} still says CHANGE")) == ("warning", True)
 
 
-KEPT, FEASIBLE = "        kept = state", "        if not candidate.is_feasible"
+KEPT, FEASIBLE, DEFINED = "        kept = state", "        if not candidate.is_feasible", "    def register("
 FAULTS = [
     ("self.generator(candidate)", "__import__('numpy').random.default_rng()", "decides otherwise"),
     (KEPT, f"        self.turn = candidate\n{KEPT}", "keeps something in self.turn"),
@@ -51,6 +51,14 @@ FAULTS = [
     (KEPT, f"        if candidate == 20:\n            return None\n{KEPT}", "asks for nothing more"),
     ("return bs.NotAdded(candidate.id)\n        ranked", "return bs.NotAdded(7)\n        ranked", "candidate 7"),
     (KEPT, f"        1 / (candidate - 20)\n{KEPT}", "ZeroDivisionError"),
+    *(
+        (DEFINED, f"    def compare(self, state, candidate):\n        return bs.Comparison({asked})\n\n{DEFINED}", said)
+        for asked, said in (
+            ("candidate.id, ['g']", "TypeError: groups maps the name of each group"),
+            ("candidate.id, {'g': ()}", "ValueError: a candidate cannot be compared with the empty group 'g'"),
+            ("candidate.id, members=(7000,)", "which is no feasible program of this run"),
+        )
+    ),
     (
         "    def register(",
         "    def regroup(self, state: bs.RunState) -> bs.Regrouped:\n"
