@@ -35,6 +35,7 @@ def test_programs_of_a_run_are_held_against_their_text_and_its_islands_against_e
     diversity = finished("study", "diversity", "first", "first", "--figures", "figures", "--json")
     (one, other) = diversity.document["runs"]
     assert one == other
+    assert "between / inside" in finished("study", "diversity", "first").out
     assert [at["registered"] for at in one["diversity"]] == [2, 3, 4, 5, 6, 8, 9, 10, 11, 12]
     assert {file.name for file in (tmp_path / "figures").iterdir()} == {
         "clustering.pdf", "clustering.svg", "diversity.pdf", "diversity.svg"

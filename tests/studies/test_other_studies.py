@@ -14,6 +14,7 @@ from behavesim.studies import measures, stochastic, visualise
 from behavesim.studies.measures import MEASURES, MeasuresStudy
 from behavesim.studies.optimisers import OPTIMISERS, OPTIMUM, STARTS, starts
 from behavesim.studies.stochastic import COMPARED, StochasticStudy
+from tests.cli.command import Command
 
 
 @cache
@@ -83,3 +84,21 @@ def test_routes_are_compared_as_the_measure_does_and_drawn(tmp_path: Path) -> No
     ]
     first = [file.read_bytes() for file in files]
     assert [file.read_bytes() for file in found.draw(tmp_path / "new")] == first[:2], "a figure can be made again"
+
+
+def test_the_tables_have_the_numbers_of_the_documents(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "compared", lambda: iter([on_optimisers().similarities]))
+    laws = on_laws().rows
+    monkeypatch.setattr(stochastic, "compared", lambda: iter(laws))
+    assert behavesim("study", "measures", "--json").document == on_optimisers().document()
+    correlations, pairs = on_optimisers().tables()
+    for name, column in (("kendall", 1), ("spearman", 2)):
+        expected = {
+            ", ".join(each["measures"]): each["value"] for each in on_optimisers().document()["correlations"][name]
+        }
+        assert {str(row[0]): row[column] for row in correlations.rows} == expected
+    assert [row[0] for row in pairs.rows] == [f"{a}, {b}" for a, b in on_optimisers().pairs]
+    assert "Nearest to CG: " in behavesim("study", "measures").out
+    assert behavesim("study", "stochastic", "--json").document["rows"][0]["similarities"] == list(laws[0][2])
+    assert StochasticStudy(laws).tables()[0].rows == tuple((name, how, *values) for name, how, values in laws)
+    assert "fixed seed" in behavesim("study", "stochastic").out

@@ -215,3 +215,9 @@ def test_tests_are_paired_by_seed_and_corrected_together(
     shown = behavesim("study", "portfolio", tmp_path, "--json")
     assert shown.code == 0, shown.err
     assert json.loads(json.dumps(shown.document))["primary"][0]["programs"] == 3
+    tested, beside, curves, origins = found.tables()
+    assert [row[-2:] for row in tested.rows] == [(each.p_task, each.p_holm) for each in primary]
+    assert len(beside.rows) == len(found.beside())
+    assert {row[1] for row in curves.rows} >= {"cleared", "2-opt"}
+    assert sum(row[2] for row in origins.rows) == len(made)
+    assert "16 tests corrected together" in behavesim("study", "portfolio", tmp_path).out

@@ -14,6 +14,7 @@ from behavesim.studies import paper, sampling, similarity
 from behavesim.studies.dataset import PAIRS, Pair, Program, Solved
 from behavesim.studies.problems import VERTICES, Problem
 from behavesim.studies.similarity import BESIDE, TYPES, SimilarityStudy, measures
+from tests.cli.command import Command
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -145,3 +146,33 @@ def test_without_cutting_the_sampling_study_is_the_similarity_study(monkeypatch:
     means = sampling.study(sampling.sampled()).means
     assert means[0.0, 0] == pytest.approx([whole().mean("behavesim", of_type) for of_type in TYPES], abs=1e-12)
     assert all(of_type_3 == 1.0 for _, _, of_type_3, _ in means.values())
+
+
+def test_the_tables_have_the_numbers_of_the_document(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similarity, "measured", lambda model: iter(whole().rows))
+    document = behavesim("study", "similarity", "--json").document
+    assert document == whole().document()
+    means, pairs = whole().tables()
+    ours = {row[0]: row for row in means.rows if row[0]}
+    for metric in BESIDE:
+        absent = metric in document["missing"]
+        assert list(ours[metric][1:]) == [*document["means"][metric], "missing: see below" if absent else "ours"]
+        assert (f"{metric}: {document['missing'].get(metric)}." in means.caption) == absent
+    assert ("", *document["paper"]["BehaveSim"], "paper: BehaveSim") in means.rows
+    assert [row[:2] for row in pairs.rows] == [(pair.label, pair.name) for pair in PAIRS]
+    assert [row[-1] for row in pairs.rows[:12]] == [case for of_type in (1, 2, 3) for case in paper.CASES[of_type]]
+    assert {row[-1] for row in pairs.rows[12:]} == {None}
+    shown = behavesim("study", "similarity")
+    assert (shown.code, "Which pair is which case of type 4 the paper does not say" in shown.out) == (0, True)
+
+
+def test_the_sampling_study_stands_beside_the_papers_numbers(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [(pair, tuple(pair.type / 10 for _ in paper.SAMPLING)) for pair in PAIRS]
+    monkeypatch.setattr(sampling, "sampled", lambda: iter(rows))
+    for row in behavesim("study", "sampling", "--json").document["settings"]:
+        assert row["means"] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+        assert tuple(row["paper"]) == paper.SAMPLING[row["truncate"], row["skip"]]
+    shown = behavesim("study", "sampling").out
+    assert all(f"{value:.2f}" in shown for means in paper.SAMPLING.values() for value in means)
