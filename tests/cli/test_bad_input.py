@@ -35,6 +35,9 @@ from tests.cli.command import Command
         (["evaluate", "tsp", "nofile.py"], "nofile.py"),
         (["evaluate", "tsp", "."], "name its files"),
         (["compare", "tsp", "template", "template", "--metric", "mine.py"], "for `behavesim report`"),
+        (["compare", "asp", "template", "template", "--shifted"], "has no shifted instances"),
+        (["run", "tsp", "--workers", "-1"], "--workers"),
+        (["method", "init", "a" * 300], "File name too long"),
     ],
 )
 def test_a_slip_is_one_line_and_exit_code_2(
@@ -139,3 +142,16 @@ class Mine(bs.Task):
 
 task = Mine()
 '''
+
+
+def test_what_cannot_be_tried_is_said_and_is_an_empty_list_for_machines(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("")
+    ended = behavesim("evaluate", "asp", "program.py", "--shifted", "--json")
+    assert (ended.code, ended.document) == (0, [])
+    assert "task asp has no shifted instances" in ended.err
+
+
+def test_an_export_without_a_place_is_asked_for_one(finished: Command) -> None:
+    ended = finished("export", "first")
+    assert (ended.code, ended.out) == (2, "")
+    assert "name a folder for the programs, or --mlflow, --wandb or --tensorboard" in ended.err

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,13 @@ proposer = "genetic"
 budget = 4
 recommend = false
 """
+
+
+class Terminal(StringIO):
+    """A person who types `text`."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.fixture
@@ -118,6 +126,10 @@ def test_asking_a_model_takes_an_estimate_and_consent(
     assert "about 200 requests to gpt-6-luna" in refused.err
     assert "about $" in refused.err
     assert "--yes" in refused.err
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    declined = behavesim("experiment", "model.toml")
+    assert declined.code == 1
+    assert "Go ahead?" in declined.err
     assert not (files / "runs").exists()
 
 

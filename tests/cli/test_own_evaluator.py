@@ -125,3 +125,13 @@ def test_a_first_program_without_the_function_that_a_class_calls_is_refused(beha
     made = behavesim("task", "init", "mine", "--evaluator", place, "--program", "other.py")
     assert made.code == 2 and len(made.err.splitlines()) == 1
     assert "other.py has no function `" in made.err and not (tmp_path / "mine.py").exists()
+
+
+@pytest.mark.parametrize("kind", ["openevolve", "llm4ad"])
+def test_a_first_program_that_is_no_python_is_refused(behavesim: Command, tmp_path: Path, kind: str) -> None:
+    options = FOLDERS[kind].made(tmp_path)
+    (tmp_path / "other.py").write_text("def (:\n")
+    place = options[options.index("--evaluator") + 1]
+    made = behavesim("task", "init", "mine", "--evaluator", place, "--program", "other.py")
+    assert made.code == 2 and len(made.err.splitlines()) == 1
+    assert "the first program other.py is no Python: invalid syntax" in made.err and not (tmp_path / "mine.py").exists()
