@@ -152,6 +152,9 @@ class Endpoint:
                 why = f"cannot be reached ({found.message})"
             case Fault():
                 why = f"answers with no list of models; {await self._page_in_its_place() or 'check OPENAI_BASE_URL'}"
+            case httpx2.Response(status_code=status, next_request=httpx2.Request(url=moved)):  # not followed
+                advice = "if that is a login page, log in there, else put its address into OPENAI_BASE_URL"
+                why = f"redirects to {moved.host} ({status}); {advice}"
             case httpx2.Response(status_code=status):  # without its words, which may hold a part of the key
                 known = {401: "refuses the key (401); check OPENAI_API_KEY", 404: "has no list of models"}
                 why = known.get(status, f"gives no list of models ({status})")

@@ -92,6 +92,12 @@ async def test_an_endpoint_without_keys_is_sent_none(server: Any, monkeypatch: p
         (chat.fails(403, KEY), "gives no list of models (403)"),
         (chat.fails(500, KEY), "gives no list of models (500)"),
         (chat.fails(404, KEY), "has no list of models"),
+        (
+            chat.fails(302, KEY).with_headers(Location=f"https://login.example/sso/{KEY}?back={KEY}"),
+            "redirects to login.example (302); if that is a login page, log in there, else put its address into "
+            "OPENAI_BASE_URL",
+        ),
+        (chat.fails(302, KEY).with_headers(Location="http://[::1/"), "gives no list of models (302)"),
         (chat.reset(), "cannot be reached ( closed the connection without an answer; its own log may say why)"),
         (
             chat.web_page(title="Sign in to the network"),
