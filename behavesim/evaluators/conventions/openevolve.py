@@ -136,10 +136,13 @@ def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], p
         metrics |= _metrics(given)
         artifacts |= getattr(given, "artifacts", None) or {}
         found = _result(metrics, artifacts)
-        if number < len(stages) and (found.score is None or found.score < thresholds[number - 1]):
-            score = "no finite score" if found.score is None else f"its score {found.score:.6g}"
-            said = f"stopped at stage {number} of {len(stages)}: {score} is below {thresholds[number - 1]:g}"
-            return replace(found, stage=number, failure=found.failure or said)
+        if number == len(stages):
+            break
+        if found.score is None:
+            return replace(found, stage=number)  # its failure says why
+        if found.score < (least := thresholds[number - 1]):
+            said = f"stopped at stage {number} of {len(stages)}: its score {found.score:.6g} is below {least:g}"
+            return replace(found, stage=number, failure=said)
     return found
 
 
