@@ -16,7 +16,7 @@ from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
 from behavesim.evaluators.configuration import Configuration, read_configuration
 from behavesim.evaluators.description import Description, described
-from behavesim.evaluators.detection import convention_of, stages_in
+from behavesim.evaluators.detection import convention_of, most_thresholds
 from behavesim.task.evaluated import Convention, Edits, EvaluatorFile
 
 MADE = ".evaluators"
@@ -171,12 +171,11 @@ def _configuration(
         path = next((each for each in beside if each.is_file()), None)
     if path is None:
         # that project's own defaults: an evaluator in stages is run in stages
-        return _with_stages(Configuration.usual().values, place) if convention == "openevolve" else {}
-    found = read_configuration(path)
-    values = _with_stages(found.values, place) if convention == "openevolve" else found.values
-    used = ", ".join(f"{name} {_short(value)}" for name, value in values.items())
+        return Configuration.usual(most_thresholds(convention, place)).values
+    found = read_configuration(path, most_thresholds(convention, place))
+    used = ", ".join(f"{name} {_short(value)}" for name, value in found.values.items())
     tell(f"{path.name}: {used or 'nothing used'}{_ignored_in_words(found.ignored)}")
-    return values
+    return found.values
 
 
 def _ignored_in_words(keys: Sequence[str]) -> str:
@@ -185,17 +184,6 @@ def _ignored_in_words(keys: Sequence[str]) -> str:
         return ""
     rest = len(keys) - _MOST_NAMED
     return f"; not used here: {', '.join(keys[:_MOST_NAMED])}{f' and {rest} other keys' if rest > 0 else ''}"
-
-
-def _with_stages(values: Mapping[str, Any], place: str) -> Mapping[str, Any]:
-    """Return a configuration's values, `thresholds` cut to one for each stage of the evaluator but the last.
-
-    One threshold stays for a single stage, none without stages. `place` is the path of the evaluator's file.
-    """
-    stages = stages_in(place)
-    kept = tuple(values.get("thresholds", ()))[: max(stages - 1, 1) if stages else 0]
-    others = {name: value for name, value in values.items() if name != "thresholds"}
-    return {**others, "thresholds": kept} if kept else others
 
 
 def _short(value: object) -> str:

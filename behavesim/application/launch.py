@@ -14,7 +14,7 @@ from behavesim.base.config import Settings, cores
 from behavesim.base.errors import UsageError
 from behavesim.engine.build import Launch
 from behavesim.engine.settings import changed_settings, settings_from_person
-from behavesim.evaluators.detection import is_evaluator
+from behavesim.evaluators.detection import is_evaluator, refuse_unused_thresholds
 from behavesim.proposers.installed import proposer_type, takes_notes
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.proposers.proposer import Proposer
@@ -24,6 +24,7 @@ from behavesim.state.settings import proposer_parts, settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import Task, TaskReference
+from behavesim.task.evaluated import EvaluatorTask
 
 
 def task_settings(
@@ -37,8 +38,8 @@ def task_settings(
 
     Values by name in `given` beat `assignments` ("key=value"), these the TOML `file`, and this the `defaults`. Values
     that are None were not given. The assignment "size=large" means the task of that size, if the task has it. Raises
-    TaskError if the task cannot be loaded. Raises UsageError if it is an evaluator's file, a setting does not fit or a
-    file cannot be read.
+    TaskError if the task cannot be loaded. Raises UsageError if it is an evaluator's file or has thresholds that its
+    evaluator does not use, a setting does not fit or a file cannot be read.
     """
     if task.endswith(".py") and is_evaluator(Path(task)):
         raise UsageError(
@@ -47,6 +48,8 @@ def task_settings(
         )
     reference = TaskReference(task).absolute()  # the run may be resumed from another folder
     loaded = reference.load()
+    if isinstance(loaded, EvaluatorTask):
+        refuse_unused_thresholds(loaded.file)
     for size in loaded.sizes:
         if (chosen := f"size={size}") in (assignments or ()):
             others = [each for each in assignments or () if each != chosen]

@@ -9,7 +9,7 @@ from pathlib import Path
 from behavesim.base.errors import UsageError
 from behavesim.base.syntax import parsed
 from behavesim.base.text_file import read_text_file
-from behavesim.task.evaluated import Convention
+from behavesim.task.evaluated import Convention, EvaluatorFile
 
 COMMAND = "command:"
 """Prefix of an evaluator's text on the command line if the rest is a command."""
@@ -92,6 +92,22 @@ def stages_in(place: str) -> int:
     body = _tree(read_text_file(Path(place), "evaluator"), place).body
     bound = {name for node in body for name in _bound_by(node)}
     return next((stage for stage in range(3) if f"evaluate_stage{stage + 1}" not in bound), 3)
+
+
+def most_thresholds(convention: Convention, place: str) -> int:
+    """Return how many thresholds of stages an evaluator uses; `convention` and `place` are as from `convention_of`.
+
+    It is one for each stage but the last, one for a single stage, and 0 without stages. Raises as `stages_in`.
+    """
+    stages = stages_in(place) if convention == "openevolve" else 0
+    return max(stages - 1, 1) if stages else 0
+
+
+def refuse_unused_thresholds(file: EvaluatorFile) -> None:
+    """Raise UsageError if a task's file has more thresholds than its evaluator uses, or as `stages_in`."""
+    if file.thresholds and len(file.thresholds) > (most := most_thresholds(file.convention, file.evaluator)):
+        used = f"uses {most} of them: one for each stage but the last" if most else "has no stages, so it uses none"
+        raise UsageError(f"there are {len(file.thresholds)} thresholds, and the evaluator {used}; delete the others")
 
 
 def _bound_by(statement: ast.stmt) -> Iterator[str]:

@@ -49,7 +49,8 @@ def test_a_config_beside_the_evaluator_is_read_and_what_is_ignored_is_said_in_a_
     ended = behavesim("run", *options, "--edits", "diff", "--json")
     assert (ended.document["asked"], ended.document["seed"]) == (4, 9)
     (line,) = [line for line in ended.err.splitlines() if "config.yaml" in line]
-    assert line.endswith("; not used here: llm.model, llm.a, llm.b, llm.c, llm.d, llm.e and 2 other keys")
+    assert "thresholds 0.1; not used here: evaluator.cascade_thresholds 9.0, llm.model, llm.a, " in line
+    assert line.endswith(", llm.d and 3 other keys")
     file = made_file(tmp_path)
     assert (file["description"], file["timeout_s"], file["thresholds"]) == ("Find x.", 30.0, [0.1])
     assert file["edits"] == "diff"
@@ -60,6 +61,14 @@ def test_thresholds_count_only_for_stages_that_there_are(behavesim: Command, tmp
     ended = behavesim("run", *options, "--budget", 1)
     assert "thresholds" not in made_file(tmp_path)
     assert " trying the first program, " in ended.err
+
+
+def test_thresholds_of_a_configuration_that_are_not_used_are_said(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("evaluator: {timeout: 30, cascade_thresholds: [0.1, 9]}\n")
+    options = FOLDERS["command"].made(tmp_path)  # a command has no stages
+    ended = behavesim("run", *options, "--evaluator-config", "mine.yaml", "--budget", 1)
+    assert "mine.yaml: timeout_s 30.0; not used here: evaluator.cascade_thresholds 0.1/9.0\n" in ended.err
+    assert "thresholds" not in made_file(tmp_path)
 
 
 def test_a_flag_beats_the_configuration(behavesim: Command, tmp_path: Path) -> None:
@@ -114,6 +123,7 @@ def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:
         (["good.py"], "good.py is an evaluator, not a task; name it with --evaluator good.py"),
         (["nope.toml"], "cannot read the task nope.toml"),
         (["thresholds.toml"], "thresholds should be"),
+        (["stages.toml"], "there are 2 thresholds, and the evaluator has no stages, so it uses none"),
         (["unknown.toml"], "did you mean 'thresholds'"),
     ],
 )
@@ -133,6 +143,7 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(
         "bad.yaml": "evaluator: {timeout: soon}\n",
         "endless.yaml": "max_iterations: .inf\n",
         "thresholds.toml": f"{head}thresholds = 3\n",
+        "stages.toml": f"{head}thresholds = [1, 2]\n",
         "unknown.toml": f"{head}treshold = [3]\n",
     }
     for name, text in files.items():
