@@ -139,6 +139,13 @@ async def test_the_list_of_runs_fits_a_window(opened: Opened) -> None:
     )
 
 
+async def test_programs_that_one_group_alone_found_fit_beside_those_of_another(text: str, opened: Opened) -> None:
+    page = await opened(text.replace("eoh-1", "tsp-funsearch+behavesim-no-clustering-seed12"))
+    await page.set_viewport_size({"width": 1200, "height": 900})
+    table = page.locator("#alone .scroll").last
+    assert await table.evaluate("(it) => it.scrollWidth - it.clientWidth") == 0
+
+
 async def test_a_comparison_fits_a_phone_and_can_be_read_in_the_dark(text: str, opened: Opened) -> None:
     page = await opened(text)
     assert await page.evaluate(LOW_CONTRAST) == []
