@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -9,15 +10,20 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from behavesim_cli.verify import NOT_CHECKED
 
 from behavesim.audit.noise import SCORE
 from behavesim.programs.fences import fenced
+from behavesim.state.events import Evaluated
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
+from behavesim.store.reading import read_events
 from tests.cli.command import Command
+from tests.forgeries import written
 
 ASK = """
 import os, re, sys
@@ -55,11 +61,24 @@ def test_a_program_that_draws_at_random_is_told_from_a_changed_journal(behavesim
 def select_next_node(current_node, destination_node, unvisited_nodes, distance_matrix):
     return unvisited_nodes[os.urandom(1)[0] % len(unvisited_nodes)]
 """
-    Path("draw.py").write_text(f"print({fenced(source)!r})")
+    steady = source.replace("os.urandom(1)[0]", "0 * len(os.sep)")
+    texts = [fenced(source), fenced(steady)]
+    Path("draw.py").write_text(f"import os\nprint({texts!r}[int(os.environ['BEHAVESIM_NUMBER'])])")
     proposer = f"command:{sys.executable} draw.py"
-    assert behavesim(*RUN, "--budget", 1, "--name", "c", "--proposer", proposer).document["feasible"] == 1
+    assert behavesim(*RUN, "--budget", 2, "--name", "c", "--proposer", proposer).document["feasible"] == 2
     found = behavesim("verify", "c", "--json")
     assert (found.code, found.document["unchecked"]) == (0, {SCORE: 1})
+
+    run = RunFolder(Path("runs/c"))
+    events = [
+        replace(event, score=event.score - 1) if isinstance(event, Evaluated) and event.candidate == 1 else event
+        for _, _, event in read_events(run.journal)
+    ]
+    asyncio.run(written(events, run, Path("runs/forged")))
+    forged = behavesim("verify", "forged")
+    assert forged.code == 1
+    assert "differs in 1 event" in forged.out and "(Evaluated of candidate 1)" in forged.out
+    assert f"not checked: 1 {NOT_CHECKED[SCORE]}\n" in forged.out
 
 
 def test_the_cost_of_requests_that_all_went_unanswered_is_unknown(behavesim: Command) -> None:
