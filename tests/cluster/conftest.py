@@ -24,7 +24,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a scheduler with a worker of two places, in a thread of this process, for tests that leave it."""
     from distributed import LocalCluster  # loaded late: it may be missing
 
-    here = {"host": "127.0.0.1", "protocol": "tcp", "processes": False, "dashboard_address": None}
+    here = {"host": "127.0.0.1", "protocol": "tcp", "processes": False}
+    # without an address it would take port 8787, which a scheduler of another process may have
+    here |= {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     folder = tmp_path_factory.mktemp("cluster")
     with LocalCluster(1, threads_per_worker=2, memory_limit=0, local_directory=folder, **here) as running:
         yield running.scheduler_address.replace("tcp://", "dask://")
