@@ -19,9 +19,12 @@ class _Skipped(pytest.Module):
         pytest.skip("the package distributed is missing: pip install 'behavesim[dask]'", allow_module_level=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a scheduler with a worker of two places, in a thread of this process, for tests that leave it."""
+    """The address of a scheduler with a worker of two places, in a thread of this process, for tests that leave it.
+
+    It ends with the module: the thread draws from `random`, for which Hypothesis would blame the strategies of others.
+    """
     from distributed import LocalCluster  # loaded late: it may be missing
 
     here = {"host": "127.0.0.1", "protocol": "tcp", "processes": False}
