@@ -152,6 +152,7 @@ class TestFork:
         asked = [Asked(number, (), None, Prompt("improve", "text")) for number in (0, 1, 2, 1)]
         folder = await run(tmp_path, settings(), *asked)
         refuse_spent(folder, 3)
+        refuse_spent(folder, 4)
         with pytest.raises(
             UsageError, match=r"run first has asked for 3 programs, .*: --budget 2 is too small; give 3"
         ):

@@ -14,8 +14,9 @@ from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Spending, Usage, estimated_tokens
 from behavesim.engine.cap import Cap
-from behavesim.engine.caps import CAPS, ENOUGH, Caps, is_capped
+from behavesim.engine.caps import BY_NAME, CAPS, ENOUGH, Caps, is_capped
 from behavesim.engine.loop import Search
+from behavesim.proposers.prices import as_setting
 from behavesim.state.events import INJECTED, Asked, Event, Injected, Prompt, Reply, RunResumed, RunStopped
 from behavesim.state.state import RunState
 from behavesim.store.activity import Activity
@@ -114,6 +115,13 @@ async def test_while_nothing_is_known_one_request_goes_alone() -> None:
     assert model.most_open > 4
 
 
+@pytest.mark.parametrize("calls", [1, 2, 5])
+async def test_as_many_requests_are_under_way_at_first_as_their_cap_allows(calls: int) -> None:
+    model = Model(counted, delay=random.Random(0))
+    await capped(model, 0, max_calls=calls)
+    assert (model.asked, model.most_open) == (calls, calls)
+
+
 async def test_replies_each_ten_times_as_long_as_the_last_overrun_a_cap_by_two_requests_at_most() -> None:
     model = Model(lambda prompt, number: (Usage(prompt=0, cached=0, completion=10 ** (number + 1), reasoning=0),))
     await capped(model, 0, max_tokens=400)
@@ -159,6 +167,10 @@ async def test_a_model_whose_price_is_unknown_ends_a_run_with_a_cap_on_cost_at_o
     assert reason == "unknown_price"
     assert model.asked == 1
     assert isinstance(events_of(run)[-1], RunStopped)
+    assert run.state.tally.outcomes == 0  # the one program that came was not even tried
+    said = BY_NAME[reason].sentence(run.state, fitting({}), "behavesim resume RUN")
+    assert said.startswith("the price of unknown is unknown")
+    assert said.endswith(f"name it with behavesim resume RUN {as_setting('unknown')}")
     free, reason = await capped(Model(counted, name="unknown"), 0)
     assert reason == "budget"
     assert free.caps.spending(free.state).cost_usd is None
@@ -311,6 +323,14 @@ def test_an_audit_can_derive_from_the_events_where_rejections_end_a_run_and_noth
     given: dict[str, Any], capped: bool
 ) -> None:
     assert is_capped(fitting(given)) == capped
+
+
+@pytest.mark.parametrize(
+    ("given", "limits"),
+    [({}, False), ({"max_time_s": 3.0}, False), ({"max_calls": 3}, True), ({"max_tokens": 3}, True)],
+)
+def test_requests_are_limited_by_every_cap_but_that_on_time(given: dict[str, Any], limits: bool) -> None:
+    assert Caps.of(fitting(given), price, Heartbeat()).limits_requests is limits
 
 
 def test_the_time_of_a_run_goes_on_from_its_earlier_sessions_and_stands_still_with_its_clock() -> None:

@@ -155,6 +155,15 @@ class TestAsk:
         assert due(state, Events(question=None), RULES, ALL) is None
         assert due(noted(state, answered=True), Events(), RULES, ALL) == asked(1)
 
+    @pytest.mark.parametrize(("question", "model"), [("ask", "model 3"), (NOTE, "model -2")])
+    def test_the_model_of_a_question_is_chosen_by_the_number_of_its_candidate_or_note(
+        self, question: Any, model: str
+    ) -> None:
+        rules = Rules(window=4, repairs=1, choose=lambda state, number: f"model {number}")
+        question = due(state_of(registered=3), Events(question=question), rules, ALL)
+        assert isinstance(question, Asked | NoteAsked)
+        assert question.prompt.model == model
+
 
 class TestCircles:
     @pytest.mark.parametrize(

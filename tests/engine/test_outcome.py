@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from behavesim.engine.outcome import copied, extracted, judged, with_comparison_checked
+from behavesim.engine.outcome import copied, extracted, is_paid, judged, with_comparison_checked
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.reading import Program
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import TEMPLATE, Asked, Evaluated, Prompt, Rejected, Reply
+from behavesim.state.events import INJECTED, TEMPLATE, Asked, Evaluated, NoteAsked, Prompt, Rejected, Reply
 from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
 from tests.engine.toys import Toy, fitting
@@ -88,3 +88,20 @@ def test_the_result_of_a_program_with_the_same_text_is_taken_over(verdict: Verdi
     assert (copy.program_hash, copy.cpu_s) == ("key", verdict.cpu_s)
     kept = ("score", "scores", "trajectories") if isinstance(own, Evaluated) else ("stage", "reason", "message")
     assert [getattr(copy, name) for name in kept] == [getattr(own, name) for name in kept]
+
+
+@pytest.mark.parametrize(
+    ("question", "batched", "paid"),
+    [
+        (QUESTION, (), False),
+        (QUESTION, (2,), False),
+        (QUESTION, (3,), True),
+        (Asked(3, (), None, Prompt("a program", INJECTED)), (), True),
+        (NoteAsked(3, (), Prompt("Why?", "reflection")), (3,), False),
+        (NoteAsked(3, (), Prompt("Why?", "reflection")), (-5,), True),
+    ],
+)
+def test_nothing_more_is_paid_for_a_persons_program_and_for_a_question_of_a_batch(
+    question: Asked | NoteAsked, batched: tuple[int, ...], paid: bool
+) -> None:
+    assert is_paid(question, batched) == paid
