@@ -150,9 +150,12 @@ def test_a_name_of_a_run_with_any_line_end_in_it_stays_a_comment(tmp_path: Path,
 
 def test_every_file_of_a_run_has_its_name(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "first")
-    files = [folder.journal, folder.best, folder.recommended, folder.settings, folder.log]
-    names = ["run.db", "best.py", "recommended.py", "settings.toml", "log.txt"]
+    files = [folder.journal, folder.best, folder.recommended, folder.portfolio, folder.settings, folder.log]
+    names = ["run.db", "best.py", "recommended.py", "portfolio.py", "settings.toml", "log.txt"]
     assert files == [tmp_path / "first" / name for name in names]
+    folder.path.mkdir()
+    folder.inbox.put("mine", "number = 1\n")
+    assert [path.read_text() for path in (tmp_path / "first/inbox").iterdir()] == ["number = 1\n"]
 
 
 def test_a_run_below_runs_is_called_by_its_id_and_elsewhere_by_its_path() -> None:

@@ -1,0 +1,34 @@
+"""A run keeps a copy of its task's file, which takes the file's place where that is gone or changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from behavesim.store.task_copy import at_hand, keep_copy
+
+
+def test_the_copy_is_taken_where_the_file_is_gone_or_changed(tmp_path: Path) -> None:
+    file, folder = tmp_path / "mine.py", tmp_path / "task"
+    file.write_text("task = 1\n")
+    assert at_hand(str(file), folder) == str(file)
+    keep_copy(str(file), folder)
+    copy = folder / "mine.py"
+    assert copy.read_text() == "task = 1\n"
+    assert at_hand(str(file), folder) == str(file)
+    file.write_text("task = 2\n")
+    assert at_hand(str(file), folder) == str(copy)
+    file.unlink()
+    assert at_hand(str(file), folder) == str(copy)
+
+
+def test_a_copy_is_made_once(tmp_path: Path) -> None:
+    file, folder = tmp_path / "mine.py", tmp_path / "task"
+    for text in ("first", "second"):
+        file.write_text(text)
+        keep_copy(str(file), folder)
+    assert (folder / "mine.py").read_text() == "first"
+
+
+def test_nothing_is_kept_of_an_installed_task(tmp_path: Path) -> None:
+    keep_copy("tsp", tmp_path / "task")
+    assert not (tmp_path / "task").exists()
