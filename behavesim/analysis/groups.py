@@ -73,24 +73,27 @@ def family_of(run: RunReport) -> Family:
 
 
 def repeats(runs: Sequence[RunReport]) -> list[int]:
-    """Return the indices, ascending, of runs to leave out because another run has the same group and seed.
+    """Return the indices, ascending, of runs to leave out because they repeat another run of their group.
 
-    Repeats are not independent samples. One run of each such set is not returned: a finished one is preferred, then
-    the one that asked for the most candidates, then the first. A language model answers differently every time, so runs
-    that ask one are repeats only if their digests are equal, too.
+    That is a run with the same seed, or a fork of one beginning: they share candidates. Repeats are not independent
+    samples. One run of each such set is not returned: a finished one is preferred, then the one that asked for the most
+    candidates, then the first. A language model answers differently every time, so runs with one seed that ask one are
+    repeats only if their digests are equal, too.
     """
-    alike: dict[tuple[str, int, str], list[int]] = {}
+    alike: dict[tuple[object, ...], list[int]] = {}
     for place, run in enumerate(runs):
-        settings = run.origin.settings
-        same = (_conditions(run), settings.seed, run.summary.digest if models_asked(settings) else "")
-        alike.setdefault(same, []).append(place)
+        settings, conditions = run.origin.settings, _conditions(run)
+        answered = run.summary.digest if models_asked(settings) else ""
+        alike.setdefault((conditions, settings.seed, answered), []).append(place)
+        if run.origin.beginning is not None:
+            alike.setdefault((conditions, run.origin.beginning), []).append(place)
 
     def furthest(places: list[int]) -> int:
         """Return the run to keep among those at these indices."""
         # -place: of runs that are alike in all else, the first
         return max(places, key=lambda place: (is_finished(runs[place]), runs[place].summary.asked, -place))
 
-    return sorted(place for places in alike.values() for place in places if place != furthest(places))
+    return sorted({place for places in alike.values() for place in places if place != furthest(places)})
 
 
 def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:

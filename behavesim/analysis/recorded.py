@@ -41,6 +41,7 @@ class RecordedRun:
         """Whether a process held the run's folder just before the journal was last read."""
         self.events_at: list[float] = []
         """The time at which each event read was committed, in the journal's order, in seconds since the epoch."""
+        self._origin: str | None = None  # the id of the first run that the journal was forked from
         self._candidates = Candidates()
         self._activity = Activity()
         self._ranked: list[Candidate] | None = None
@@ -86,6 +87,14 @@ class RecordedRun:
         """The settings and versions with which the run was started, or last forked."""
         assert self.state.started is not None, "a journal begins with this event"
         return self.state.started
+
+    @property
+    def beginning(self) -> tuple[str, float]:
+        """The id of the run that the journal began as, and the time of its first event, in seconds since the epoch.
+
+        A run and all forks of it, and forks of those, have one beginning.
+        """
+        return self._origin or self.folder.run, self.events_at[0]
 
     @property
     def instances(self) -> str:
@@ -205,3 +214,4 @@ class RecordedRun:
                     raise JournalError(f"candidate {choice} is recommended, and has no score to be recommended for")
             case RunForked():  # which may name other settings, and so another task file
                 self.settings = settings_from_journal(event.settings)
+                self._origin = self._origin or event.run

@@ -43,13 +43,14 @@ class Origin:
     """A run's folder and settings, and in `versions` the hashes of its "task", "instances" and "template".
 
     A hash is None if the run did not record it. `has_held_out` says if the task has held-out instances; it is True if
-    that is unknown.
+    that is unknown. `beginning` is that of the run, which its forks share; None if unknown.
     """
 
     folder: Path
     settings: Settings
     versions: Mapping[str, str | None]
     has_held_out: bool = True
+    beginning: tuple[str, float] | None = None
 
 
 LONGEST_LOOK_S = 1.0
@@ -126,7 +127,7 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
     )
     versions = {name: run.started.provenance.get(name) for name in ("task", "instances", "template")}
     return RunReport(
-        origin=Origin(run.folder.path, run.settings, versions, _has_held_out(run)),
+        origin=Origin(run.folder.path, run.settings, versions, _has_held_out(run), run.beginning),
         summary=summary(run),
         convergence=convergence(run),
         islands=islands_found,

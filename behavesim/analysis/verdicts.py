@@ -64,7 +64,7 @@ def too_few(seeds: int, tests: int = 1) -> str:
 def verdicts(found: RunComparison) -> tuple[Verdict, ...]:
     """Return a verdict for each test by the task's first metric of SPOKEN, task by task.
 
-    A test between groups that have too few seeds for a p-value has a verdict, too, which says so.
+    A test between groups that have too few runs for a p-value has a verdict, too, which says so.
     """
     metrics = {metric.name: metric for metric in found.metrics}
     every = [test for task in found.tasks for test in task.tests]
@@ -91,23 +91,23 @@ def _verdict(test: GroupTest, family: Family, sizes: Mapping[str, int], metric: 
     """Return the verdict of a test among `tests` of its metric; `sizes` counts the values by group label."""
     a, b = sizes[test.a], sizes[test.b]
     least = least_p(a, b, tests)
-    seeds = f"{a} seeds each" if a == b else f"{a} and {b} seeds"
-    return Verdict(family, test.metric, test.a, test.b, test.stands_out, least, _sentence(test, metric, seeds, least))
+    runs = f"{a} runs each" if a == b else f"{a} and {b} runs"
+    return Verdict(family, test.metric, test.a, test.b, test.stands_out, least, _sentence(test, metric, runs, least))
 
 
-def _sentence(test: GroupTest, metric: Metric, seeds: str, least: float) -> str:
-    """Return what a test says; `seeds` are words, `least` is the smallest corrected p-value that so many can show."""
+def _sentence(test: GroupTest, metric: Metric, runs: str, least: float) -> str:
+    """Return what a test says; `runs` are words, `least` is the smallest corrected p-value that so many can show."""
     by = f"by {metric.title}"
     if test.p_holm is None:
-        return f"{test.a} and {test.b} cannot be tested {by}: a test takes two seeds or more of each"
+        return f"{test.a} and {test.b} cannot be tested {by}: a test takes two runs or more of each"
     if test.stands_out:
         is_lower = test.difference < 0
         better = _better(test, metric, is_lower)
-        return f"{better} {by}: p = {_p(test.p_holm)}, {seeds}"
+        return f"{better} {by}: p = {_p(test.p_holm)}, {runs}"
     apart = f"{test.a} and {test.b} are not told apart {by}: p = {_p(test.p_holm)}"
     if least >= SIGNIFICANCE:
-        return f"{apart}, and {seeds} cannot show less than p = {_p(least)}"
-    return f"{apart}, {seeds}"
+        return f"{apart}, and {runs} cannot show less than p = {_p(least)}"
+    return f"{apart}, {runs}"
 
 
 def _better(test: GroupTest, metric: Metric, is_lower: bool) -> str:

@@ -80,7 +80,7 @@ def remarks(found: RunComparison) -> list[str]:
     claimed = [each.summary.run for each in found.runs if each.summary.score_source == "self-reported"]
     apart = [name for name in family_names(found.tasks) if "(instances " in name]
     said = {
-        "made twice, with equal settings and seed, and counted once": found.repeats,
+        "repeats of another run with equal settings, and counted once": found.repeats,
         "unfinished, and left out of tests and ranks": found.untested,
         "on different instances, and not compared with one another": apart,
         "with self-reported scores, which nothing outside the sandbox has checked": claimed,

@@ -16,9 +16,9 @@ def json_document(comparison: RunComparison) -> dict[str, Any]:
 
     `runs` has for each run the values of its summary and the parts of its report, with `held_out` and `shifted` if its
     programs were tried on these instances. `comparison` has an entry per task, with what its tests say as `verdicts`.
-    `repeats` names the runs that are left out because they repeat another run's group and seed. `untested` names those
-    that tests leave out because they have not spent their budget. `ranks` are mean ranks of the groups, None if there
-    are none. Scores are in the task's unit, gaps are fractions. An unknown value is None.
+    `repeats` names the runs that are left out because they repeat another run of their group, its seed or beginning.
+    `untested` names those that tests leave out because they have not spent their budget. `ranks` are mean ranks of the
+    groups, None if there are none. Scores are in the task's unit, gaps are fractions. An unknown value is None.
     """
     said: dict[Family, list[dict[str, Any]]] = {task.family: [] for task in comparison.tasks}
     for verdict in verdicts(comparison):

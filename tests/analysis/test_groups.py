@@ -87,3 +87,10 @@ def test_runs_that_repeat_an_earlier_one_are_known_by_their_places() -> None:
     assert repeats([first, other, first, made("eoh", 0, 0.2, workers=9)]) == [2, 3]
     asked = [made("eoh", 0, gap, proposer="openai") for gap in (0.1, 0.2, 0.2)]
     assert repeats(asked) == [2]
+
+
+def test_forks_of_one_run_count_once_in_their_group() -> None:
+    asked = [made("eoh", 0, gap, proposer="openai") for gap in (0.1, 0.2, 0.3)] + [made("niche", 0, 0.4)]
+    ours, another = ("base", 5.5), ("base", 7.5)
+    beginnings = zip(asked, (ours, another, ours, ours), strict=True)
+    assert repeats([replace(run, origin=replace(run.origin, beginning=begun)) for run, begun in beginnings]) == [2]

@@ -19,7 +19,9 @@ from tests.analysis.journals import feasible, journalled, recommended, rejected,
 def test_a_report_is_all_that_is_said_of_a_run(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), feasible(0, 5.0), feasible(1, 6.0), rejected(2, "timeout"))
     found = report(run)
-    assert found.origin == Origin(run.folder.path, run.settings, {"task": "1", "instances": "2", "template": "3"})
+    assert found.origin == Origin(
+        run.folder.path, run.settings, {"task": "1", "instances": "2", "template": "3"}, True, run.beginning
+    )
     assert found.summary == summary(run)
     assert found.convergence == convergence(run)
     assert found.islands == islands(run.state)

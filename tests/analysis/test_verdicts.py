@@ -28,22 +28,22 @@ def test_too_few_seeds_are_named_with_how_many_are_enough() -> None:
 def test_a_verdict_speaks_of_held_out_instances_where_they_were_tried_and_names_the_better() -> None:
     runs = [made(method, seed, gap + seed / 100) for method, gap in (("eoh", 0.1), ("niche", 0.5)) for seed in range(4)]
     (found,) = verdicts(comparison(runs))
-    assert found.sentence == "eoh is better than niche by best gap: p = 0.029, 4 seeds each"
+    assert found.sentence == "eoh is better than niche by best gap: p = 0.029, 4 runs each"
     assert found.is_told_apart
     assert found.least_p == pytest.approx(2 / 70)
     turned = [tried(run, HeldOutMean(0.1, 1.0 - (run.summary.top10_gap or 0.0))) for run in runs]
     (found,) = verdicts(comparison(turned))
-    assert found.sentence == "niche is better than eoh by held-out gap of best: p = 0.029, 4 seeds each"
+    assert found.sentence == "niche is better than eoh by held-out gap of best: p = 0.029, 4 runs each"
 
 
 def test_groups_that_overlap_are_not_told_apart() -> None:
     runs = [made(method, seed, seed / 10) for method in ("eoh", "niche") for seed in range(4)]
     (found,) = verdicts(comparison(runs))
-    assert found.sentence == "eoh and niche are not told apart by best gap: p = 1, 4 seeds each"
+    assert found.sentence == "eoh and niche are not told apart by best gap: p = 1, 4 runs each"
     assert not found.is_told_apart
     alone = [made(method, 0, 0.1) for method in ("eoh", "niche")]
     (found,) = verdicts(comparison(alone))
-    assert found.sentence == "eoh and niche cannot be tested by best gap: a test takes two seeds or more of each"
+    assert found.sentence == "eoh and niche cannot be tested by best gap: a test takes two runs or more of each"
     assert verdicts(comparison(alone[:1])) == ()
 
 

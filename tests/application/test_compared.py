@@ -86,7 +86,7 @@ def test_runs_are_compared_with_tests_ranks_and_a_verdict(tmp_path: Path) -> Non
     same = comparison([report(bs.load_run(folder)) for folder in folders])
     assert (found.tests, found.ranks) == (same.tasks[0].tests, same.ranks)
     assert [each.sentence for each in found.verdicts] == [
-        "eoh and niche are not told apart by best gap: p = 0.1, and 3 seeds each cannot show less than p = 0.1"
+        "eoh and niche are not told apart by best gap: p = 0.1, and 3 runs each cannot show less than p = 0.1"
     ]
     assert found.verdicts[0].sentence in repr(found)
     assert "not told apart" in found._repr_html_()

@@ -65,11 +65,17 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
 
     shutil.copytree(tmp_path / "runs/eoh", tmp_path / "runs/copy")
     copied = two("report", "first", "eoh", "copy", "--json")
-    assert copied.err == "behavesim: made twice, with equal settings and seed, and counted once: copy\n"
+    assert copied.err == "behavesim: repeats of another run with equal settings, and counted once: copy\n"
     assert [group["runs"] for group in copied.document["comparison"][0]["groups"]] == [["first"], ["eoh"]]
 
     assert "comparison on tsp" in two("report", "first", "eoh").out
     assert "on held-out instances" in two("report", "eoh", "--only", "held_out").out  # as they were tried before
+
+
+def test_forks_of_a_run_and_of_a_fork_have_its_beginning(finished: Command) -> None:
+    for run, fork, budget in (("first", "second", 13), ("second", "third", 14)):
+        assert finished("resume", run, "--fork", fork, "--budget", budget, "--json").code == 0
+    assert len({bs.load_run(Path("runs", name)).beginning for name in ("first", "second", "third")}) == 1
 
 
 def test_runs_that_do_not_belong_together_are_told_apart(

@@ -71,7 +71,7 @@ async def test_curves_dots_and_verdicts_are_those_of_the_runs(compared: RunCompa
         assert [dot["value"] for dot in group["dots"]] == gaps
     assert task["template"] == 4.0
     assert task["verdicts"] == [
-        "niche and eoh are not told apart by best gap: p = 0.1, and 3 seeds each cannot show less than p = 0.1"
+        "niche and eoh are not told apart by best gap: p = 0.1, and 3 runs each cannot show less than p = 0.1"
     ]
     assert shown["tables"][0]["title"] == "comparison on tsp: what was found"
     assert [row[0][0] for row in shown["tables"][-1]["rows"]] == [run.folder.run for run in runs]
