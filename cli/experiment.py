@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from behavesim.analysis.metrics import known_metrics
-from behavesim.analysis.verdicts import verdicts
 from behavesim.application.event_loop import run_until_asked_to_end
 from behavesim.application.experiment.estimate import estimate
 from behavesim.application.experiment.execution import Execution, unfinished
@@ -23,7 +22,7 @@ from behavesim.base.errors import UsageError
 from behavesim.base.text import counted
 from behavesim.proposers.installed import proposer_type
 from behavesim.proposers.openai_settings import has_endpoint
-from behavesim.reports.comparison_tables import comparison_tables, remarks
+from behavesim.reports.comparison_tables import comparison_tables, remarks, verdict_lines
 from behavesim.reports.json_document import json_document
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
@@ -69,7 +68,7 @@ def experiment(
     made = [run for run in planned if run.name not in failed]
     tell(f"comparing {counted(len(made), 'run')}")
     found = asyncio.run(compared(described, made, here, metrics, tell, workers))
-    for line in (*remarks(found), *(verdict.sentence for verdict in verdicts(found))):
+    for line in (*remarks(found), *verdict_lines(found)):
         tell(line)
     print_result(found, as_json, json_document, lambda found: show(comparison_tables(found)))
     if not as_json:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from behavesim.analysis.comparison import RunComparison
-from behavesim.analysis.verdicts import verdicts
-from behavesim.reports.comparison_tables import comparison_tables, family_names
+from behavesim.reports.comparison_tables import comparison_tables, verdict_lines
 from behavesim.reports.next_steps import command_lines, next_steps_of_several
 from behavesim.reports.sections import Section, named_sections, of_tables
 from behavesim.reports.summary_tables import DISPENSABLE, runs_table
@@ -43,8 +42,6 @@ def _sections(found: RunComparison, is_full: bool) -> list[Section]:
 
 
 def _verdicts(found: RunComparison) -> list[Section]:
-    """Return the section of what the tests say, with the task's name if there are several; none without any test."""
-    names = family_names(found.tasks)
-    on = {} if len(names) < 2 else {task.family: f"{name}: " for task, name in zip(found.tasks, names, strict=True)}
-    said = [f"{on.get(each.family, '')}{each.sentence}" for each in verdicts(found)]
+    """Return the section of what the tests say; none without any test."""
+    said = verdict_lines(found)
     return [Section("verdicts", "what the tests say", lambda: show_sentences(said))] if said else []

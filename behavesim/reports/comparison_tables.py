@@ -11,6 +11,7 @@ from behavesim.analysis.groups import Ranks
 from behavesim.analysis.metrics import About, Metric
 from behavesim.analysis.statistics import FEWEST
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table, cells_of
+from behavesim.analysis.verdicts import verdicts
 from behavesim.reports.words import short_name
 
 SELF_REPORTED = " (scores self-reported)"
@@ -71,6 +72,13 @@ def family_names(tasks: Sequence[TaskComparison]) -> list[str]:
     ]
 
 
+def verdict_lines(found: RunComparison) -> list[str]:
+    """Return what the tests say, a sentence for each verdict, after the task's name if there are several tasks."""
+    names = family_names(found.tasks)
+    on = {} if len(names) < 2 else {task.family: f"{name}: " for task, name in zip(found.tasks, names, strict=True)}
+    return [f"{on.get(each.family, '')}{each.sentence}" for each in verdicts(found)]
+
+
 def remarks(found: RunComparison) -> list[str]:
     """Return a sentence on each kind of runs that a reader could miscount; none if there are none.
 
@@ -94,7 +102,7 @@ def _ranks(found: Ranks, metric: Metric, is_mixed: bool) -> Table:
     test = "" if found.p is None else f"Friedman's test: p = {PROBABILITY.text(found.p)}. "
     caption = f"{test}Two differ at the level of .05 if their ranks are {RATIO.text(found.critical)} apart (Nemenyi)."
     caption += " Trusted and self-reported scores are ranked together here." if is_mixed else ""
-    title = f"mean rank by {metric.title}, over {found.blocks} tasks and seeds"
+    title = f"mean rank by {metric.title}, over {found.blocks} pairs of task and seed"
     return Table("ranks", title, (GROUP, Column("rank", RATIO, title="mean rank")), rows, caption)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -131,6 +132,20 @@ def test_asking_a_model_takes_an_estimate_and_consent(
     assert declined.code == 1
     assert "Go ahead?" in declined.err
     assert not (files / "runs").exists()
+
+
+@pytest.mark.parametrize(("is_file", "said"), [(True, "File exists"), (False, "Permission denied")])
+def test_a_folder_that_cannot_be_written_to_is_named(
+    behavesim: Command, files: Path, monkeypatch: pytest.MonkeyPatch, is_file: bool, said: str
+) -> None:
+    here = files / "runs" / "small"
+    here.parent.mkdir()
+    here.touch() if is_file else here.mkdir()
+    access = os.access
+    monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK and access(path, mode))
+    ended = behavesim("experiment", "small.toml")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.splitlines()[-1] == f"behavesim: cannot write to runs/small: {said}; choose another --runs-dir"
 
 
 @pytest.mark.parametrize(("tier", "share"), [("default", 1.0), ("flex", 0.5), ("priority", 2.0)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -70,7 +71,7 @@ class Execution:
         A run that `end` stopped, or kept from beginning, is not named. When cancelled, it asks every run to stop, waits
         for them, and then raises CancelledError.
         """
-        self._runs_dir.mkdir(parents=True, exist_ok=True)
+        _make_writable(self._runs_dir)
         async with shared_cluster(self._workers) as variables:
             self._environment = {**os.environ, **variables}
             working = asyncio.gather(*map(self._one, self._planned))
@@ -144,3 +145,13 @@ def _end(process: Process) -> None:
     """Send SIGTERM to a process, unless it has ended."""
     if process.returncode is None:
         process.send_signal(signal.SIGTERM)
+
+
+def _make_writable(folder: Path) -> None:
+    """Make a folder if it is missing; raises UsageError if that fails, or if no files can be made in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror}; choose another --runs-dir") from None
