@@ -15,6 +15,7 @@ from behavesim.analysis.metrics import Metric
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import SIGNIFICANCE
 from behavesim.base.score_source import ScoreSource
+from behavesim.base.text import short_name
 from behavesim.proposers.installed import models_asked
 
 UNNAMED = {"seed", "proposer", "models", "task", "method"}
@@ -139,7 +140,8 @@ def _labels(runs: Sequence[RunReport]) -> list[str]:
 def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
     """Return a run's method, then each setting in which runs of that method on the same family differ, as "name=value".
 
-    Settings of UNNAMED are left out, but if the runs have different proposers or models, that is added.
+    A method in a file has the file's name. Settings of UNNAMED are left out, but if the runs have different proposers
+    or models, that is added.
     """
     ours, kind = run.origin.settings.decisive(), (family_of(run), run.summary.method)
     others = [each.origin.settings.decisive() for each in runs if (family_of(each), each.summary.method) == kind]
@@ -147,7 +149,7 @@ def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
     shown = [name for name in differing if name not in UNNAMED]
     if "proposer" in differing or "models" in differing:
         shown.append("models" if ours.get("models") else "proposer")
-    return " ".join([run.summary.method, *(f"{name}={_text(ours[name])}" for name in shown)])
+    return " ".join([short_name(run.summary.method), *(f"{name}={_text(ours[name])}" for name in shown)])
 
 
 def _text(value: object) -> str:

@@ -14,8 +14,7 @@ from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Run
 from behavesim.base.config import cores
 from behavesim.base.errors import UsageError
-from behavesim.base.text import counted
-from behavesim.reports.words import short_name
+from behavesim.base.text import counted, short_name
 from behavesim.sandbox.limits import Limits
 from behavesim.state.protocols import Judge
 from behavesim.studies.generalisation import GeneralisationStudy, chosen, study

@@ -145,11 +145,11 @@ class Settings(Options):
     """End the run when more than this share (0 to 1) of the last 100 registered candidates was rejected, once there are
     50; 1 for never."""
 
-    timeout_s: float = Field(50.0, gt=0)
+    timeout_s: float = Field(50.0, gt=0, le=31_536_000)
     """CPU seconds that a program may take over all search instances, besides the task's `first_call_s`; if not set, the
-    task's own limit. It may also take twice all that plus 2 s by the clock, mostly without the time in which it waits
-    for a core. If other instances, such as the validation instances, are more than those of the search, its time grows
-    in proportion."""
+    task's own limit; at most a year. It may also take twice all that plus 2 s by the clock, mostly without the time in
+    which it waits for a core. If other instances, such as the validation instances, are more than those of the search,
+    its time grows in proportion."""
     memory_mb: int = Field(2048, ge=64)
     """Memory (MB of 2^20 bytes) that a program may allocate beyond Python and the libraries it starts with."""
     output_mb: int = Field(8, ge=1)

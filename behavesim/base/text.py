@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from pathlib import Path
 from textwrap import TextWrapper
 
 _UNITS = {"d": 86400, "h": 3600, "min": 60}
@@ -104,3 +105,9 @@ def dollars(cost_usd: float | None) -> str:
     if cost_usd is None:
         return "unknown"
     return f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 1 else f"${cost_usd:.4f}"
+
+
+def short_name(name: str) -> str:
+    """Return the short name of a task or method: of a path to a .py or .toml file its stem, else the name itself."""
+    # A person's task is a file, and its folder says nothing about the problem.
+    return Path(name).stem if name.endswith((".py", ".toml")) else name

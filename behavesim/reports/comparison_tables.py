@@ -12,7 +12,7 @@ from behavesim.analysis.metrics import About, Metric
 from behavesim.analysis.statistics import FEWEST
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table, cells_of
 from behavesim.analysis.verdicts import verdicts
-from behavesim.reports.words import short_name
+from behavesim.base.text import short_name
 
 SELF_REPORTED = " (scores self-reported)"
 """End of a task's name if an evaluator in the sandbox, where programs could change it, computed the scores."""

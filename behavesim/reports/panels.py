@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from behavesim.analysis.table import DISTANCE, SCORE
-from behavesim.base.text import counted, printable
+from behavesim.base.text import counted, printable, short_name
 from behavesim.engine.caps import rejected_share
 from behavesim.reports.live_islands import GAP
 from behavesim.reports.live_run import LiveRun, spending
 from behavesim.reports.text_drawings import convergence, from_template
-from behavesim.reports.words import REJECTED, clock, frequency, percent, progress, short_name, worth
+from behavesim.reports.words import REJECTED, clock, frequency, percent, progress, worth
 from behavesim.state.members import Mean
 from behavesim.state.settings import proposer_parts
 from behavesim.state.state import RunState

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from behavesim.analysis.summary import Scored, Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, facts_table
-from behavesim.base.text import counted, dollars, shortened
+from behavesim.base.text import counted, dollars, short_name, shortened
 from behavesim.base.tokens import Spending
 from behavesim.reports.words import (
     SCORES,
@@ -17,7 +17,6 @@ from behavesim.reports.words import (
     percent,
     progress,
     rejections,
-    short_name,
     state_in_words,
     unless_trusted,
     worth,

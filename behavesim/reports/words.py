@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from behavesim.analysis.summary import KILLED, Summary
 from behavesim.analysis.table import FRACTION, SCORE
@@ -79,12 +78,6 @@ def rejections(reasons: Mapping[str, int]) -> str:
     A reason that REJECTED does not have stands as it is.
     """
     return ", ".join(f"{count:,} {REJECTED.get(reason, reason)}" for reason, count in reasons.items())
-
-
-def short_name(name: str) -> str:
-    """Return the short name of a task or method: of a path to a .py or .toml file its stem, else the name itself."""
-    # A person's task is a file, and its folder says nothing about the problem.
-    return Path(name).stem if name.endswith((".py", ".toml")) else name
 
 
 def state_in_words(summary: Summary) -> str:

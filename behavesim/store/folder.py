@@ -146,7 +146,8 @@ class RunFolder:
         if meant:
             listed = ", ".join(meant[-5:])
             raise UsageError(f"{len(meant)} runs in {runs} begin with {text!r}: {listed}; name one")
-        hint = f"runs there: {', '.join(known[-5:])}" if known else "there are none yet"
+        which = "runs there" if len(known) <= 5 else f"the newest of the {len(known)} runs there"
+        hint = f"{which}: {', '.join(known[-5:])}" if known else "there are none yet"
         raise UsageError(f"there is no run {text!r} in {runs}; {nearest(text, known) or hint}")
 
     @classmethod

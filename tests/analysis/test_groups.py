@@ -94,3 +94,9 @@ def test_forks_of_one_run_count_once_in_their_group() -> None:
     ours, another = ("base", 5.5), ("base", 7.5)
     beginnings = zip(asked, (ours, another, ours, ours), strict=True)
     assert repeats([replace(run, origin=replace(run.origin, beginning=begun)) for run, begun in beginnings]) == [2]
+
+
+def test_a_method_in_a_file_is_called_as_the_file_is() -> None:
+    own = made("eoh", 0, 0.1)
+    own = replace(own, summary=replace(own.summary, method="/home/me/mine.py"))
+    assert labels(own) == ["mine"]

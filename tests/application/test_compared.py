@@ -106,3 +106,9 @@ def test_the_map_names_what_readers_look_for_and_the_portfolio_is_drawn_over_its
     none = bs.load_run(run.folder.path.parent / "none")
     with pytest.raises(bs.BehavesimError, match="no feasible candidate"):
         none.plot.map(Figure().subplots())
+
+
+def test_one_run_that_is_in_no_list_is_refused_in_words(run: bs.LoadedRun) -> None:
+    for alone in (run, "runs/first", run.folder.path):
+        with pytest.raises(bs.BehavesimError, match=r"one alone stands in brackets"):
+            bs.compare(alone)  # type: ignore[arg-type]

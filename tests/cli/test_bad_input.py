@@ -37,6 +37,7 @@ from tests.cli.command import Command
         (["compare", "tsp", "template", "template", "--metric", "mine.py"], "for `behavesim report`"),
         (["compare", "asp", "template", "template", "--shifted"], "has no shifted instances"),
         (["run", "tsp", "--workers", "-1"], "--workers"),
+        (["run", "tsp", "--set", "timeout_s=1e300"], "timeout_s"),
         (["method", "init", "a" * 300], "File name too long"),
     ],
 )

@@ -29,8 +29,9 @@ from behavesim.analysis.report import UNMEASURED, RunReport, attempted, report
 from behavesim.analysis.run import Run
 from behavesim.analysis.similarities import Pair, agreement, held_candidates
 from behavesim.analysis.summary import Summary
+from behavesim.base.text import short_name
 from behavesim.reports.heatmap import dendrogram_of
-from behavesim.reports.words import rejections, short_name, state_in_words
+from behavesim.reports.words import rejections, state_in_words
 from behavesim.similarity.linkage import average_linkage
 from behavesim.task import Objective
 
