@@ -39,7 +39,9 @@ def misfit(error: ValidationError) -> str:
     key = ".".join(map(str, first["loc"]))
     if first["type"] == "missing":
         return f"{key} is missing"
-    return f"{key} {_wanted(first)}, not {first['input']!r:.{LONGEST}}".lstrip()
+    said, came = f"{key} {_wanted(first)}".strip(" ."), f"{first['input']!r:.{LONGEST}}"
+    is_named = isinstance(first["input"], str) and came in said  # as Typer names a text that came
+    return said if is_named else f"{said}, not {came}"
 
 
 def _wanted(error: ErrorDetails) -> str:

@@ -93,7 +93,7 @@ async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> F
     # another order of sets, in which a task may draw other instances by mistake
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _PRINT_HASHES, reference.text),
+        *(sys.executable, "-P", "-c", _PRINT_HASHES, reference.text),  # a person's random.py here is not Python's
         env={**os.environ, "PYTHONHASHSEED": seed},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

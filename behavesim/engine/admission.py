@@ -74,10 +74,9 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
         listed = [f"its {key} changed" for key in changed]
         listed += [f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items()]
         listed += [LOWERED] if "budget" in moved else []
-        raise UsageError(
-            f"cannot resume {folder.run}: {', '.join(listed)}; "
-            "put it back, or go another way from here with --fork NEW-ID"
-        )
+        is_forkable = "instances" not in changed and not _kept_in_forks(settings).intersection(moved)
+        instead = "go another way from here with --fork NEW-ID" if is_forkable else "start a new run"
+        raise UsageError(f"cannot resume {folder.run}: {', '.join(listed)}; put it back, or {instead}")
 
 
 def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> None:
@@ -87,13 +86,17 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
     JournalError if the journal of `source` cannot be read.
     """
     begun = _opening(source)
-    kept = {"task", "method"} | method_type(settings.method).fixed_in_forks
     first = _elsewhere(settings_from_journal(begun.settings), settings)
-    moved = [key for key in differences(first, settings) if key in kept]
+    moved = [key for key in differences(first, settings) if key in _kept_in_forks(settings)]
     if moved:
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
     if "instances" in changed_parts(begun.provenance, run_provenance(settings, task), task):
         raise UsageError("a fork keeps its instances, or scores would not mean the same; for others, start a new run")
+
+
+def _kept_in_forks(settings: Settings) -> frozenset[str]:
+    """Return the names of the settings that a fork cannot change."""
+    return frozenset({"task", "method"} | method_type(settings.method).fixed_in_forks)
 
 
 def refuse_spent(source: RunFolder, budget: int) -> None:

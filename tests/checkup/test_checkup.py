@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -298,6 +299,15 @@ async def test_another_process_that_cannot_load_the_task_says_why() -> None:
     found = await known_again(TaskReference("nowhere.py"), dict.fromkeys(SPLITS, ""))
     assert found.result == "mend"
     assert "there is no task file nowhere.py" in found.message
+
+
+async def test_another_process_takes_no_module_of_pythons_from_the_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "random.py").write_text("raise RuntimeError")
+    found = await known_again(TaskReference("tsp"), dict.fromkeys(SPLITS, ""))
+    assert "another process has other search instances" in found.message
 
 
 @pytest.mark.parametrize(

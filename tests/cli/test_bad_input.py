@@ -39,6 +39,7 @@ from tests.cli.command import Command
         (["run", "tsp", "--workers", "-1"], "--workers"),
         (["run", "tsp", "--set", "timeout_s=1e300"], "timeout_s"),
         (["method", "init", "a" * 300], "File name too long"),
+        (["task", "init", "mine", "--like", "nope"], "'packing', 'evaluator'; how it is used: behavesim task init"),
     ],
 )
 def test_a_slip_is_one_line_and_exit_code_2(

@@ -60,7 +60,10 @@ def test_a_method_is_written_examined_run_resumed_and_verified(
         file.write("# changed\n")
     refused = behavesim("resume", "own", "--budget", 14)
     assert (refused.code, "its method changed" in refused.err) == (2, True)
-    Path("mine.py").unlink()
+    Path("moved").mkdir()
+    Path("mine.py").rename("moved/mine.py")
+    moved = behavesim("resume", "own", "--budget", 14, "--set", "method=moved/mine.py")
+    assert (moved.code, moved.err.endswith("put it back, or start a new run\n")) == (2, True)  # a fork refuses it, too
     assert behavesim("report", "own", "--json").document["runs"][0]["asked"] == 12
 
 

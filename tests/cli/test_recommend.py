@@ -126,6 +126,8 @@ def test_a_run_in_which_nothing_beats_the_template_leaves_it_as_its_best_and_rec
         assert program == "def value(x: float) -> float:\n    return 1.0\n"
     said = " ".join(behavesim("report", "first").out.replace("│", " ").split())
     assert "nothing has beaten the template" in said
+    number = ended.document["best"]["candidate"]  # whose program stands below this heading
+    assert f"the best candidate: candidate {number}, which is no better than the template" in said
     held_out = behavesim("report", "first", "--held-out", "--json").document["runs"][0]["held_out"]
     assert held_out["recommended"]["improvement"] == 0.0
 
