@@ -63,5 +63,7 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
         known_metrics(["best_gab"])
     with pytest.raises(UsageError, match="there are best_gap, top10_gap"):
         known_metrics(["zzzzzz"])
+    with pytest.raises(UsageError, match=r"no metric 'candidates_to_12\.5'; did you mean 'candidates_to_12_5'"):
+        known_metrics(["candidates_to_12.5"])
     with pytest.raises(UsageError, match="there is no metric file"):
         known_metrics(["nowhere.py"])

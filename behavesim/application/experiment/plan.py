@@ -29,7 +29,7 @@ from behavesim.base.errors import UsageError, nearest
 from behavesim.base.misfit import misfit
 from behavesim.state.settings import is_foreign, owners
 
-Seeds = Annotated[int, Field(ge=1)] | list[int]
+Seeds = Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)]
 """How many seeds there are, counted from 0, or a list of the seeds themselves."""
 
 ELSEWHERE: Mapping[str, str] = {

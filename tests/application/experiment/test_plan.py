@@ -142,6 +142,7 @@ def test_a_slip_is_named_in_one_line(tmp_path: Path, text: str, said: str) -> No
         ('name = "x"\ntasks = []', "tasks should have 1 or more entries, not []"),
         ('name = "x"\ntasks = "tsp"', "tasks should be a list, not 'tsp'"),
         ('name = "x"\ntasks = ["tsp"]\nseeds = "all"', "seeds should be a whole number of at least 1, a list"),
+        ('name = "x"\ntasks = ["tsp"]\nseeds = []', "seeds should be a whole number of at least 1, a list"),
         ('name = "x"\ntasks = ["tsp"]\nheld_out = "maybe"', "held_out should be true or false, not 'maybe'"),
         ('name = "x"\ntasks = ["tsp"]\n[[variant]]\nname = " a"', "variant.0.name should be text without white space"),
         ('name = "x"\ntasks = ["tsp"]\nsettings = 3', "settings should be a table, not 3"),
