@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from importlib.metadata import version
 from types import FunctionType
-from typing import Any, NoReturn, cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,14 +130,12 @@ class _Pickler(_OlderPickler):
         return super().reducer_override(value)
 
 
-def _array(dtype: str, shape: tuple[int, ...], content: Any) -> NoReturn:
+def _array(dtype: str, shape: tuple[int, ...], content: Any) -> None:
     """Mark an array in the hashed bytes. It is never called, as they are never unpickled."""
-    raise NotImplementedError
 
 
-def _named(qualname: str) -> NoReturn:
+def _named(qualname: str) -> None:
     """Mark a class or function of the task's file in the hashed bytes. It is never called."""
-    raise NotImplementedError
 
 
 def _described(dtype: Any) -> str:

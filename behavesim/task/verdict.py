@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from behavesim.task.score import Metrics
-from behavesim.trajectory import AlgorithmRun, trajectories_of
+from behavesim.trajectory import AlgorithmRun
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,6 @@ class Verdict:
     metrics: Metrics = field(default_factory=dict)
     feedback: str = ""
     counted_s: float | None = None
-
-    @property
-    def states(self) -> int:
-        """The number of states on all instances together; of Samples, the states of each of their runs count."""
-        return sum(len(run) for each in self.trajectories for run in trajectories_of(each))
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,8 @@ class InWords:
         wanted = f"`cost_so_far` of task {self.task.name!r} must return None or {len(decisions)} finite numbers"
         try:
             total = [float(cost) for cost in found]
-        except (TypeError, ValueError, OverflowError):
-            raise TaskError(f"{wanted}, not {type(found).__name__}") from None
+        except (TypeError, ValueError, OverflowError) as error:
+            raise TaskError(f"{wanted}, not {type(found).__name__} ({error})") from None
         if len(total) != len(decisions) or not all(map(math.isfinite, total)):
             raise TaskError(f"{wanted}, one for each decision")
         return tuple(cost - before for cost, before in zip(total, [0.0, *total], strict=False))

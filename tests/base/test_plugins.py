@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.base.plugins import READING_S, Kind, file_of
+from behavesim.base.plugins import READING_S, Kind, docstring, file_of
 from behavesim.task import TaskReference
 from tests.packages import install
 
@@ -116,3 +116,7 @@ def test_files_of_one_name_are_modules_of_their_own(tmp_path: Path) -> None:
         (folder / "mine.py").write_text("class Mine: pass\nmethod = Mine\n")
         parts.append(METHODS.load(str(folder / "mine.py")))
     assert [file_of(part) for part in parts] == [tmp_path / "1" / "mine.py", tmp_path / "2" / "mine.py"]
+
+
+def test_a_class_whose_source_cannot_be_read_has_no_docstring() -> None:
+    assert docstring(type("Made", (), {})) == ""

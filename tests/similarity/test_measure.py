@@ -9,6 +9,7 @@ from behavesim.trajectory import Trajectory
 
 A, B, C = (Trajectory.prefixes(tokens) for tokens in ([0, 1, 2, 3], [0, 2, 1, 3], [0, 1, 2, 3, 4, 5]))
 P, Q = Trajectory.vectors([[0.0, 0.0], [3.0, 4.0]]), Trajectory.vectors([[0.0, 0.0], [0.0, 0.0], [3.0, 4.0]])
+FAR, NEAR = Trajectory.vectors([[-1.7e308], [1.7e308]]), Trajectory.vectors([[0.0], [1.0]])
 
 
 def permutations(seed, count, instances=2, length=9):
@@ -287,6 +288,8 @@ def test_a_normaliser_of_one_less_than_the_length_does_where_trajectories_begin_
         (lambda: BehaveSim("pair").similarity(P, Q), "no pairwise normaliser"),
         (lambda: BehaveSim(1, "cosine").similarity(A, B), "needs vectors; got prefixes"),
         (lambda: BehaveSim(1, "cosine").similarity(P, Trajectory.vectors([[1.0, 1.0]])), "needs two states"),
+        (lambda: BehaveSim(1, "cosine").similarity(FAR, NEAR), "too long for floating point; rescale the vectors"),
+        (lambda: BehaveSim(1, "cosine", distance=math.dist), "cosine' compares directions and takes no distance"),
         (lambda: BehaveSim(9, "erp", gap=(1.0,)).similarity(P, Q), "2 dimensions; got 1"),
         (lambda: BehaveSim(0), "positive number"),
         (lambda: BehaveSim(math.nan), "positive number"),

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,6 +67,28 @@ class Sized:
         return self.size**2
 
 
+class Slotted:
+    __slots__ = ("__dict__", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    @cached_property
+    def square(self) -> int:
+        return self.size**2
+
+
+class Kind(Enum):
+    """Pickled as a call of its class with its value, without a state."""
+
+    SMALL = 3
+    LARGE = 4
+
+    @cached_property
+    def square(self) -> int:
+        return int(self.value) ** 2
+
+
 class Bare:
     @cached_property
     def answer(self) -> int:
@@ -91,11 +114,12 @@ def test_instances_that_cannot_be_used_or_written_down_are_refused_in_a_line(ins
         hashed(instances)
 
 
-def test_other_instances_have_another_hash_and_cached_properties_none() -> None:
-    used = Sized(3)
+@pytest.mark.parametrize("made", [Sized, Slotted, Kind])
+def test_other_instances_have_another_hash_and_cached_properties_none(made: Any) -> None:
+    unused, used = hashed([made(3)]), made(3)
     assert used.square == 9
-    assert hashed([used]) == hashed([Sized(3)]) != hashed([Sized(4)])
-    assert hashed([used, Sized(4)]) != hashed([Sized(4), used])
+    assert hashed([used]) == unused != hashed([made(4)])
+    assert hashed([used, made(4)]) != hashed([made(4), used])
 
 
 def test_no_place_in_numpy_is_part_of_the_hash() -> None:

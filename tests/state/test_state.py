@@ -28,6 +28,7 @@ from behavesim.state.events import (
     NotAdded,
     NoteAsked,
     NoteReceived,
+    PutOff,
     Prompt,
     Recommended,
     Regrouped,
@@ -429,6 +430,11 @@ class TestSessions:
         ([Compared(0)], "candidate 0 is not open"),
         ([asked(0), rejected(0)], "candidate 0 has an outcome before it has a reply"),
         ([asked(0), scored(0, 1.0)], "candidate 0 has an outcome before it has a reply"),
+        ([asked(0), PutOff(0, "memory")], "candidate 0 is put off while it has nothing to be evaluated"),
+        (
+            [asked(0), replied(0), scored(0, 1.0), PutOff(0, "memory")],
+            "candidate 0 is put off while it has nothing to be evaluated",
+        ),
     ],
 )
 def test_an_event_that_cannot_follow_those_before_it_is_refused(events: list[Event], said: str) -> None:

@@ -1,10 +1,15 @@
-"""Ranks as prompts say them."""
+"""Ranks, and the costs of steps, as prompts say them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from behavesim.task import ranked
+from behavesim.base.errors import TaskError
+from behavesim.task import InWords, ranked
+from tests.engine.toys import Toy
 
 
 @pytest.mark.parametrize(
@@ -24,3 +29,41 @@ from behavesim.task import ranked
 )
 def test_a_rank_has_its_ending(rank: int, said: str) -> None:
     assert ranked(rank, "nearest") == said
+
+
+class Priced(Toy):
+    """A task whose steps cost whatever it is told, or whose `cost_so_far` raises that."""
+
+    def __init__(self, costs: Any) -> None:
+        self.told = costs
+
+    def cost_so_far(self, instance: Any, decisions: Sequence[int]) -> Any:
+        if isinstance(self.told, Exception):
+            raise self.told
+        return self.told
+
+
+def test_a_step_costs_what_the_costs_so_far_rise_by() -> None:
+    assert InWords(Priced([1, 3.5, 3.5])).costs(0, [4, 5, 6]) == (1.0, 2.5, 0.0)
+    assert InWords(Priced(None)).costs(0, [4, 5, 6]) == ()
+
+
+@pytest.mark.parametrize(
+    ("costs", "said"),
+    [
+        (5, "must return None or 2 finite numbers, not int \\('int' object is not iterable"),
+        (["one", "two"], "must return None or 2 finite numbers, not list \\(could not convert string to float: 'one'"),
+        ([1, 10**400], "must return None or 2 finite numbers, not list \\(int too large"),
+        ([1.0], "must return None or 2 finite numbers, one for each decision$"),
+        ([1.0, float("nan")], "must return None or 2 finite numbers, one for each decision$"),
+        (KeyError(7), r"raised KeyError: 7, in line \d+$"),
+    ],
+)
+def test_costs_of_steps_that_are_none_are_refused_with_the_name_of_the_method(costs: Any, said: str) -> None:
+    with pytest.raises(TaskError, match=f"`cost_so_far` of task 'toy' {said}"):
+        InWords(Priced(costs)).costs(0, [4, 5])
+
+
+def test_a_fault_that_the_task_names_itself_is_not_named_again() -> None:
+    with pytest.raises(TaskError, match="^no prices for this year$"):
+        InWords(Priced(TaskError("no prices for this year"))).costs(0, [4, 5])

@@ -22,6 +22,7 @@ def test_a_stored_behaviour_is_equal_to_what_was_stored() -> None:
     assert (len(stored), stored[1], tuple(stored[:1])) == (2, RUNS[1], RUNS[:1])
     assert packed(stored) == packed(RUNS)
     assert hash(stored) == hash(RUNS)
+    assert repr(stored) == repr(RUNS)
 
 
 def test_a_behaviour_that_is_missing_is_told_at_once() -> None:

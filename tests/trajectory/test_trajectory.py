@@ -101,8 +101,18 @@ def test_equal_numbers_are_equal_trajectories():
         (lambda: Trajectory.sets([5]), "a state must be a set of integers; got int 5"),
         (lambda: Trajectory.vectors(None), r"shape \(states, dimensions\)"),
         (lambda: Trajectory.prefixes(np.broadcast_to(np.int8(0), MAX_STATES + 1)), "sample it first"),
+        (lambda: Trajectory("sets", np.arange(3)), "made by one of .*; got parts of none"),
+        (lambda: Trajectory("prefixes", np.arange(3), np.arange(3)), "made by one of .*; got parts of none"),
+        (lambda: Trajectory("tours", np.arange(3)), "made by one of prefixes, .*; got parts of none"),
     ],
 )
 def test_what_cannot_be_a_trajectory_is_refused_with_its_reason(build, message):
     with pytest.raises(TrajectoryError, match=message):
         build()
+
+
+def test_states_of_too_many_tokens_in_all_are_refused(monkeypatch):
+    monkeypatch.setattr("behavesim.trajectory.trajectory.MAX_STATES", 3)
+    assert len(Trajectory.sets([{1}, {1, 2}])) == 2
+    with pytest.raises(TrajectoryError, match="states hold at most 3 tokens in all; got 4"):
+        Trajectory.sets([{1, 2}, {1, 2}])

@@ -147,7 +147,7 @@ def mean_cosine(x: Matrix, y: Matrix) -> Any:
             for k in range(x.shape[1]):
                 a, b = (x[i + 1, k] - x[i, k]) / x_scale, (y[i + 1, k] - y[i, k]) / y_scale
                 xy, xx, yy = xy + a * b, xx + a * a, yy + b * b
-            total += max(-1.0, min(1.0, xy / math.sqrt(xx * yy)))
+            total += min(max(xy / math.sqrt(xx * yy), -1.0), 1.0)  # in this order NaN, of an overflow, stays NaN
         elif x_scale == y_scale:
             total += 1.0
     return total / segments
