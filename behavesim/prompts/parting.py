@@ -168,11 +168,14 @@ def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
     """Return the first `states` states of a trajectory (all, if it has fewer) as bytes, to count equal beginnings."""
     if isinstance(trajectory, Samples):
         return b"".join(_beginning(run, states) for run in trajectory.runs)
-    if trajectory.ends is None:
+    if trajectory.kind == "vectors":
         return trajectory.data[:states].tobytes()
+    # a trajectory holds its integers in the smallest type for all of them, so equal beginnings may be of two types
+    if trajectory.ends is None:
+        return trajectory.data[:states].astype(np.int64).tobytes()
     # where states end belongs to them: [1][2, 3] and [1, 2][3] hold the same data
     ends = trajectory.ends[:states]
-    return ends.tobytes() + trajectory.data[: int(ends[-1])].tobytes()
+    return ends.tobytes() + trajectory.data[: int(ends[-1])].astype(np.int64).tobytes()
 
 
 def first_difference(left: AlgorithmRun, right: AlgorithmRun) -> int | None:

@@ -20,14 +20,12 @@ REACHED = 1e-9
 def parts_of(
     programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float = 0.0, label: str = "python"
 ) -> Mapping[str, str]:
-    """Return the parts of a text that are about programs, by the names in `wording.PARTS`; empty for no program.
+    """Return the parts of a text that are about programs, by the names in `wording.PARTS`.
 
-    `programs` come worst first. `scores` says whether their scores, metrics and feedback are shown. CPU
+    `programs`, at least one, come worst first. `scores` says whether their scores, metrics and feedback are shown. CPU
     times are shown beside `limit_s`, the limit on them in seconds; 0 leaves them out. `label` is that of the fenced
     blocks.
     """
-    if not programs:
-        return {}
     one = len(programs) == 1
     last = "second" if len(programs) == 2 else "last"
     has_best = not one and programs[-1].utility > programs[-2].utility

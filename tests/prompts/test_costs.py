@@ -38,6 +38,13 @@ def test_the_quarter_that_is_named_is_the_one_in_which_the_costlier_program_lose
     assert f"The costliest step of program 1 is number {at + 1} of 8, at {LINE[at] + 40}: " in said(costlier, LINE)
 
 
+@pytest.mark.parametrize("steps", [[9, 1, 9], [0, 0, 0]])
+def test_no_step_is_named_the_costliest_where_several_are_or_none_costs_anything(steps: list[int]) -> None:
+    found = said(steps, LINE)
+    assert "The costliest step of program 1" not in found
+    assert "The costliest step of program 2 is number 8 of 8, at 8: " in found
+
+
 def test_programs_that_cost_the_same_are_not_compared() -> None:
     assert "In all" not in said(LINE, LINE[::-1])
     assert re.findall(r"program \d [\d ]+", said(LINE, LINE[::-1])) == ["program 1 3 7 11 15", "program 2 15 11 7 3"]

@@ -90,6 +90,14 @@ def test_the_parting_is_shown_on_the_instance_where_the_scores_differ_most() -> 
     )
 
 
+def test_an_instance_on_which_the_other_program_is_better_is_named() -> None:
+    pair = [Trajectory.prefixes([0, 1])] * 2, [Trajectory.prefixes([0, 2])] * 2
+    assert told(*pair, ((1.0, 9.0), (2.5, 1.0))).endswith(
+        "Program 2 is better there: it scores 1, program 1 9. It is the other way round on instance 1, by 1.5."
+    )
+    assert told(*pair, ((9.0, 1.0), (1.0, 2.5))).endswith("It is the other way round on instance 2, by 1.5.")
+
+
 def test_samples_part_at_the_first_step_of_any_run() -> None:
     one, other = (
         bs.Samples(map(Trajectory.prefixes, runs)) for runs in ([[0, 1, 2], [0, 2, 1]], [[0, 1, 2], [0, 2, 3]])
@@ -127,9 +135,19 @@ def test_which_ways_the_programs_kept_have_gone_by_then_is_counted() -> None:
     assert "Of the 3 programs kept, 2 go on as program 1 does (best score there 8), 1 as program 2 (best" in two_ways
 
 
-@pytest.mark.parametrize("make", [Trajectory.prefixes, lambda tour: Trajectory.sequences([[each] for each in tour])])
-def test_ways_are_told_apart_by_what_was_done_up_to_the_parting_alone(make: Any) -> None:
-    tours = [[0, 1, 2, 9], [0, 1, 3, 9], [0, 1, 2, 7], [4, 1, 2, 9]]
+@pytest.mark.parametrize(
+    "make",
+    [
+        Trajectory.prefixes,
+        lambda tour: Trajectory.sequences([[each] for each in tour]),
+        lambda tour: Trajectory.vectors([[each, 0.5] for each in tour]),
+        lambda tour: bs.Samples([Trajectory.prefixes(tour), Trajectory.prefixes([5, 5])]),
+    ],
+    ids=["prefixes", "sequences", "vectors", "samples"],
+)
+@pytest.mark.parametrize("last", [7, 700])  # a trajectory's largest decision decides the type of all
+def test_ways_are_told_apart_by_what_was_done_up_to_the_parting_alone(make: Any, last: int) -> None:
+    tours = [[0, 1, 2, 9], [0, 1, 3, 9], [0, 1, 2, last], [4, 1, 2, 9]]
     known = Known(*((make(tour),) for tour in tours))
     text = parting_of(range(4)).decide(known).prompt.text
     for said in ("2 go on as program 1 does", "1 as program 2", "and 1 in another way"):
