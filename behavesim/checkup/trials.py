@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from behavesim.base.errors import TaskError
 from behavesim.programs.extract import extract, form_of
 from behavesim.programs.reading import Program, Request
 from behavesim.proposers.genetic.breeding import Breeder
@@ -62,7 +63,7 @@ async def small_changes(
     least one.
     """
     count, mutator, found = min(MOST_CHANGES, within(template.cpu_s)), Mutator(task), list[Changed]()
-    others: Author = mutator if changes_text(task) else Breeder(task)
+    others = _breeder(task) or mutator
     for number in range(count + ENOUGH):
         parted = sum(each.verdict.trajectories != template.trajectories for each in found)
         if parted >= (ENOUGH if number < count else 1):
@@ -73,3 +74,11 @@ async def small_changes(
         if isinstance(program, Program) and isinstance(verdict := await evaluate(program.source), Verdict):
             found.append(Changed(program.source, verdict))
     return sorted(found, key=lambda each: abs(each.verdict.score - template.score))
+
+
+def _breeder(task: Task) -> Author | None:
+    """Return who writes programs of the task's grammar; None if it changes texts instead, or if the grammar is faulty."""
+    try:
+        return None if changes_text(task) else Breeder(task)
+    except TaskError:  # the finding on building blocks has said so
+        return None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from behavesim.checkup.answers import on_answers
 from behavesim.checkup.changes import noise, parting
 from behavesim.checkup.trials import Changed
+from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
 from tests.engine.toys import Toy
@@ -35,9 +38,22 @@ def test_a_difference_that_may_be_chance_is_named_where_it_is_known(
     assert said in noise(Toy(), verdict(*template), [Changed("", verdict(*changed))]).message
 
 
-def test_scores_that_differ_without_other_behaviour_are_worth_knowing() -> None:
+def test_chance_is_unknown_where_the_score_is_no_mean() -> None:
+    class Worst(Toy):
+        def mean_score(self, scores: Sequence[float]) -> float:
+            return max(scores)
+
+    said = noise(Worst(), verdict(10.0, 12.0), [Changed("", verdict(10.5, 11.5))]).message
+    assert said.startswith("unknown: the score is no mean over instances")
+
+
+def test_scores_that_differ_without_other_behaviour_are_worth_knowing(tmp_path: Path) -> None:
     found = parting(Toy(), verdict(1.0), [Changed(Toy.template, verdict(2.0))])
     assert (found.result, found.message[:7]) == ("warning", "nowhere")
+    assert found.message.endswith("let `trajectory` tell more of how a solution came about")
+    (tmp_path / "first.py").touch()
+    command = EvaluatorTask(EvaluatorFile("command", "judge {program}", str(tmp_path / "first.py")), "judged")
+    assert "let the evaluator call a function" in parting(command, verdict(1.0), [Changed("", verdict(2.0))]).message
     found = parting(Toy(), verdict(1.0), [Changed(Toy.template, verdict(1.0))])
     assert (found.result, found.message[:7]) == ("ok", "unknown")
 

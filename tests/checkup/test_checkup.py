@@ -15,7 +15,7 @@ import pytest
 from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
 from behavesim.checkup import solutions
-from behavesim.checkup.forgeries import forgeries
+from behavesim.checkup.forgeries import forgeries, halves
 from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present
 from behavesim.checkup.solutions import examined
 from behavesim.sandbox.limits import Limits
@@ -50,7 +50,7 @@ class Picks(Task):
         return Trajectory.prefixes(solution)
 
 
-def findings(task: Task, seconds: float = 0.01) -> dict[str, Finding]:
+def findings(task: Task, seconds: float = 0.01, limits: Limits | None = None) -> dict[str, Finding]:
     """What is found on two runs of the template, the second of which took so long."""
     namespace: dict[str, Any] = {}
     exec(task.template, namespace)
@@ -59,7 +59,7 @@ def findings(task: Task, seconds: float = 0.01) -> dict[str, Finding]:
         Solved(tuple(task.solve(function, instance) for instance in task.instances("search")), cpu_s, (), cpu_s)
         for cpu_s in (0.01, 0.011)
     )
-    return {finding.name: finding for finding in examined(task, first, second, seconds, Limits())}
+    return {finding.name: finding for finding in examined(task, first, second, seconds, limits or Limits())}
 
 
 def test_a_task_in_order_is_found_in_order() -> None:
@@ -93,6 +93,17 @@ def test_what_a_budget_takes_is_said_in_a_unit_that_fits(seconds: float, said: s
 def test_a_time_limit_far_beyond_the_template_is_said_with_what_it_costs(seconds: float, said: str) -> None:
     assert said in findings(Picks(), seconds)["template"].message
     assert "time limit" not in findings(Picks(), 0.6)["template"].message
+
+
+def test_a_template_near_the_time_limit_and_a_trajectory_of_one_state_are_warnings() -> None:
+    class Final(Picks):
+        def trajectory(self, instance: Any, solution: Any) -> Trajectory:
+            return Trajectory.vectors([np.sort(solution)])
+
+    found = findings(Final(), limits=Limits(timeout_s=0.04))
+    assert {name for name, each in found.items() if each.result != "ok"} == {"template", "trajectory"}
+    assert found["template"].message.endswith("; that is near the limit of 0.04 s")
+    assert found["trajectory"].message.startswith("one state only")
 
 
 def test_a_solution_that_differs_on_a_second_run_is_solves_fault() -> None:
@@ -207,6 +218,12 @@ def test_the_things_that_indices_count_are_the_instances() -> None:
     assert forged["every index, counted from the end"] == [-5, -4, -3, -2, -1]
     of_a_number = [each.what for each in forgeries(np.array([0.5, 1.0]), None)]
     assert not any("ind" in what for what in of_a_number)
+
+
+def test_the_numbers_beside_the_arrays_of_a_half_solution_stay_as_they_are() -> None:
+    found = [each.solution for each in halves({"order": np.arange(5), "limit": np.array(7), "last": np.array([2])})]
+    assert [each["order"].tolist() for each in found] == [[0, 1], [2, 3, 4]]
+    assert [(int(each["limit"]), each["last"].tolist()) for each in found] == [(7, [2])] * 2
 
 
 def test_a_forged_solution_that_may_be_right_is_for_the_author_to_judge() -> None:
@@ -365,6 +382,15 @@ def test_a_solve_that_changes_its_instance_is_named() -> None:
     assert left_as_it_was(Picks()).result == "ok"
     found = left_as_it_was(Sorting())
     assert (found.result, "changes its instance (search instance 1)" in found.message) == ("mend", True)
+
+
+def test_a_solve_that_fails_beside_the_sandbox_is_named() -> None:
+    class Failing(Picks):
+        def solve(self, function: Callable[..., Any], instance: Any) -> Any:
+            raise ValueError("no such number")
+
+    with pytest.raises(TaskError, match="`solve` of task 'picks' raised ValueError: no such number"):
+        left_as_it_was(Failing())
 
 
 def test_a_solve_that_keeps_what_it_computes_in_a_cached_property_changes_nothing() -> None:

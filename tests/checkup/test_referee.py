@@ -62,6 +62,15 @@ def test_what_an_evaluator_tells_prompts_is_said(behavesim: Command, tmp_path: P
     assert "Score 0.8. Metrics: x 1.25." in found["first prompt"]["text"]
 
 
+def test_nothing_is_forged_where_the_first_program_fails(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "evaluator.py").write_text(TELLS)
+    (tmp_path / "program.py").write_text("def point():\n    return 1 / 0\n")
+    ended = behavesim("task", "check", "--evaluator", "evaluator.py", "--program", "program.py", "--json")
+    (found,) = ended.document
+    assert (ended.code, found["name"], found["result"]) == (1, "first program", "mend")
+    assert found["message"].startswith("it fails (evaluator): ZeroDivisionError: division by zero")
+
+
 def test_an_evaluator_that_scores_by_chance_is_called_noisy(behavesim: Command, tmp_path: Path) -> None:
     drawn = "import random\n\ndef evaluate(path):\n    return {'a': random.SystemRandom().random()}\n"
     (tmp_path / "evaluator.py").write_text(drawn)  # other random numbers come out the same each time

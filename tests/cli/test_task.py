@@ -232,6 +232,40 @@ def test_what_only_a_run_would_stumble_over_is_found_before_it(behavesim: Comman
     assert re.match("mend: .*valu,", wrong["building blocks"])
 
 
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        (
+            [("bs.Trajectory.prefixes(solution)", "solution.tolist()")],
+            {"scoring": "`trajectory` of task 'mine' must return a behavesim.Trajectory"},
+        ),
+        (
+            [
+                ("(ITEMS, 2)", '(ITEMS - (split == "validation"), 2)'),
+                ("items[packed, 1].sum())", "items[packed, 1].sum()) if len(items) == ITEMS else 'much'"),
+                ("normaliser = ITEMS", 'grammar = "nothing"\n    normaliser = ITEMS'),
+            ],
+            {
+                "on validation": "`score` of task 'mine' must return a number, not str",
+                "building blocks": "the task's grammar has no root",
+            },
+        ),
+        (
+            [('return f"item {decision}', 'return items.name + f"item {decision}')],
+            {"words": "of task 'mine' raised AttributeError: 'numpy.ndarray' object has no attribute 'name', in line"},
+        ),
+    ],
+    ids=["scoring", "splits and blocks", "words"],
+)
+def test_methods_that_fail_late_are_named_with_what_depends_on_them(
+    behavesim: Command, example: Path, changes: list[tuple[str, str]], found: dict[str, str]
+) -> None:
+    change(example, *changes)
+    wrong = found_wrong(behavesim)
+    assert wrong.keys() == found.keys()
+    assert all(wrong[name].startswith("mend: ") and said in wrong[name] for name, said in found.items()), wrong
+
+
 def test_the_offline_proposer_writes_programs_that_run_for_the_file_to_start_from(
     behavesim: Command, example: Path
 ) -> None:
