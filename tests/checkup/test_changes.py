@@ -51,7 +51,7 @@ def test_scores_that_differ_without_other_behaviour_are_worth_knowing(tmp_path: 
     found = parting(Toy(), verdict(1.0), [Changed(Toy.template, verdict(2.0))])
     assert (found.result, found.message[:7]) == ("warning", "nowhere")
     assert found.message.endswith("let `trajectory` tell more of how a solution came about")
-    (tmp_path / "first.py").touch()
+    (tmp_path / "first.py").write_text(Toy.template)
     command = EvaluatorTask(EvaluatorFile("command", "judge {program}", str(tmp_path / "first.py")), "judged")
     assert "let the evaluator call a function" in parting(command, verdict(1.0), [Changed("", verdict(2.0))]).message
     found = parting(Toy(), verdict(1.0), [Changed(Toy.template, verdict(1.0))])
