@@ -77,7 +77,7 @@ async def small_changes(
 
 
 def _breeder(task: Task) -> Author | None:
-    """Return who writes programs of the task's grammar; None if it changes texts instead, or if the grammar is faulty."""
+    """Return who writes programs of the task's grammar; None if texts are changed instead, or the grammar is faulty."""
     try:
         return None if changes_text(task) else Breeder(task)
     except TaskError:  # the finding on building blocks has said so

@@ -16,6 +16,7 @@ from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.programs.reading import REASONS, FunctionForm, Program, Request
+from behavesim.programs.whole import WholeForm
 from behavesim.task.verdict import Failure
 from tests.programs.forms import REFUSED, TAKEN
 from tests.programs.replies import ACCEPTED, HOSTILE, PICK, REJECTED, Case, fenced
@@ -62,6 +63,19 @@ def test_an_import_that_is_lacking_stands_before_the_program_and_nothing_more_do
     program = extract(PICK, Request(fenced(code)))
     assert isinstance(program, Program)
     assert program.source == f"import numpy as np\nfrom typing import Sequence\n\n{code}"
+
+
+@pytest.mark.parametrize(("value", "reason"), [("nodes[-1]", ""), ("math.pi", "too-long")])
+def test_a_program_that_is_too_long_with_the_import_that_it_lacks_is_refused(value: str, reason: str) -> None:
+    program = f"def pick(current, nodes, distances):\n    return {value}\n"
+    found = extract(PICK, Request(fenced(program + "#" * (LONGEST_PROGRAM - len(program) - 5))))
+    assert (found.reason if isinstance(found, Failure) else "") == reason
+
+
+@pytest.mark.parametrize("form", [PICK, WholeForm("x = 1\n")], ids=["function", "whole"])
+def test_a_reply_too_long_to_be_read_is_told(form: FunctionForm | WholeForm) -> None:
+    found = form.read(Request("so " * 200_000), has_limits=True)
+    assert found == Failure("too-long", "the reply has 600000 characters; at most 500000 are read")
 
 
 def test_a_syntax_error_is_named_with_its_line() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import subprocess
 import sys
@@ -138,7 +139,7 @@ def test_the_process_with_limits_reads_as_this_one_does() -> None:
 
 def test_a_template_without_the_entry_point_is_named_from_there() -> None:
     with pytest.raises(TaskError, match="does not define the entry point 'other'"):
-        extract(FunctionForm(TEMPLATE, "other"), Request(fenced(finally_within_finally(1))))
+        extract(FunctionForm(TEMPLATE, "other"), Request("so " * extracting.READ_HERE))
 
 
 def in_place_of_reading(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
@@ -184,6 +185,17 @@ def test_the_process_with_limits_knows_no_keys(monkeypatch: pytest.MonkeyPatch) 
     assert isinstance(found, Program)
     assert "PYTHONPATH" in found.source
     assert "OPENAI_API_KEY" not in found.source
+
+
+def test_a_machine_without_room_for_a_process_is_no_fault_of_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(extracting.subprocess, "run", full)
+    with pytest.raises(
+        BehavesimError, match="no process to read a reply in: Resource temporarily unavailable; raise u"
+    ):
+        extracting.read_within_limits(PICK, Request(""))
 
 
 def test_a_process_that_does_not_start_is_no_fault_of_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -84,6 +85,10 @@ DIFFERENT = {
         "def f(a):\n    import os.path\n    return os.path",
         "def f(a):\n    import re.path\n    return re.path",
     ),
+    "locals beside a class with names of elsewhere": (
+        "def f(a):\n    class C:\n        global n\n        n = 1\n    return a",
+        "def f(b):\n    class C:\n        global n\n        n = 1\n    return b",
+    ),
     "global and local": ("def f():\n    global n\n    n = 1", "def f():\n    n = 1"),
     "nonlocal and local": (
         "def f():\n    n = 0\n    def g():\n        nonlocal n\n        n = 1\n    g()\n    return n",
@@ -139,6 +144,11 @@ DIFFERENT = {
         "def f(x):\n    return [y for x in x for y in x]",
     ),
 }
+if sys.version_info >= (3, 12):
+    DIFFERENT["parameters beside type parameters"] = (
+        "def f[T](a: T):\n    return a",
+        "def f[T](b: T):\n    return b",
+    )
 
 
 @pytest.mark.parametrize("pair", SAME.values(), ids=SAME)

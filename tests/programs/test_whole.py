@@ -12,9 +12,9 @@ from behavesim.base.errors import TaskError
 from behavesim.programs.edits import Edit, applied, edit_between, edits_in
 from behavesim.programs.evolve_blocks import Frame
 from behavesim.programs.extract import extract
-from behavesim.programs.parsing import PLAIN_CHARACTERS
+from behavesim.programs.parsing import LONGEST_PROGRAM, PLAIN_CHARACTERS
 from behavesim.programs.reading import Program, Request
-from behavesim.programs.whole import WholeForm
+from behavesim.programs.whole import WholeForm, completed
 from behavesim.task.evaluated import Edits, first_program
 from behavesim.task.files import joined, separated
 from behavesim.task.verdict import Failure
@@ -290,6 +290,22 @@ def test_markers_out_of_order_are_told_before_a_run_begins():
         WholeForm("# EVOLVE-BLOCK-START\n")
 
 
+@pytest.mark.parametrize("program", [FRAMED.replace("-END", "-STOP"), FRAMED.replace("main", "run"), "x = 1\n"])
+def test_a_persons_program_that_changes_what_is_outside_the_blocks_is_refused(program):
+    assert reason(WholeForm(FRAMED).refusal(program)) == "outside"
+    assert WholeForm(FRAMED).refusal(FRAMED.replace("return 1", "return 2")) is None
+    frame = Frame.of(FRAMED)
+    assert frame.spans(program) is None
+    assert [FRAMED[begin:end] for begin, end in frame.spans(FRAMED)] == ["def f():\n    return 1\n"]
+
+
+def test_a_persons_program_may_be_as_long_as_said_and_no_longer():
+    form = WholeForm("x\n", ".txt")
+    assert form.refusal("x" * LONGEST_PROGRAM) is None
+    said = f"the program has {LONGEST_PROGRAM + 1} characters; at most {LONGEST_PROGRAM} are taken"
+    assert form.refusal("x" * (LONGEST_PROGRAM + 1)) == Failure("too-long", said)
+
+
 def edited(reply: str, base: str) -> Program | Failure:
     return extract(WholeForm(base, ".txt", "diff"), Request(reply, base, thought=True))
 
@@ -329,11 +345,26 @@ def test_why_an_edit_does_not_fit_is_said_with_the_block(search, says):
 
 
 @pytest.mark.parametrize(
-    "reply", ["<<<<<<< SEARCH\na\n", "<<<<<<< SEARCH\na\n=======\nb\n", f"{EDIT}\n<<<<<<< SEARCH\na"]
+    "reply",
+    [
+        "<<<<<<< SEARCH\na\n",
+        "<<<<<<< SEARCH\na\n=======\nb\n",
+        f"{EDIT}\n<<<<<<< SEARCH\na",
+        f"<<<<<<< SEARCH\na\n=======\nb\n{EDIT}",
+        f"<<<<<<< SEARCH\na\n{EDIT}",
+    ],
 )
 def test_an_edit_without_an_end_is_told(reply):
     found = extract(WholeForm(FRAMED, edits="diff"), Request(reply, FRAMED))
     assert reason(found) == "edit" and "has no end" in found.message  # type: ignore[union-attr]
+
+
+def test_no_more_edits_are_applied_than_said():
+    edits = [f"<<<<<<< SEARCH\n{number}\n=======\n{number}.5\n>>>>>>> REPLACE\n" for number in range(201)]
+    base = "".join(f"{number}\n" for number in range(201))
+    assert source(edited("".join(edits[:200]), base)).startswith("0.5\n1.5\n")
+    found = edited("".join(edits), base)
+    assert found == Failure("edit", "the reply has 201 edits; at most 200 are applied")
 
 
 def test_edits_in_a_fence_count_and_a_line_of_equals_signs_may_be_written():
@@ -369,6 +400,18 @@ def test_an_edit_can_name_its_file_and_make_a_new_one():
         "=== file: new.py ===\n<<<<<<< SEARCH\n=======\nz = 1\n>>>>>>> REPLACE\n"
     )
     assert files_after(reply, "diff") == {"a.py": "x = 1\n", "lib/b.py": "x = 5\ny = 2\n", "new.py": "z = 1\n"}
+
+
+def test_an_edit_of_a_file_that_is_not_there_is_told():
+    reply = "=== file: c.py ===\n<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n"
+    found = extract(WholeForm(FILES, "", "diff"), Request(reply, FILES))
+    assert found == Failure("edit", "edit 1 is of the file 'c.py', which the program does not have")
+
+
+def test_a_path_out_of_the_programs_folder_is_refused_in_any_program():
+    with pytest.raises(TaskError, match=r"the first program cannot be taken: .*\.\./x\.py"):
+        WholeForm("=== file: ../x.py ===\nx = 1\n")
+    assert reason(completed(FILES, "=== file: ../x.py ===\nx = 1\n")) == "edit"
 
 
 @pytest.mark.parametrize(

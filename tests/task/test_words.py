@@ -65,5 +65,5 @@ def test_costs_of_steps_that_are_none_are_refused_with_the_name_of_the_method(co
 
 
 def test_a_fault_that_the_task_names_itself_is_not_named_again() -> None:
-    with pytest.raises(TaskError, match="^no prices for this year$"):
+    with pytest.raises(TaskError, match=r"^no prices for this year$"):
         InWords(Priced(TaskError("no prices for this year"))).costs(0, [4, 5])
