@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from behavesim.base.errors import UsageError
+from behavesim.code_similarity import optional
 from behavesim.code_similarity.bleu import LONGEST, bleu, crystal_bleu
 from behavesim.code_similarity.metric import Observed, OfSource, Similarity
 from behavesim.code_similarity.named import NAMES, of_source
 from behavesim.code_similarity.optional import missing
 from behavesim.code_similarity.rouge import rouge
+from behavesim.code_similarity.subtrees import subtree_distances
 from behavesim.code_similarity.tree_edits import ast_similarity
 from behavesim.code_similarity.words import words
 from behavesim.studies.dataset import PAIRS
@@ -59,6 +64,21 @@ def test_a_package_s_metric_of_a_text_with_itself_is_1_whatever_the_package_says
     assert asked.similarity(Observed("pass"), Observed("x = 1")) == 0.75
 
 
+def test_codebleu_is_asked_for_python_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def calc_codebleu(references: list[str], candidates: list[str], language: str) -> dict[str, float]:
+        assert (len(references), len(candidates), language) == (1, 1, "python")
+        return {"codebleu": len(references[0]) / 10, "ngram_match_score": 1.0}
+
+    monkeypatch.setattr(optional, "find_spec", lambda module: None)
+    with pytest.raises(UsageError, match=r'codebleu is not installed: pip install "behavesim\[codebleu\]"'):
+        of_source("codebleu", [])
+    monkeypatch.setattr(optional, "find_spec", lambda module: module)
+    monkeypatch.setitem(sys.modules, "codebleu", SimpleNamespace(calc_codebleu=calc_codebleu))  # type: ignore[arg-type]
+    found = of_source("codebleu", []).similarity(Observed("x = 1"), Observed("y"))
+    assert found == pytest.approx((0.5 + 0.1) / 2)
+    assert missing("embedding", None) == "no model: --embedding-model NAME"
+
+
 def longest_common_subsequence(a: str, b: str) -> int:
     """By the table of the textbook."""
     table = np.zeros((len(a) + 1, len(b) + 1), int)
@@ -84,6 +104,25 @@ def test_rouge_is_that_of_rouge_score() -> None:
     scorer = scorers.RougeScorer(["rougeL"], tokenizer=Tokenizer())
     for a, b in TEXTS:
         assert rouge(a, b) == pytest.approx(scorer.score(a, b)["rougeL"].fmeasure, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "expected"),
+    [
+        ("x = 1", "x  =  1  # one", 1.0),
+        ("x", "x ", 1.0),
+        ("", "x = 1", 0.0),
+        ("x = 1", "", 0.0),
+        ("a + b", "c * d", 0.0),
+    ],
+)
+def test_bleu_of_sources_that_share_all_words_or_none(reference: str, candidate: str, expected: float) -> None:
+    assert bleu(reference, candidate) == expected
+
+
+def test_texts_that_are_no_python_are_compared_line_by_line() -> None:
+    found = subtree_distances(["x = (\ny = [", "x = (\nz", "x = (\ny = [", ""])
+    assert found[0].tolist() == [0.0, 0.5, 0.0, 1.0]
 
 
 def test_bleu_is_that_of_nltk() -> None:

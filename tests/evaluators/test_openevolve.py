@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from behavesim.base.errors import UsageError
+from behavesim.evaluators.configuration import read_configuration
 from behavesim.evaluators.conventions.openevolve import EvaluationResult
 from behavesim.evaluators.judge import verdict_of
 from behavesim.task.files import joined
@@ -194,3 +197,10 @@ ALLOWED = "in the sandbox, only files below /tmp can be written, and there is no
 def test_what_the_sandbox_refuses_an_evaluator_is_said_in_its_failure(tmp_path, program, said):
     (found,) = given(tmp_path, program)
     assert found.failure == said
+
+
+def test_a_configuration_that_is_no_yaml_is_refused_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("evaluator:\n  timeout: [1,\n")
+    with pytest.raises(UsageError, match=r"config\.yaml is no YAML: while parsing .*line 3, column \d+") as refused:
+        read_configuration(tmp_path / "config.yaml", 1)
+    assert "\n" not in str(refused.value)

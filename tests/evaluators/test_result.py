@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.evaluators.judge import STAGE_SCORE, verdict_of
-from behavesim.evaluators.result import Result, combined, numbers
+from behavesim.evaluators.judge import STAGE_SCORE, EvaluatorJudge, verdict_of
+from behavesim.evaluators.result import MOST_STEPS, Result, combined, numbers
 from behavesim.task.score import MOST_FEEDBACK, MOST_METRICS, WORDS
 from behavesim.task.verdict import Failure, Verdict
 
@@ -60,6 +60,27 @@ def test_a_metric_of_a_forged_result_is_a_finite_number_or_a_word(said: str) -> 
 def test_a_metric_of_a_forged_result_that_is_no_number_is_refused(said: str) -> None:
     with pytest.raises(ValueError, match=r"metrics|number|JSON"):
         Result.decoded(f'{{"score": 1.0, "metrics": {{"a": {said}}}}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ('{"score": NaN}', "the score is not finite"),
+        ('{"score": -Infinity}', "the score is not finite"),
+        (f'{{"score": 1.0, "steps": {[0] * (MOST_STEPS + 1)}}}', "the result is larger than it may be"),
+        ("no JSON", "Invalid JSON"),
+    ],
+)
+async def test_a_forged_result_that_cannot_be_one_fails_the_program_with_the_reason(sent: str, said: str) -> None:
+    class Forging:
+        async def evaluate(self, *_: object) -> tuple[bytes, float]:
+            return sent.encode(), 0.5
+
+    with pytest.raises(ValueError, match=said):
+        Result.decoded(sent.encode())
+    failure = await EvaluatorJudge(Forging()).evaluate("")  # type: ignore[arg-type]
+    assert isinstance(failure, Failure) and (failure.reason, failure.cpu_s) == ("output", 0.5)
+    assert failure.message.startswith("the evaluation sent no result that can be read: ") and said in failure.message
 
 
 @pytest.mark.parametrize(

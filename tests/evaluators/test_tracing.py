@@ -32,6 +32,8 @@ def test_equal_choices_have_equal_numbers_whatever_their_type():
     assert choice(np.array([1, 2])) == choice(np.array([1, 2, 3])[:2])
     assert 0 <= choice(-5) < 2**31 and 0 <= token(10**5000) < 2**31
     assert token("a" * 10**6) == token("a" * 10**6 + "b")  # the first bytes are read
+    assert token({"a": 1}) == token({"a": np.int64(1)}) != token({"a": 2})
+    assert token([0] * 10_000) == token([0] * 10_000 + [1]) != token([1] + [0] * 10_000)
 
 
 def test_a_single_float_is_rounded():
