@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.studies.known.drawing import labels
 from tests.cli.command import Command
 
 PROGRAMS = {
@@ -105,3 +106,10 @@ def test_what_cannot_be_studied_is_a_matter_of_usage(
     assert ended.code == 2
     assert message in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_points_of_the_map_that_lie_together_share_a_label() -> None:
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [0.01, 0.02], [0.5, 0.9]])
+    found = [text for _, text in labels([1, 2, 7, 9], points)]
+    assert found == ["1, 7", "2", "9"]
+    assert labels([], np.empty((0, 2))) == []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from behavesim.analysis.behaviour_map import in_the_plane
 from behavesim.analysis.table import FRACTION
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 LABELLED = 60
 """Most behaviours of the tree, the best ones: more labels would overlap."""
+CLOSE = 0.03
+"""Share of the map's extent below which two points have one label: about the height of its digits."""
 MARKERS = "osD^vPX"
 """Markers of the parties, used in this order with the colours; each new round of colours begins one marker later."""
 
@@ -56,12 +61,28 @@ def _draw_map(study: KnownStudy, axes: Axes) -> None:
             linewidths=0,
             label=party,
         )
-    for first, point in zip(firsts, points.tolist(), strict=True):
-        axes.annotate(str(first.behaviour), point, xytext=(3, 3), textcoords="offset points", fontsize=5)
+    for point, text in labels([each.behaviour for each in firsts], points):
+        axes.annotate(text, point, xytext=(3, 3), textcoords="offset points", fontsize=5)
     shown = "" if kept is None else f" ({FRACTION.text(kept).split('.')[0]} % of the variation)"
     axes.set_title(f"{study.task}: behaviours, by first finder{shown}", fontsize=7, loc="left")
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
+
+
+def labels(numbers: Sequence[int], points: NDArray[np.float64]) -> list[tuple[tuple[float, float], str]]:
+    """Return the labels of points (N, 2), each with its place: a point's number, and those of points close to it.
+
+    Close is nearer than CLOSE of the points' extent: two labels would overprint each other.
+    """
+    found: list[tuple[tuple[float, float], list[int]]] = []
+    close = CLOSE * np.ptp(points, axis=0).max(initial=0.0)
+    for number, (x, y) in zip(numbers, points.tolist(), strict=True):
+        shared = next((held for at, held in found if math.dist(at, (x, y)) <= close), None)
+        if shared is None:
+            found.append(((x, y), [number]))
+        else:
+            shared.append(number)
+    return [(at, ", ".join(map(str, held))) for at, held in found]
 
 
 def _draw_tree(study: KnownStudy, axes: Axes, firsts: list[Found]) -> None:
