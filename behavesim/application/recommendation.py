@@ -17,6 +17,7 @@ from behavesim.engine.judging import judging
 from behavesim.reports.words import named, percent
 from behavesim.state.events import TEMPLATE, Event, PortfolioChosen, Recommended
 from behavesim.state.protocols import Judge
+from behavesim.state.settings import settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.writing import replace_file
@@ -30,10 +31,10 @@ SECONDS = 60.0
 async def record_recommendation(run: Run, task: Task, workers: int | str | None = None) -> None:
     """Choose the recommended program of a run, append the choice to the journal and write recommended.py.
 
-    `workers` is the number of programs run at once, or a cluster's name; None for the run's own setting. `run` reads
-    new events of its journal before and after. If no program works on the validation instances, the choice is none, and
-    recommended.py is not written. Raises UsageError if the task has no validation instances or isolation is too weak,
-    BehavesimError if another process holds the run, SandboxError if the sandbox fails.
+    `workers` is the number of programs run at once, or a cluster's name; None for that of the run's last session. `run`
+    reads new events of its journal before and after. If no program works on the validation instances, the choice is
+    none, and recommended.py is not written. Raises UsageError if the task has no validation instances or isolation is
+    too weak, BehavesimError if another process holds the run, SandboxError if the sandbox fails.
     """
     with run.folder.locked():
         run.follow()  # another process may have written since the run was read
@@ -50,8 +51,8 @@ async def record_recommendation(run: Run, task: Task, workers: int | str | None 
 async def validating(run: Run, task: Task, workers: int | str | None) -> AsyncIterator[Judge | None]:
     """Yield a judge on the task's validation instances, under the run's settings; None if there are no such instances.
 
-    `workers` is the number of programs run at once, or a cluster's name; None for the run's own setting. Raises
-    SandboxError if the sandbox cannot be started, UsageError if its isolation is too weak.
+    `workers` is the number of programs run at once, or a cluster's name; None for that of the run's last session.
+    Raises SandboxError if the sandbox cannot be started, UsageError if its isolation is too weak.
     """
     if not len(instances_of(task, "validation")):
         yield None
@@ -63,10 +64,12 @@ async def validating(run: Run, task: Task, workers: int | str | None) -> AsyncIt
 def settings_here(run: Run, workers: int | str | None) -> Settings:
     """Return the settings under which programs of a run are tried, the task being where it is now.
 
-    `workers` replaces the run's own number of workers or name of a cluster, unless it is None.
+    `workers` is the number of workers or the name of a cluster; None for that of the run's last session, which its
+    folder holds: the cluster of an earlier session may be gone.
     """
     settings = run.folder.with_task_at_hand(run.settings)
-    return settings if workers is None else settings.model_copy(update={"workers": workers})
+    last = settings_from_journal(run.folder.read_settings()).workers if workers is None else workers
+    return settings.model_copy(update={"workers": last})
 
 
 async def _append(folder: RunFolder, event: Event) -> None:

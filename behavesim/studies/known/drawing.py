@@ -70,12 +70,12 @@ def _draw_map(study: KnownStudy, axes: Axes) -> None:
 
 
 def labels(numbers: Sequence[int], points: NDArray[np.float64]) -> list[tuple[tuple[float, float], str]]:
-    """Return the labels of points (N, 2), each with its place: a point's number, and those of points close to it.
+    """Return the labels of N points, (N, 2), each with its place: a point's number, and those of points close to it.
 
-    Close is nearer than CLOSE of the points' extent: two labels would overprint each other.
+    N is 1 or more. Close is nearer than CLOSE of the points' extent: two labels would overprint each other.
     """
     found: list[tuple[tuple[float, float], list[int]]] = []
-    close = CLOSE * np.ptp(points, axis=0).max(initial=0.0)
+    close = CLOSE * np.ptp(points, axis=0).max()
     for number, (x, y) in zip(numbers, points.tolist(), strict=True):
         shared = next((held for at, held in found if math.dist(at, (x, y)) <= close), None)
         if shared is None:
