@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -112,9 +113,13 @@ def _conditions(run: RunReport) -> str:
 
     It holds the budget, the versions, the scores' source, and all settings but the seed that can change results.
     """
-    kept = {name: value for name, value in run.origin.settings.decisive().items() if name != "seed"}
-    kept["budget"] = _budget(run)  # runs of different length are not comparable
+    kept = {name: value for name, value in _decisive(run).items() if name != "seed"}
     return json.dumps([kept, run.origin.versions, run.summary.score_source], sort_keys=True)
+
+
+def _decisive(run: RunReport) -> dict[str, Any]:
+    """Return all settings that can change results, with the budget that the run came to: other lengths are others."""
+    return {**run.origin.settings.decisive(), "budget": _budget(run)}
 
 
 def _budget(run: RunReport) -> int:
@@ -143,8 +148,8 @@ def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
     A method in a file has the file's name. Settings of UNNAMED are left out, but if the runs have different proposers
     or models, that is added.
     """
-    ours, kind = run.origin.settings.decisive(), (family_of(run), run.summary.method)
-    others = [each.origin.settings.decisive() for each in runs if (family_of(each), each.summary.method) == kind]
+    ours, kind = _decisive(run), (family_of(run), run.summary.method)
+    others = [_decisive(each) for each in runs if (family_of(each), each.summary.method) == kind]
     differing = [name for name in ours if any(other.get(name, ours[name]) != ours[name] for other in others)]
     shown = [name for name in differing if name not in UNNAMED]
     if "proposer" in differing or "models" in differing:

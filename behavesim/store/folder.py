@@ -90,7 +90,8 @@ class RunFolder:
         . + or -, or has more than 255 bytes, which file systems refuse.
         """
         if not re.fullmatch(r"[\w][\w.+-]*", name) or len(name.encode()) > 255:
-            raise UsageError(f"a run's name is made of at most 255 letters, digits and . _ + -, not {name!r:.300}")
+            rule = "at most 255 letters, digits and . _ + -, of which . + - do not stand first"
+            raise UsageError(f"a run's name is made of {rule}; not {name!r:.300}")
         return cls(runs / name)
 
     @contextmanager

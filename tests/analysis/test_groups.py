@@ -57,7 +57,7 @@ def test_runs_of_different_length_are_not_pooled() -> None:
     ]  # fmt: skip
     longer = made("eoh", 1, 0.1, budget=100)
     longer = replace(longer, summary=replace(longer.summary, asked=150))  # as a run that was made longer and is again
-    assert len(grouped([made("eoh", 0, 0.1, budget=100), longer])) == 2
+    assert labels(made("eoh", 0, 0.1, budget=100), longer) == ["eoh budget=100", "eoh budget=150"]
 
 
 def test_runs_on_two_versions_of_a_task_are_not_pooled() -> None:

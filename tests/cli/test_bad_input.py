@@ -26,6 +26,11 @@ from tests.cli.command import Command
         (["run", "tsp", "--model", "a:0"], "positive weight"),
         (["run", "tsp", "--name", "../away"], "letters, digits"),
         (["run", "tsp", "--name", "a" * 300], "at most 255 letters"),
+        (["run", "tsp", "--name=-x"], "of which . + - do not stand first"),
+        (
+            ["run", "tsp", "--proposer", "genetic", "--set", "model=a"],
+            "there is no setting 'model'; did you mean 'models'",
+        ),
         (["run", "tsp", "--proposer", ""], "no proposer ''"),
         (["run", "tsp", "--proposer", "command:"], "needs a command line"),
         (["serve", "--port", "99999"], "--port"),
