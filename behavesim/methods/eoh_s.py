@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from behavesim.base.text import counted
 from behavesim.methods.complement import set_order, utilities
 from behavesim.methods.draw import Generator, only, rank_probabilities
 from behavesim.methods.method import Method, MethodSettings, question
@@ -107,7 +108,7 @@ class EoHS(Method[EoHSSettings]):
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return the set's size and how many of the generation are registered, or how many wait for the first set."""
         if POPULATION not in state.groups:
-            return {"set": f"none yet, {len(state.ungrouped)} first programs"}
+            return {"set": f"none yet, {counted(len(state.ungrouped), 'first program')}"}
         group = state.groups[POPULATION]
         done = state.registered - group.arranged_at
         return {"set": f"{len(group.members)} programs, {done} of {self.settings.population} of the next generation"}

@@ -38,6 +38,7 @@ class TestGenerations:
         waiting.ungrouped = [0]
         assert METHOD.ask(waiting, 4) is None  # 2 · 2 were asked for, and one is feasible
         assert METHOD.regroup(waiting) == Regrouped({POPULATION: (0,)})
+        assert METHOD.facts(waiting) == {"set": "none yet, 1 first program"}
         asked = METHOD.ask(state_of(registered=4), 4)
         assert asked is not None and (asked.parents, asked.prompt.operator) == ((), "i1")
 

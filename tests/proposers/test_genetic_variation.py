@@ -12,7 +12,7 @@ from behavesim_tasks.tsp import TravellingSalesman
 from behavesim.proposers.genetic import Grammar, variation
 from behavesim.proposers.genetic.reading import Reader
 from behavesim.proposers.genetic.rendering import Writer
-from behavesim.proposers.genetic.term import Term, fresh
+from behavesim.proposers.genetic.term import Term, fresh, grown
 from behavesim.proposers.genetic.variation import Couple
 
 TASKS = [TravellingSalesman(), AdmissibleSet(), CirclePacking(), OnlineBinPacking()]
@@ -115,3 +115,16 @@ def test_children_behave_more_like_their_parents_than_like_other_programs():
                 to_others.append(max(len(taken & other) / len(taken) for other in behaviours[index - 1]))
     assert len(to_parents) > 100
     assert np.mean(to_parents) > np.mean(to_others) + 0.1
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: type(task).__name__)
+def test_an_expression_without_room_to_grow_is_as_flat_as_its_type_allows(task):
+    grammar = GRAMMARS[type(task)]
+    for kind in grammar.roots.values():
+        for seed in range(8):
+            term = grown(grammar, kind, -1, np.random.default_rng(seed))
+            assert depth_of(term) == grammar.depths[kind]
+
+
+def depth_of(term: Term) -> int:
+    return max((1 + depth_of(child) for child in term.children), default=0)

@@ -16,9 +16,11 @@ from behavesim.programs.extract import extract, form_of
 from behavesim.programs.fences import fenced
 from behavesim.programs.reading import Program, Request
 from behavesim.proposers.genetic import GeneticProposer
+from behavesim.proposers.mutation import moves
 from behavesim.proposers.mutation.literals import another, numbers_in
 from behavesim.proposers.mutation.mutator import MOVES
-from behavesim.proposers.mutation.python import PythonText
+from behavesim.proposers.mutation.python import PythonText, kind_of
+from behavesim.proposers.mutation.tokens import Tokens, changed
 from behavesim.state.events import Prompt
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from behavesim.task.files import joined, separated
@@ -157,6 +159,54 @@ def test_what_is_found_as_a_number_is_one(text):
 @pytest.mark.parametrize("literal", ["9" * 308, "1e308", "9" * 400])
 def test_a_number_that_is_too_large_to_change_stays(literal):
     assert {another(literal, np.random.default_rng(seed)) for seed in range(20)} == {literal}
+
+
+@pytest.mark.parametrize("literal", ["0", "7", "0.0", "123456.5", "900000000000000", "9e14"])
+def test_another_number_is_of_the_kind_of_the_first_and_no_larger_than_said(literal):
+    found = {another(literal, np.random.default_rng(seed)).strip("()") for seed in range(60)}
+    assert len(found - {literal}) > 1
+    for number in found:
+        assert abs(float(number)) <= 1e15
+        assert number.removeprefix("-").isdigit() == literal.isdigit()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = a and b and c\n", {"x = a or b and c\n", "x = a and b or c\n"}),
+        ("x += 1\n", {"x -= 1\n", "x *= 1\n", "x /= 1\n"}),
+        ("x //= (2)\n", {"x += (2)\n", "x -= (2)\n", "x *= (2)\n", "x /= (2)\n"}),
+        ("x = (a) >= (b)\n", {"x = (a) > (b)\n", "x = (a) < (b)\n", "x = (a) <= (b)\n"}),
+        ("x = a < b < c\n", {None}),
+    ],
+)
+def test_an_operator_becomes_another_of_its_group(text, expected):
+    program = PythonText.of(text, [(0, len(text))])
+    assert program is not None
+    found = {moves.operator(moves.Material(program, (), np.random.default_rng(seed))) for seed in range(60)}
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        *[(text, "truth") for text in ("not a", "a < b", "a or b", "True")],
+        *[(text, "number") for text in ("1", "2.5", "-a", "a + b", "f(a)", "a.b", "a[0]", "a if b else c")],
+        *[(text, "container") for text in ("[1]", "(1, 2)", "{}")],
+        *[(text, "") for text in ("'text'", "None", "lambda: 1")],
+    ],
+)
+def test_what_an_expression_counts_as_is_told_by_its_form(text, kind):
+    assert kind_of(ast.parse(text, mode="eval").body) == kind
+
+
+def test_no_lines_are_taken_from_a_program_that_is_the_same():
+    def taken(*others):
+        tokens = Tokens(CPP, ((0, len(CPP)),), others, np.random.default_rng(0))
+        return changed(tokens, moves.crossover)
+
+    assert taken(CPP.replace("10;", "12;")) == (CPP.replace("10;", "12;"), moves.crossover)
+    assert taken(CPP)[1] == taken()[1] == moves.number
 
 
 def test_no_decorator_is_a_place_to_change():
