@@ -139,7 +139,7 @@ def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
     """Return the fault for a connection that was not made: host name, certificate, encryption, or no server there."""
     cause = error.os_error
     # The error names the host that it connected to: the proxy's, if the request goes through one.
-    through_proxy = isinstance(error, aiohttp.ClientProxyConnectionError) or error.host != route.url.host
+    through_proxy = isinstance(error, aiohttp.ClientProxyConnectionError) or error.host != route.url.raw_host.decode()
     to, setting = (route.proxy_in_words, route.variable) if through_proxy else (route.server, "OPENAI_BASE_URL")
     if isinstance(cause, socket.gaierror):
         if cause.errno in NEVER_PASSES:
@@ -155,7 +155,8 @@ def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
         return _unsent("setup", f"no encrypted connection to {to} ({cause.reason}); check {setting}")
     if cause.errno == errno.ECONNREFUSED:
         return _unsent("passing", f"{to} refuses connections: no server listens there; start it, or check {setting}")
-    return _unsent("passing", f"{to} cannot be reached ({cause.strerror}); check the network and {setting}")
+    why = cause.strerror or str(cause) or type(cause).__name__  # one who hangs up during a handshake gives no reason
+    return _unsent("passing", f"{to} cannot be reached ({why}); check the network and {setting}")
 
 
 def _broken(error: BaseException, route: Route, timeout_s: float) -> tuple[Meaning, str]:

@@ -227,9 +227,32 @@ async def test_a_line_that_is_refused_is_given_up_or_asked_without_what_is_refus
 
 async def test_a_lost_answer_makes_no_second_batch(server: BatchServer, tmp_path: Path, alone: Run) -> None:
     faults = iter([chat.reset(), chat.fails(500), chat.fails(429, "slow down"), chat.invalid_json()])
-    server.lost = lambda step: next(faults, None) if step in ("create", "look") else None
+    others = {"upload": iter([chat.document({})]), "output": iter([chat.fails(500)])}
+    server.lost = lambda step: next(others.get(step, faults), None) if step != "list" else None
     run = await ended(launched(tmp_path))
     assert (run.state.digest(), len(server.billed), len(server.batches)) == (alone.state.digest(), 9, 3)
+
+
+async def test_lines_of_another_form_are_left_out_of_what_a_batch_found(
+    server: BatchServer, tmp_path: Path, alone: Run
+) -> None:
+    noise = b'null\n[0]\n{"custom_id": "0"}\n{"custom_id": "x", "response": {}}\n\xff\n' + b"[" * 100_000 + b"\n"
+    server.lost = lambda step: chat.Answer(body=noise + [*server.files.values()][-1]) if step == "output" else None
+    run = await ended(launched(tmp_path))
+    assert (run.state.digest(), len(server.billed)) == (alone.state.digest(), 9)
+
+
+async def test_a_refusal_of_the_first_batchs_prompts_or_replies_beyond_all_bounds_end_the_run(
+    server: BatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.behaviour = lambda asked: chat.fails(400, "an invalid request of some other kind")
+    with pytest.raises(ProposerError, match="some other kind"):
+        await ended(launched(tmp_path, "refused"))
+    assert len(server.batches) == 1
+    server.behaviour = chat.improving
+    monkeypatch.setattr("behavesim.proposers.openai_endpoint.FILE_BYTES", 10)
+    with pytest.raises(ProposerError, match="the replies of a batch are longer than 0 MB"):
+        await ended(launched(tmp_path, "endless"))
 
 
 async def test_a_batch_that_is_refused_as_a_whole_waits_or_ends_the_run(

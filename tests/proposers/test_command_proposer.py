@@ -120,6 +120,11 @@ async def test_a_command_that_is_none_stops_the_run_in_the_shells_words() -> Non
         await proposer("no-such-assistant --ask").propose(prompt(), 0)
 
 
+async def test_a_command_that_cannot_be_started_stops_the_run() -> None:
+    with pytest.raises(ProposerError, match="cannot be started: Argument list too long"):
+        await proposer(f"echo {'x' * 2**18}").propose(prompt(), 0)
+
+
 async def test_a_command_that_never_answers_stops_the_run() -> None:
     with pytest.raises(ProposerError, match=r"no reply for .* exit code 1"):
         await proposer("exit 1", Patience(backoff_s=0.001, start_s=0.0)).propose(prompt(), 0)

@@ -11,12 +11,14 @@ from bisect import bisect
 import numpy as np
 import pytest
 
+from behavesim.base.errors import UsageError
 from behavesim.programs.extract import extract
 from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.proposers.openai_dialect import Dialect
 from behavesim.proposers.openai_settings import OpenAISettings
 from behavesim.proposers.reply_grammar import program_grammar
 from behavesim.task import TaskReference
+from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from tests.engine.toys import Toy
 from tests.proposers.gbnf import drawn, rules_of
 
@@ -68,3 +70,12 @@ def test_attributes_of_the_grammar_are_those_of_arrays_or_lists() -> None:
     rules = rules_of(program_grammar(Toy.template, "number"))
     known = {*dir(np.zeros(1)), *dir([])}
     assert {json.loads(each) for each in rules["attribute"] if each != "|"} <= known
+
+
+@pytest.mark.parametrize("wanted", ["grammar", "json_object", "json_schema"])
+def test_a_program_that_is_no_function_is_held_to_no_form(wanted, tmp_path) -> None:
+    (tmp_path / "first.txt").write_text("1\n")
+    task = EvaluatorTask(EvaluatorFile("command", "judge {program}", str(tmp_path / "first.txt")), "judged")
+    with pytest.raises(UsageError, match=f"response_format={wanted} needs a task that asks for a Python function"):
+        Dialect(OpenAISettings(response_format=wanted), task, "127.0.0.1")
+    assert Dialect(OpenAISettings(), task, "127.0.0.1").body("m", "prompt", 0).keys() >= {"model", "messages"}

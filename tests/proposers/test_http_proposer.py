@@ -13,7 +13,7 @@ from aiohttp import ClientSession
 
 import behavesim as bs
 from behavesim.application.verification import verified
-from behavesim.base.errors import UsageError
+from behavesim.base.errors import ProposerError, UsageError
 from behavesim.proposers.http import ADDRESS, HttpProposer, HttpSettings
 from behavesim.state.events import Responded
 from behavesim.store.folder import RunFolder
@@ -141,3 +141,34 @@ async def test_every_error_is_an_object_of_json(
 def test_what_is_no_port_is_refused(tmp_path: Path, port: str) -> None:
     with pytest.raises(UsageError, match="port"):
         HttpProposer.of(HttpSettings(), context(argument=port, folder=tmp_path))
+
+
+async def test_a_port_that_is_taken_is_named(begun: Path) -> None:
+    async with HttpProposer.of(HttpSettings(), context(folder=begun)) as proposer:
+        asking = asyncio.create_task(proposer.propose(prompt(), 0))
+        while not ((begun / ADDRESS).exists() and (begun / ADDRESS).read_text()):
+            await asyncio.sleep(0.01)
+        port = json.loads((begun / ADDRESS).read_text())["url"].rpartition(":")[2]
+        async with HttpProposer.of(HttpSettings(), context(argument=port, folder=begun)) as another:
+            with pytest.raises(ProposerError, match=f"cannot take programs at port {port}: .*in use"):
+                await another.propose(prompt(), 0)
+        asking.cancel()
+    with pytest.raises(UsageError, match="serves a run, which needs a folder"):
+        HttpProposer.of(HttpSettings(), context())
+
+
+async def test_a_program_too_many_is_refused_and_one_without_an_outcome_is_told_that_the_run_has_stopped(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim.proposers.http.MOST_WAITING", 1)
+    async with ClientSession() as session:
+        agent = Agent(begun, session)
+        async with HttpProposer.of(HttpSettings(), context(folder=begun)) as proposer:
+            asking = asyncio.create_task(proposer.propose(prompt(), 0))
+            taken = asyncio.create_task(agent("POST", "/evaluate", {"program": NEAREST}))
+            assert NEAREST in (await asking).text
+            both = [asyncio.create_task(agent("POST", "/evaluate", {"program": each})) for each in (FARTHEST, FAULTY)]
+            (refused,), (waiting,) = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        assert await refused == (429, {"error": "1 programs wait already; post this one later"})
+        said = {"error": "the run has stopped; resume it, and post the program again"}
+        assert [await taken, await waiting] == [(503, said)] * 2

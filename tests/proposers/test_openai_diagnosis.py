@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import re
 import socket
@@ -11,14 +12,18 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
 
+import aiohttp
+import httpx2
 import pytest
 import trustme
 import uvloop
 
 from behavesim.base.errors import ProposerError, UsageError
-from behavesim.proposers.openai_faults import listens
+from behavesim.proposers.openai_environment import Route
+from behavesim.proposers.openai_faults import diagnosed, listens
 from behavesim.proposers.patience import Patience
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY, openai_proposer, prompt
@@ -97,6 +102,42 @@ async def test_a_host_that_there_is_not_stops_the_run_after_a_few_tries(
     assert notes == [f"{message}; asking again"]
 
 
+async def test_a_host_in_letters_beyond_ascii_is_that_of_the_endpoint_and_no_proxys(
+    verdict: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unresolved(monkeypatch, socket.EAI_NONAME)
+    message, _ = await verdict("http://bücher.example/v1", Patience(start_s=1e9, backoff_s=0.01))
+    assert message == "there is no host 'xn--bcher-kva.example'; check OPENAI_BASE_URL and the network"
+
+
+async def test_a_host_that_is_no_address_stops_the_run(verdict: Any) -> None:
+    message, _ = await verdict("http://127.1:9/v1", Patience(start_s=1e9, backoff_s=0.01))
+    assert message == "OPENAI_BASE_URL or the proxy's URL is not valid; check both"
+
+
+CONNECTION = SimpleNamespace(host="api.example", port=443, ssl=True)
+OUT_OF_REACH = [
+    (aiohttp.ConnectionTimeoutError(), "does not respond to connections; check OPENAI_BASE_URL and firewalls"),
+    (
+        aiohttp.ClientConnectorError(CONNECTION, OSError(errno.EHOSTUNREACH, "No route to host")),  # type: ignore[arg-type]
+        "cannot be reached (No route to host); check the network and OPENAI_BASE_URL",
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "said"), OUT_OF_REACH, ids=lambda each: type(each).__name__)
+async def test_a_server_out_of_reach_is_waited_for(error: Exception, said: str) -> None:
+    fault = await diagnosed(error, Route(httpx2.URL("https://api.example/v1"), None), 1.0, is_new=False)
+    assert (fault.meaning, fault.message) == ("passing", f"api.example:443 {said}")
+    assert not fault.may_be_billed
+
+
+async def test_a_proxy_that_does_not_respond_is_named() -> None:
+    route = Route(httpx2.URL("https://api.example/v1"), "http://127.0.0.1:3128")
+    fault = await diagnosed(aiohttp.ConnectionTimeoutError(), route, 1.0, is_new=False)
+    assert fault.message.startswith("the proxy 127.0.0.1:3128 (HTTPS_PROXY) does not respond to connections")
+
+
 async def test_a_name_that_cannot_be_looked_up_at_present_is_waited_for(
     verdict: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +174,15 @@ async def test_https_to_a_port_without_tls_is_told_to_be_http(verdict: Any) -> N
     async with saying(OK) as where:
         message, _ = await verdict(f"https://{where}/v1")
     assert message == f"{where} speaks no TLS; write http:// in OPENAI_BASE_URL"
+
+
+async def test_a_server_that_refuses_encryption_or_hangs_up_before_it_is_named(verdict: Any) -> None:
+    async with saying(b"\x15\x03\x03\x00\x02\x02\x28") as where:  # TLS: fatal, handshake failure
+        message, _ = await verdict(f"https://{where}/v1")
+    assert re.fullmatch(rf"no encrypted connection to {where} \(\w*HANDSHAKE_FAILURE\); check OPENAI_BASE_URL", message)
+    async with saying(b"") as where:
+        message, _ = await verdict(f"https://{where}/v1")
+    assert f"{where} cannot be reached (" in message and "(None)" not in message
 
 
 async def test_http_to_a_port_with_tls_is_told_to_be_https(verdict: Any, tls: Any) -> None:
@@ -236,6 +286,11 @@ async def test_localhost_is_asked_at_its_address_of_ipv6_where_it_has_no_other(m
         pytest.skip("this machine has no IPv6")
 
 
+async def test_localhost_stays_where_it_is_if_nobody_listens_at_its_address_of_ipv6(verdict: Any) -> None:
+    message, _ = await verdict("http://localhost:9/v1")
+    assert "localhost:9 refuses connections" in message
+
+
 async def test_an_endpoint_that_has_moved_names_its_new_address(verdict: Any) -> None:
     async with chat.ChatServer() as there:
         moved = f"HTTP/1.1 301 Moved\r\nLocation: {there.url}/\x1b[2J\r\nContent-Length: 0\r\n\r\n"
@@ -288,6 +343,8 @@ def test_a_proxy_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("NO_PROXY", "")
     with pytest.raises(UsageError, match=r"NO_PROXY=api\.example"):
         openai_proposer()
+    monkeypatch.setenv("NO_PROXY", "api.example")
+    openai_proposer()
 
 
 OTHERS = [

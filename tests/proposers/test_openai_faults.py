@@ -151,16 +151,25 @@ async def test_a_refusal_in_the_middle_stops_every_further_request(proposer_of: 
     assert len(server.asked) <= 20 + 4
 
 
-async def test_a_prompt_longer_than_the_context_is_given_up_and_noted(proposer_of: Any, server: Any) -> None:
-    too_long = chat.fails(
-        400, "This model's maximum context length is 10 tokens", "context_length_exceeded", "messages"
-    )
-    server.behaviour = lambda asked: too_long if asked.prompt == "p1" else chat.echo(asked)
+TOO_LONG = [
+    "fails(400, \"This model's maximum is 10 tokens\", 'context_length_exceeded', 'messages')",
+    "fails(400, 'prompt is too long: 12 tokens > 10 maximum')",
+    "fails(422, 'Requested tokens (12) exceed context window of 10')",
+    "fails(413, 'Payload Too Large')",
+]
+
+
+@pytest.mark.parametrize("too_long", TOO_LONG)
+async def test_a_prompt_longer_than_the_context_is_given_up_and_noted(
+    proposer_of: Any, server: Any, too_long: str
+) -> None:
+    refused = eval(too_long, vars(chat))
+    server.behaviour = lambda asked: refused if asked.prompt == "p1" else chat.echo(asked)
     notes: list[str] = []
     async with proposer_of(notes=notes.append) as proposer:
         texts = [reply.text for reply in await replies(proposer, 3)]
     assert texts == ["reply to p0", "", "reply to p2"]
-    assert "candidate 1" in notes[0]
+    assert "candidate 1" in notes[0] and "the prompt is longer than the model takes" in notes[0]
 
 
 async def test_a_prompt_that_always_fails_is_given_up_while_others_are_answered(proposer_of: Any, server: Any) -> None:

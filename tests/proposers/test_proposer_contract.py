@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from behavesim_tasks.tsp import TravellingSalesman
 
+from behavesim.base.errors import PartError
+from behavesim.engine.settings import settings_from_person
 from behavesim.proposers.command import CommandProposer
 from behavesim.proposers.folder import FolderProposer
 from behavesim.proposers.genetic import GeneticProposer
+from behavesim.proposers.installed import proposer_of
 from behavesim.proposers.patience import Patience
 from behavesim.proposers.replay import ReplayProposer
 from behavesim.state.events import Prompt, Reply
@@ -83,3 +86,11 @@ class TestGenetic(ProposerContract):
     @pytest.fixture
     def proposer(self) -> Responder:
         return GeneticProposer(TASK, seed=0)
+
+
+def test_a_proposers_of_that_gives_none_is_named(tmp_path: Path) -> None:
+    own = "import behavesim as bs\nclass Own(bs.Proposer):\n    of = classmethod(lambda *_: 7)\nproposer = Own\n"
+    (tmp_path / "own.py").write_text(own)
+    settings = settings_from_person({"task": "tsp", "proposer": str(tmp_path / "own.py")}, task=TASK)
+    with pytest.raises(PartError, match="`of` of the proposer Own must return a proposer, not 7"):
+        proposer_of(settings, context())
