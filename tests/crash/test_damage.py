@@ -110,6 +110,7 @@ async def test_a_score_and_a_reply_that_were_never_so_are_named(run: RunFolder) 
     outcome = event(run, "type = 'Evaluated' AND candidate = 5")
     assert next(iter(named)) == replied, "the reply itself: its row is not as it was written"
     assert "Sorry." in named[replied].recorded
+    assert named[replied].expected.startswith("reply=Reply(")
     assert named[outcome].expected.startswith("Rejected")
     assert "score=1.5" in named[scored].recorded
     assert named[placed].expected.startswith("Added")
