@@ -46,10 +46,7 @@ ROOMS = {
     "experiment": (["behavesim/application/experiment"], ["tests/application/experiment"]),
     "store": (["behavesim/store"], ["tests/store"]),
     "reports": (["behavesim/reports"], ["tests/reports"]),
-    "state": (
-        ["behavesim/state/state.py", "behavesim/state/members.py", "behavesim/state/tally.py"],
-        ["tests/state/test_state.py"],
-    ),
+    "state": (["behavesim/state"], ["tests/state", "tests/store/test_journal.py"]),
     "base": (
         ["behavesim/base"],
         [

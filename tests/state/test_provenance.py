@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -144,6 +145,8 @@ def test_records_and_objects_are_known_by_their_fields_and_elements() -> None:
     renamed = ARRAYS[4].astype([("a", "<i4"), ("c", "<f8")])
     assert hashed([ARRAYS[4]]) == hashed([ARRAYS[4].copy()]) != hashed([renamed])
     assert hashed([ARRAYS[3]]) == hashed([ARRAYS[3].copy()]) != hashed([ARRAYS[3][::-1]])
+    one, other = (np.array([Fraction(1, 3), None], dtype=object) for _ in range(2))
+    assert hashed([one]) == hashed([other]), "equal objects at other places in memory"
 
 
 OWN = """

@@ -40,6 +40,7 @@ from behavesim.state.events import (
     RunStarted,
     RunStopped,
 )
+from behavesim.state.model_record import ModelRecord
 from behavesim.state.state import RunState
 from behavesim.state.tally import RECENT
 from behavesim.task import Objective
@@ -382,6 +383,17 @@ class TestSpending:
         assert (known, state.tally.unanswered) == ([0, 1, 3, 3], 6)
 
 
+class TestModels:
+    def test_a_model_is_known_by_its_candidates_their_gains_and_the_tokens_of_their_last_replies(self) -> None:
+        call, state = TestSpending.CALL, state_after(STARTED, TEMPLATE_SCORED)
+        for number, outcome in enumerate((scored(0, 8.0), scored(1, 9.5), rejected(2))):
+            for event in (asked(number), replied(number, call), outcome, NotAdded(number)):
+                state.apply(event)
+        for event in (asked(3), replied(3), scored(3, 1.0), NotAdded(3)):  # no request: nobody was asked
+            state.apply(event)
+        assert state.models == {"m": ModelRecord(3, 1, Tokens.of((call, call, call)))}
+
+
 class TestNotes:
     def test_a_note_is_awaited_until_it_is_received(self) -> None:
         question = NoteAsked(0, (TEMPLATE,), Prompt("Why?", "reflection"))
@@ -392,6 +404,10 @@ class TestNotes:
 
 
 class TestSessions:
+    def test_what_an_older_journal_does_not_say_was_not_so(self) -> None:
+        assert state_after(STARTED, RunResumed((), "partial")).tally.unanswered == 0
+        assert not Prompt("a prompt", "improve").asks_thought
+
     def test_a_run_is_stopped_until_it_is_resumed_or_forked(self) -> None:
         state = state_after(STARTED, RunStopped("max_cost", under_way=2))
         assert (state.stopped, state.isolation, state.budget, state.under_way) == ("max_cost", "strong", 20, 2)
