@@ -91,6 +91,13 @@ class Bare:
         return 42
 
 
+class Rebuilt(Sized):
+    """Is pickled as the call that makes it, without a state."""
+
+    def __reduce__(self) -> Any:
+        return Rebuilt, (self.size,)
+
+
 def hashed(instances: Any) -> str:
     return instances_hash(SimpleNamespace(name="t", instances=lambda split: instances), "search")  # type: ignore[arg-type]
 
@@ -116,6 +123,10 @@ def test_other_instances_have_another_hash_and_cached_properties_none(made: Any)
     assert used.square == 9
     assert hashed([used]) == unused != hashed([made(4)])
     assert hashed([used, made(4)]) != hashed([made(4), used])
+
+
+def test_an_instance_that_is_written_as_the_call_that_makes_it_is_known_again() -> None:
+    assert hashed([Rebuilt(3)]) == hashed([Rebuilt(3)]) != hashed([Rebuilt(4)])
 
 
 def test_no_place_in_numpy_is_part_of_the_hash() -> None:

@@ -40,6 +40,7 @@ from behavesim.state.events import (
     RunStarted,
     RunStopped,
 )
+from behavesim.state.exchange import note_number
 from behavesim.state.model_record import ModelRecord
 from behavesim.state.state import RunState
 from behavesim.state.tally import RECENT
@@ -402,6 +403,23 @@ class TestNotes:
         state.apply(NoteReceived(0, Reply("Because.", "m")))
         assert (state.awaited_notes, state.notes[0].text, state.waiting) == ([], "Because.", 0)
 
+    def test_a_note_about_several_programs_knows_the_scores_of_their_children_and_one_about_a_single_none(self) -> None:
+        state = state_after(STARTED, TEMPLATE_SCORED, added(0, 5.0))
+        single, pair = (0,), (TEMPLATE, 0)
+        for number, about in enumerate((single, pair)):
+            state.apply(NoteAsked(number, about, Prompt("Why?", "reflection")))
+        for number, parents, outcome in (
+            (1, single, scored(1, 4.0)),
+            (2, pair, scored(2, 3.0)),
+            (3, pair, rejected(3)),
+        ):
+            for event in (asked(number, parents=parents), replied(number), outcome, NotAdded(number)):
+                state.apply(event)
+        assert [note.children for note in state.notes.values()] == [[], [3.0, None]]
+
+    def test_no_number_of_a_note_is_one_of_a_candidate_or_the_templates(self) -> None:
+        assert [note_number(note) for note in range(3)] == [-2, -3, -4]
+
 
 class TestSessions:
     def test_what_an_older_journal_does_not_say_was_not_so(self) -> None:
@@ -420,6 +438,15 @@ class TestSessions:
         state.apply(RunForked("first", {"budget": 40}, {"task": "2"}))
         assert (state.stopped, state.budget, state.isolation) == (None, 40, "partial")
         assert state.started == RunStarted({"budget": 40}, {"task": "2"}, "partial")
+
+    def test_budgets_that_were_used_up_are_known_since_the_last_fork(self) -> None:
+        state, known = state_after(STARTED), []
+        fork = RunForked("first", {"budget": 40}, {})
+        events = [*failed(0), RunStopped("max_cost"), RunStopped("budget"), RunStopped("budget"), *failed(1)]
+        for event in (*events, RunStopped("budget"), fork):
+            state.apply(event)
+            known.append([*state.used_budgets])
+        assert known[4:] == [[], [1], [1], *[[1]] * 4, [1, 2], []]
 
     def test_what_is_recommended_is_known(self) -> None:
         recommended = Recommended(3, {3: 1.5})
