@@ -84,13 +84,25 @@ async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tupl
         twice = await _tried(settings, task, half, 2) if len(half) > 1 else []
         if twice and len(twice) == len(half):
             found.append(_spent(f"the first {len(half)} programs, each begun twice", task, twice, 2))
-    if type(task).improve is not Task.improve:
-        found.append(_spent("the best program, then improved", task, once[:1], 1, improved=True))
-        found.append(_spent("the programs of the set, each improved", task, once, 1, improved=True))
-        if many:
-            name = f"the best program begun {count} times, each improved"
-            found.append(_spent(name, task, many, count, improved=True))
+    found += _improved(task, once, many)
     return rivals_of(found, task.objective, task.mean_score)
+
+
+def _improved(task: Task, once: Sequence[_Tried], many: Sequence[_Tried]) -> list[Spent]:
+    """Return the rivals whose solutions the task improved, without those for which `improve` returned None.
+
+    `once` has the programs of the set, begun once, best first; `many` the best one begun as often as there are programs.
+    """
+    rivals = [
+        ("the best program, then improved", once[:1], 1),
+        ("the programs of the set, each improved", once, 1),
+        (f"the best program begun {len(once)} times, each improved", many, len(once)),
+    ]
+    return [
+        _spent(name, task, tried, starts, improved=True)
+        for name, tried, starts in rivals
+        if tried and all(each.improved for each in tried)
+    ]
 
 
 async def _tried(settings: Settings, task: Task, sources: Sequence[str], starts: int) -> list[_Tried]:
