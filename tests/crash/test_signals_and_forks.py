@@ -14,7 +14,7 @@ import pytest
 
 from behavesim.analysis.run import Run
 from behavesim.application.launch import new_launch
-from behavesim.audit.verify import verify
+from behavesim.application.verification import verified
 from behavesim.engine.build import new_search
 from behavesim.state.events import Regrouped, RunForked
 from behavesim.store.folder import RunFolder
@@ -171,6 +171,8 @@ def test_a_changed_task_is_named_and_a_fork_judges_by_it(behavesim: Command, tmp
     scores = {c.candidate: c.score for c in Run.load(tmp_path / "second").feasible if c.score is not None}
     assert all((score > 100) == (candidate >= 10) for candidate, score in scores.items())
     assert max(scores) >= 10
-    found = asyncio.run(verify(RunFolder(tmp_path / "second"), workers=2))
+    assert behavesim("recommend", "second", "--runs-dir", tmp_path).code == 0
+    found = asyncio.run(verified(RunFolder(tmp_path / "second"), workers=2))
     assert found.is_sound
     assert found.unchecked["under another task"] == 10 + 1  # the template
+    assert found.unchecked["chosen in a run that changed its task"] == 1
