@@ -23,6 +23,7 @@ from behavesim.reports.terminal import show
 from behavesim.reports.words import named
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task, instances_of
+from behavesim.task.evaluated import EvaluatorTask
 
 from .options import RUNS, AsJson, Runs, RunsDir, RunsWorkers, run_folders
 from .output import busy, print_json, say, tell
@@ -49,7 +50,7 @@ def recommend(
         raise UsageError("recommend takes one run, or --portfolio K for the programs of several")
     run, found, tried = Run.load(folders[0].path), None, tuple[against.Rival, ...]()
     task = run.task()
-    if said := absence(task, "validation", run.settings.task):
+    if isinstance(task, EvaluatorTask) and (said := absence(task, "validation", run.settings.task)):
         tell(f"{said}; so the best program stands: {run.folder.best}")
         if as_json:
             print_json(None)

@@ -25,15 +25,15 @@ from behavesim.task.evaluated import EvaluatorTask
 def absence(task: Task, split: Split, reference: str) -> str:
     """Return a line that says why a task has no instances of a split; "" if there is nothing to say.
 
-    A task without shifted instances has such a line for "shifted". For other splits only an evaluator's task has one:
-    all of its evaluator's data is for the search. `reference` is the task's name or path; the line has its short name.
+    `reference` is the task's name or path; the line has its short name. Raises TaskError if the instances cannot be
+    made.
     """
-    name = short_name(reference)
-    if split == "shifted" and not task.shifted:
-        return f"task {name} has no shifted instances"
-    if not isinstance(task, EvaluatorTask) or len(instances_of(task, split)):
+    if (split != "shifted" or task.shifted) and len(instances_of(task, split)):
         return ""
-    return f"task {name} has no {split} instances: its evaluator has its own data, and the search uses all of it"
+    said = f"task {short_name(reference)} has no {split} instances"
+    if split == "shifted" or not isinstance(task, EvaluatorTask):
+        return said
+    return f"{said}: its evaluator has its own data, and the search uses all of it"
 
 
 async def reports_of(

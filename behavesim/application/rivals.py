@@ -91,7 +91,7 @@ async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tupl
 def _improved(task: Task, once: Sequence[_Tried], many: Sequence[_Tried]) -> list[Spent]:
     """Return the rivals whose solutions the task improved, without those for which `improve` returned None.
 
-    `once` has the programs of the set, begun once, best first; `many` the best one begun as often as there are programs.
+    `once` has the programs of the set, begun once, best first; `many` has the best one begun as many times.
     """
     rivals = [
         ("the best program, then improved", once[:1], 1),

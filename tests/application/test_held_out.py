@@ -11,6 +11,7 @@ import pytest
 
 from behavesim.application.held_out import held_out_scores, reports_of
 from behavesim.base.config import Settings
+from behavesim.base.errors import UsageError
 from behavesim.state.protocols import Judge
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
@@ -55,3 +56,17 @@ def test_each_program_is_judged_under_the_limits_of_its_own_run(
         "slow": (8.0,),
         runs[0].task().template: (8.0,),
     }
+
+
+def test_what_a_folder_keeps_is_unknown_where_the_task_is_gone(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(task=str(tmp_path / "gone.py")), feasible(0, 5.0))
+    (found,) = asyncio.run(reports_of([run], pytest.fail, []))
+    assert (found.held_out, found.shifted) == (None, None)
+
+
+def test_programs_are_tried_on_one_task_that_has_such_instances(tmp_path: Path) -> None:
+    one = journalled(tmp_path / "one", started(), feasible(0, 5.0))
+    other = journalled(tmp_path / "other", started(task="asp"), feasible(0, 5.0))
+    with pytest.raises(UsageError, match="these runs are on different tasks"):
+        asyncio.run(held_out_scores([one, other], [one.ranked(), other.ranked()]))
+    assert asyncio.run(held_out_scores([other], [other.ranked()], "shifted")) == {}

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import behavesim as bs
+from behavesim.application.verification import verified
 from behavesim.audit import bench
 from behavesim.audit.verify import Verification, verify
-from behavesim.state.events import Evaluated, Event, Rejected, RunStarted
+from behavesim.state.events import Evaluated, Event, PortfolioChosen, Rejected, RunStarted
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task.verdict import Failure
@@ -83,6 +84,13 @@ async def test_a_program_that_ran_out_of_time_or_memory_is_not_run_again(
     assert found.is_sound and found.unchecked == {reason: 1}
     forged = await with_change(run, tmp_path / "forged", of(Rejected, reason=reason, program_hash="0" * 32))
     assert not forged.is_sound  # but all else that is known of it is checked
+
+
+async def test_a_portfolio_of_several_runs_is_not_chosen_again(run: RunFolder, tmp_path: Path) -> None:
+    events = [event for _, _, event in read_events(run.journal)]
+    chosen = PortfolioChosen(2, (("first", 1), ("another", 0)), others=("another",))
+    found = await verified(await written([*events, chosen], run, tmp_path / "copy"))
+    assert found.is_sound and found.unchecked == {"portfolio of several runs": 1}
 
 
 async def test_a_program_that_runs_out_of_time_now_is_not_compared(

@@ -11,6 +11,7 @@ from behavesim.analysis.recommendation import recommend, shortlist
 from behavesim.state.events import TEMPLATE
 from behavesim.task.verdict import Failure, Verdict
 from tests.cli.command import Command
+from tests.crash.processes import FEW_CITIES
 
 
 def test_a_run_ends_with_a_recommended_program_that_is_on_its_shortlist(finished: Command, tmp_path: Path) -> None:
@@ -175,3 +176,27 @@ class Unbeaten(bs.Task):
 
 task = Unbeaten()
 '''
+
+
+ALONE = """
+class Alone(type(task)):
+    def instances(self, split):
+        return super().instances(split) if split == "search" else []
+
+
+task = Alone()
+"""
+
+
+def test_a_task_whose_instances_are_all_for_the_search_has_a_portfolio_and_nothing_unseen(behavesim: Command) -> None:
+    Path("alone.py").write_text(Path(FEW_CITIES).read_text() + ALONE)
+    begun = behavesim("run", "alone.py", "--proposer", "genetic", "--budget", 6, "--name", "first", "--json")
+    assert (begun.code, begun.document["recommended"]) == (0, None)
+    refused = behavesim("recommend", "first")
+    assert (refused.code, "'alone' has no validation instances to choose a program on" in refused.err) == (2, True)
+    found = behavesim("recommend", "first", "--portfolio", 2, "--json").document["portfolio"]
+    assert found and {each["validation"] for each in found} == {None}
+    assert behavesim("verify", "first", "--json").document["sound"]
+    for command in (("report", "first", "--held-out"), ("evaluate", "alone.py", "template", "--held-out")):
+        ended = behavesim(*command)
+        assert (ended.code, "task alone has no held-out instances\n" in ended.err) == (0, True), ended.err
