@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from typing import TYPE_CHECKING
 
 from behavesim.base.errors import SandboxError
 from behavesim.sandbox.limits import MEGABYTE, Limits
-from behavesim.sandbox.messages import Ending
 from behavesim.state.protocols import Postponed
 
 if TYPE_CHECKING:
@@ -74,15 +71,9 @@ def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[s
         if ending.killed == "waited" or (ending.killed == "wall" and not is_alone):
             return "clock", f"its time by the clock was over, after {spent}"
         is_machines = ending.killed == "machine" and not (is_alone and may_signal)
-        if is_machines or (is_killed(ending, limits) and not is_alone):
+        if is_machines or (ending.is_killed(limits) and not is_alone):
             held = ending.peak_bytes // MEGABYTE
             return "memory", f"the machine or container had no more memory when it held {held} of {limits.memory_mb} MB"
         if not is_alone and not ending.killed and ending.cpu_s > allowed_s:
             return "cpu", f"it took {spent}, just above its limit"
     return "", ""
-
-
-def is_killed(ending: Ending, limits: Limits) -> bool:
-    """Whether SIGKILL ended a process within its CPU time and `killed` is "": so the kernel may kill for memory."""
-    by_kernel = not ending.killed and os.waitstatus_to_exitcode(ending.status) == -signal.SIGKILL
-    return by_kernel and ending.cpu_s <= limits.allowed_s(ending.first_s)

@@ -13,7 +13,7 @@ import select
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -155,16 +155,11 @@ class ForkServer:
                     processes.kill_strays([each.pid for each in self._children.values()])
                 cpu_s = usage.ru_utime + usage.ru_stime
                 peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
-                killed = child.killed or self._killed_by_machine(status, cpu_s, peak_bytes)
-                ending = Ending(job, status, killed, cpu_s, peak_bytes, *child.progress.reached(cpu_s))
+                ending = Ending(job, status, child.killed, cpu_s, peak_bytes, *child.progress.reached(cpu_s))
                 child.progress.close()
+                if ending.is_killed(self._limits) and peak_bytes < self._confinement.memory / 2:
+                    ending = replace(ending, killed="machine")
                 self._control.sendall(line(ending))
-
-    def _killed_by_machine(self, status: int, cpu_s: float, peak_bytes: int) -> str:
-        """Return "machine" if the kernel killed a candidate with less than half of the machine's memory; else ""."""
-        # the kernel also kills for CPU time, where the zygote cannot read that
-        is_killed = os.waitstatus_to_exitcode(status) == -signal.SIGKILL and cpu_s <= self._limits.timeout_s
-        return "machine" if is_killed and peak_bytes < self._confinement.memory / 2 else ""
 
     def _enforce_limits(self) -> float | None:
         """Kill candidates that exceeded a time limit; return how soon to look again (ms), None without candidates.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import socket
 import struct
 from collections.abc import Iterator, Sequence
@@ -147,6 +149,14 @@ class Ending:
     calls: int = 0
     first_s: float = 0.0
     beside_others: bool = False
+
+    def is_killed(self, limits: Limits) -> bool:
+        """Whether SIGKILL ended the process within its CPU time and `killed` is "": so the kernel kills for memory.
+
+        It also kills for CPU time, where the zygote cannot read that.
+        """
+        by_kernel = not self.killed and os.waitstatus_to_exitcode(self.status) == -signal.SIGKILL
+        return by_kernel and self.cpu_s <= limits.allowed_s(self.first_s)
 
     def reached(self, uncounted_s: float = 0.0) -> str:
         """Return how far the program got, as the end of a sentence: ", at call 3, on instance 2"; "" if unknown.

@@ -113,6 +113,8 @@ def test_the_first_call_may_be_left_out_of_the_limit_by_a_bounded_time() -> None
     assert isinstance(frame_of(took, LIMITS), Failure)
     assert frame_of(took, limits) == b"frame"
     assert limits.wall_s == 46
+    killed = replace(OUT, killed="", cpu_s=15.0, first_s=6.7)  # for memory, since it had CPU time left
+    assert (killed.is_killed(limits), killed.is_killed(LIMITS)) == (True, False)
 
 
 @pytest.mark.parametrize(
