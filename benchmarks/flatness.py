@@ -107,7 +107,7 @@ async def begun_search(settings: Settings, path: Path) -> Search:
     search = wired(settings, task, NullProposer(), judge, journal, caps)
     if search.behaviours is not None:
         search.behaviours.__class__ = Timed
-    search.show = Meter(search.behaviours)
+    search.observe = Meter(search.behaviours)
     verdict = await judge.evaluate(task.template)
     template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
     for event in (RunStarted(settings.flat(), {"direction": "minimise"}, "none"), template):

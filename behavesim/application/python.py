@@ -147,13 +147,13 @@ def _view(on_event: OnEvent | None) -> session.View:
     @asynccontextmanager
     async def view(launch: Launch, search: Search) -> AsyncIterator[None]:
         if on_event is not None:
-            first, then = search.show, on_event
+            first, then = search.observe, on_event
 
-            def show(event: Event, state: RunState) -> None:
+            def observe(event: Event, state: RunState) -> None:
                 first(event, state)
                 then(event, state)
 
-            search.show = show
+            search.observe = observe
         drawing = asyncio.create_task(_line(launch, search)) if "ipykernel" in sys.modules else None
         try:
             yield

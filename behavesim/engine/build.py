@@ -26,7 +26,7 @@ from behavesim.engine.admission import (
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Rules
 from behavesim.engine.judging import evaluated_template, judge_of, pool_of
-from behavesim.engine.loop import Search, Show
+from behavesim.engine.loop import Observe, Search
 from behavesim.evaluators.judge import EvaluatorJudge
 from behavesim.methods.method import Method
 from behavesim.proposers.installed import keeps_requests, proposer_of, proposer_type
@@ -37,7 +37,7 @@ from behavesim.proposers.proposer import Proposer, ProposerContext
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.sandbox.tree.pool import ResultPool
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import Advised, ClockRead, Event, Injected, RunForked, RunResumed, RunStarted
+from behavesim.state.events import Advised, ClockRead, Injected, RunForked, RunResumed, RunStarted
 from behavesim.state.protocols import Journal, Judge, Responder
 from behavesim.state.requests import Requests
 from behavesim.state.settings import settings_from_journal
@@ -169,14 +169,10 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
             launch.write_files()
             for line in launch.early:
                 launch.folder.note(line)
-            journal = await stack.enter_async_context(launch.journal())
-            beginning: list[Event] = [started, template, *launch.brought]
-            await journal.append(beginning)
+            search = launch.search(proposer, judge, await stack.enter_async_context(launch.journal()))
+            await search.record(started, template, *launch.brought)
         if isinstance(judge, EvaluatorJudge):
             launch.notices(judge.behaviour)
-        search = launch.search(proposer, judge, journal)
-        for event in beginning:
-            search.fold(event)
         yield search
 
 
@@ -240,6 +236,7 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
         async with launch.journal() as journal:
             provenance = run_provenance(launch.settings, launch.task)
             await journal.append([RunForked(source.run, launch.settings.flat(), provenance)])
+        launch.folder.note(f"forked from {source.run}")
     async with resumed_search(launch) as search:
         yield search
 
@@ -258,15 +255,15 @@ def wired(
     judge: Judge,
     journal: Journal,
     caps: Caps,
-    show: Show = lambda event, state: None,
+    observe: Observe = lambda event, state: None,
     requests: Requests | None = None,
     method: Method[Any] | None = None,
 ) -> Search:
     """Return a search that has no events yet and is not running; every search is put together here.
 
-    `show` is called with each event after its commit, and the state. `requests` counts requests under way; None makes a
-    count that nobody else reads. `method` decides in place of the one that the settings name; None for that one. Raises
-    UsageError if the method or the proposer is not installed, or if the prompts' wording cannot be loaded.
+    `observe` is called with each event after its commit, and the state. `requests` counts requests under way; None
+    makes a count that nobody else reads. `method` decides in place of the one that the settings name; None for that
+    one. Raises UsageError if the method or the proposer is not installed, or if the prompts' wording cannot be loaded.
     """
     writer = proposer_type(settings.proposer)
     chosen = method or method_of_run(settings, task)
@@ -279,7 +276,7 @@ def wired(
         judge=judge,
         journal=journal,
         behaviours=Behaviours.of_run(settings, task) if chosen.needs_behaviour else None,
-        show=show,
+        observe=observe,
         clock_every_s=0.0 if writer.brings_time else chosen.clock_every_s,
         requests=requests,
     )

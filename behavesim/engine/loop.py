@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec
+from typing import Any
 
 from behavesim.base.errors import BehavesimError, JournalError, PartError, what_failed
 from behavesim.base.finished import finished
@@ -37,12 +37,10 @@ from behavesim.state.requests import Requests
 from behavesim.state.state import RunState
 from behavesim.task import Task
 
-P = ParamSpec("P")
-
 DECISIONS_PER_COMMIT = 8
 """Most decisions in one transaction. The request that follows from the first waits until the last is taken."""
 
-Show = Callable[[Event, RunState], None]
+Observe = Callable[[Event, RunState], None]
 """Called with each event after its commit, and with the state that includes it."""
 
 
@@ -56,8 +54,9 @@ class Search:
     A decision is applied first (`_decide`) and committed before any step follows from it. What a task brings
     (`_arrive`) is committed first (`_commit`), then applied. Candidate t is asked for when candidate t − window is
     registered, and they are registered by number: decisions do not depend on which reply came first.
-    `behaviours` is None if the method needs none. `show` sees each event after its commit. `clock_every_s` is active
-    seconds between readings of the clock; 0 for none. `requests` is None if nobody else reads how many are under way.
+    `behaviours` is None if the method needs none. `observe` is called with each event after its commit. `clock_every_s`
+    is active seconds between readings of the clock; 0 for none. `requests` is None if nobody else reads how many are
+    under way.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class Search:
         judge: Judge,
         journal: Journal,
         behaviours: Behaviours | None,
-        show: Show,
+        observe: Observe,
         clock_every_s: float,
         requests: Requests | None,
     ) -> None:
@@ -79,7 +78,7 @@ class Search:
         self.caps = caps
         self.method = method
         self.behaviours = behaviours
-        self.show = show
+        self.observe = observe
         self.clock_every_s = clock_every_s
         self.requests = requests or Requests()
         self.requests.batches.recorded_by(self._arrive)
@@ -98,7 +97,7 @@ class Search:
         self._trials = Trials(task, judge, journal, check, self._arrive)
 
     def fold(self, event: Event) -> None:
-        """Apply an event to state, behaviours and trials; commit nothing, show nothing and start nothing.
+        """Apply an event to state, behaviours and trials; commit nothing, tell nobody and start nothing.
 
         Raises JournalError if it cannot follow the events before it.
         """
@@ -108,7 +107,7 @@ class Search:
         self._trials.apply(event)
 
     async def record(self, *events: Event) -> None:
-        """Commit events, apply them to the state, show them, and queue the steps that follow. Raises JournalError."""
+        """Commit events, apply them to the state, tell the observer, and queue the steps that follow. Raises JournalError."""
         self._arrived += events
         await self._commit()
 
@@ -218,10 +217,10 @@ class Search:
     async def _append_and_apply(self, decided: list[Event], arrived: list[Event]) -> None:
         await self._journal.append([*decided, *arrived])
         for event in decided:
-            self.show(event, self.state)
+            self.observe(event, self.state)
         for event in arrived:  # only now: no decision may follow from an event that a crash could still lose
             self.fold(event)
-            self.show(event, self.state)
+            self.observe(event, self.state)
         self._committed.extend([*decided, *arrived])
 
     def _clock_reading(self) -> ClockRead | None:
@@ -259,17 +258,19 @@ class Search:
         """Start the step that follows from an event, if any: ask the model, or read and evaluate a reply."""
         match event:
             case Asked() | NoteAsked():
-                self._start_step(self._propose, event)
+                self._start_step(lambda: self._propose(event))
             case Responded(candidate):
-                self._start_step(self._trials.outcome, self.state.open[candidate], event.reply)
+                opened, reply = self.state.open[candidate], event.reply
+                self._start_step(lambda: self._trials.outcome(opened, reply))
             case BatchSent():
                 self.requests.batches.committed(event)
 
-    def _start_step(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
+    def _start_step(self, step: Callable[[], Coroutine[Any, Any, Event]]) -> None:
         """Run a step in a task, which delivers the event that the step returns."""
 
         async def deliver() -> None:
-            self._arrive(await step(*args, **kwargs))
+            # called only here: a task that is cancelled before its first turn would leave a coroutine never awaited
+            self._arrive(await step())
 
         self._start_task(deliver())
 

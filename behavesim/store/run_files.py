@@ -13,7 +13,6 @@ from behavesim.state.events import (
     Regrouped,
     Reply,
     Responded,
-    RunForked,
     RunResumed,
     RunStarted,
     RunStopped,
@@ -26,7 +25,6 @@ REPEATS_OVER = 100
 """Repeated programs are counted in blocks of this many feasible programs: enough to tell a habit from chance."""
 NOTED: Mapping[type[Event], str] = {
     RunStarted: "started",
-    RunForked: "forked",
     RunResumed: "resumed",
     RunStopped: "stopped",
     Regrouped: "islands regrouped",
@@ -72,7 +70,8 @@ class RunFiles:
             reason = "" if why is None else f" ({why})"
             # A person who closed the terminal finds this advice only in the log.
             go_on = f"; go on with: behavesim resume {self._folder.argument}" if why == "interrupted" else ""
-            self._folder.note(f"{happened}{reason}: {state.tally.outcomes} tried, {state.asked} asked for{go_on}")
+            counts = f": {state.tally.outcomes} tried, {state.asked} asked for" if state.asked else ""
+            self._folder.note(f"{happened}{reason}{counts}{go_on}")
 
     def _tell_of_estimates(self, reply: Reply, state: RunState) -> None:
         if self._has_told_of_estimates or not any(call.estimated_completion for call in reply.calls):

@@ -76,6 +76,7 @@ def test_forks_of_a_run_and_of_a_fork_have_its_beginning(finished: Command) -> N
     for run, fork, budget in (("first", "second", 13), ("second", "third", 14)):
         assert finished("resume", run, "--fork", fork, "--budget", budget, "--json").code == 0
     assert len({bs.load_run(Path("runs", name)).beginning for name in ("first", "second", "third")}) == 1
+    assert "forked from second" in Path("runs/third/log.txt").read_text()
 
 
 def test_runs_that_do_not_belong_together_are_told_apart(

@@ -50,6 +50,7 @@ def test_a_run_ends_with_a_summary_the_best_program_and_the_next_command(behaves
     assert "behavesim report first" in ended.out
     folder = tmp_path / "runs" / "first"
     assert {"run.db", "settings.toml", "best.py", "log.txt"} <= {path.name for path in folder.iterdir()}
+    assert (folder / "log.txt").read_text().splitlines()[0].endswith(" started")
     assert "def select_next_node" in (folder / "best.py").read_text()
 
 

@@ -73,7 +73,7 @@ class Stage:
 def kernels_are_compiling(run: Search, stage: Stage, patch: pytest.MonkeyPatch) -> None:
     assert run.behaviours is not None
     patch.setattr(run.behaviours, "warm", stage.held(run.behaviours.warm, reaches=False))
-    run.show = stage.reach_when(lambda event, state: state.asked == FIRST and not state.waiting)
+    run.observe = stage.reach_when(lambda event, state: state.asked == FIRST and not state.waiting)
 
 
 def the_first_are_clustered(run: Search, stage: Stage, patch: pytest.MonkeyPatch) -> None:
@@ -88,11 +88,11 @@ def one_is_compared(run: Search, stage: Stage, patch: pytest.MonkeyPatch) -> Non
 
 def islands_restart(run: Search, stage: Stage, patch: pytest.MonkeyPatch) -> None:
     made = count(1)  # not by what is registered: what was decided in one go is shown when all of it is
-    run.show = stage.reach_when(lambda event, state: isinstance(event, Regrouped) and next(made) == 2)
+    run.observe = stage.reach_when(lambda event, state: isinstance(event, Regrouped) and next(made) == 2)
 
 
 def all_are_told(run: Search, stage: Stage, patch: pytest.MonkeyPatch) -> None:
-    run.show = stage.reach_when(lambda event, state: state.registered == BUDGET)
+    run.observe = stage.reach_when(lambda event, state: state.registered == BUDGET)
 
 
 Hold = Callable[[Search, Stage, pytest.MonkeyPatch], None]

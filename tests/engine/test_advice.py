@@ -30,7 +30,7 @@ def events_of(journal: MemoryJournal) -> list[Event]:
 
 def advise_after(run: Search, told: dict[int, str]) -> None:
     """Advise a search, each time once so many candidates are registered."""
-    shown = run.show
+    shown = run.observe
 
     def show(event: Event, state: RunState) -> None:
         shown(event, state)
@@ -38,7 +38,7 @@ def advise_after(run: Search, told: dict[int, str]) -> None:
             if state.registered >= registered:
                 run.bring(Advised(f"{registered}.txt", text))
 
-    run.show = show
+    run.observe = show
 
 
 async def advised(journal: MemoryJournal, method: str, **more: Any) -> Search:

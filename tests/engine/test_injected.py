@@ -52,7 +52,7 @@ def injected(events: list[Event]) -> dict[int, str]:
 
 def put_in_after(run: Search, registered: int, *sources: str) -> None:
     """Put programs into a search as soon as so many candidates are registered."""
-    shown = run.show
+    shown = run.observe
 
     def show(event: Event, state: RunState) -> None:
         shown(event, state)
@@ -60,7 +60,7 @@ def put_in_after(run: Search, registered: int, *sources: str) -> None:
             for number, source in enumerate(sources):
                 run.bring(Injected(f"{number}.py", source))
 
-    run.show = show
+    run.observe = show
 
 
 async def with_programs(journal: MemoryJournal, method: str, *sources: str, **more: Any) -> Search:
