@@ -65,11 +65,11 @@ def settings_here(run: Run, workers: int | str | None) -> Settings:
     """Return the settings under which programs of a run are tried, the task being where it is now.
 
     `workers` is the number of workers or the name of a cluster; None for that of the run's last session, which its
-    folder holds: the cluster of an earlier session may be gone.
+    folder holds: the cluster of an earlier session may be gone. Without a file of settings there, it is the first's.
     """
     settings = run.folder.with_task_at_hand(run.settings)
-    last = settings_from_journal(run.folder.read_settings()).workers if workers is None else workers
-    return settings.model_copy(update={"workers": last})
+    last = settings_from_journal(run.folder.read_settings()) if run.folder.settings.exists() else settings
+    return settings.model_copy(update={"workers": workers or last.workers})
 
 
 async def _append(folder: RunFolder, event: Event) -> None:

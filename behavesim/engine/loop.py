@@ -107,7 +107,7 @@ class Search:
         self._trials.apply(event)
 
     async def record(self, *events: Event) -> None:
-        """Commit events, apply them to the state, tell the observer, and queue the steps that follow. Raises JournalError."""
+        """Commit events, apply them, tell the observer, and queue the steps that follow; raises JournalError."""
         self._arrived += events
         await self._commit()
 
