@@ -63,6 +63,19 @@ ROOMS = {
         ],
     ),
     "task": (["behavesim/task"], ["tests/task"]),
+    "offline": (
+        ["behavesim/proposers/genetic", "behavesim/proposers/mutation"],
+        [
+            "tests/proposers/test_genetic_grammar.py",
+            "tests/proposers/test_genetic_proposer.py",
+            "tests/proposers/test_genetic_variation.py",
+            "tests/proposers/test_mutation.py",
+        ],
+    ),
+    "prices": (
+        ["behavesim/proposers/price_list.py", "behavesim/proposers/priced.py", "behavesim/proposers/prices.py"],
+        ["tests/proposers/test_price_list.py", "tests/proposers/test_priced.py", "tests/proposers/test_prices.py"],
+    ),
     "settings": (
         ["behavesim/engine/settings.py", "behavesim/state/settings.py"],
         ["tests/engine/test_settings.py", "tests/house/test_config.py"],

@@ -199,3 +199,23 @@ def test_a_task_without_a_grammar_gets_one_from_its_annotations(signature, endin
 )
 def test_a_grammar_from_annotations_suits_functions_whose_value_it_can_make(signature, is_suited):
     assert suits(f"{signature}\n    return None\n", "f") is is_suited
+
+
+def test_a_grammar_that_leans_draws_the_first_rule_with_holes_more_often_than_others():
+    grammar = Grammar.parse(TEXT)
+    leaning = grammar.leaning(3)
+    for kind, rules in grammar.rules.items():
+        first = next((rule for rule in rules if rule.holes), None)
+        assert [leaning.rules[kind].count(rule) for rule in rules] == [3 if rule is first else 1 for rule in rules]
+
+
+def test_of_parts_with_one_name_the_second_is_number_two():
+    grammar, _, writer = reader_and_writer()
+    numbers = set()
+    for seed in range(60):
+        source = writer.write(fresh(grammar, np.random.default_rng(seed)))
+        parts = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name) and "by_" in node.id}
+        numbered = [part.rpartition("_") for part in parts if part[-1].isdigit()]
+        assert {stem for stem, _, _ in numbered} <= parts
+        numbers |= {int(number) for _, _, number in numbered}
+    assert min(numbers) == 2

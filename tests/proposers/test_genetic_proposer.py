@@ -17,7 +17,9 @@ from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.imports import missing_names
 from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.proposers.genetic import GeneticProposer
+from behavesim.proposers.installed import takes_notes
 from behavesim.state.events import Prompt
+from tests.engine.toys import fitting
 
 TASKS = [TravellingSalesman(), AdmissibleSet()]
 
@@ -166,3 +168,7 @@ async def test_at_least_95_per_cent_of_proposals_are_feasible(task):
         except (IndexError, ValueError, ArithmeticError):
             failed += 1
     assert failed <= 3
+
+
+def test_it_is_not_asked_for_notes():
+    assert not takes_notes(fitting({"proposer": "genetic"}))

@@ -200,6 +200,29 @@ def test_what_an_expression_counts_as_is_told_by_its_form(text, kind):
     assert kind_of(ast.parse(text, mode="eval").body) == kind
 
 
+def test_equal_numbers_change_together_on_lines_next_to_each_other_alone():
+    text = "a = 1\nb = 1\nx = 2\nc = 1\n"
+    program = PythonText.of(text, [(0, len(text))])
+    assert program is not None
+    before, changed_lines = text.splitlines(), set()
+    for seed in range(60):
+        found = moves.number(moves.Material(program, (), np.random.default_rng(seed)))
+        assert found is not None
+        changed_lines.add("".join(old[0] for old, new in zip(before, found.splitlines(), strict=True) if old != new))
+    assert {"a", "b", "ab", "c", "x"} <= changed_lines <= {"", "a", "b", "ab", "c", "x"}
+
+
+def test_a_place_knows_what_its_function_binds_on_earlier_lines():
+    text = "def f(a):\n    b = len(a)\n    c = b\n    return c\n"
+    program = PythonText.of(text, [(0, len(text))])
+    assert program is not None
+    places = {program.text(place): place for place in program.places}
+    known = {
+        place: [n for n in ("a", "b", "c", "sum") if program.knows(frozenset({n}), places[place])] for place in "abc"
+    }
+    assert known == {"a": ["a", "sum"], "b": ["a", "b", "sum"], "c": ["a", "b", "c", "sum"]}
+
+
 def test_no_lines_are_taken_from_a_program_that_is_the_same():
     def taken(*others):
         tokens = Tokens(CPP, ((0, len(CPP)),), others, np.random.default_rng(0))
