@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from behavesim_cli.commands import COMMANDS, EXAMPLES
 
+from behavesim.application.machine import Findings
+from behavesim.base.errors import TaskError
 from tests.analysis.journals import started, stopped, write
 from tests.cli.command import Command
 from tests.packages import install
@@ -228,6 +230,31 @@ def test_the_sizes_of_tasks_say_what_their_templates_take_and_reach(
     monkeypatch.delenv("COLUMNS", raising=False)  # a narrow table has cells of two lines
     words = behavesim("tasks", "--sizes").out.splitlines()
     assert [line.split()[0] for line in words[-3:]] == list(listed)
+
+
+def test_a_task_that_cannot_run_here_is_listed_without_a_score(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tried(*_: object) -> None:
+        raise TaskError("task cpp needs a package")
+
+    monkeypatch.setattr("behavesim_cli.tasks.installed_tasks", lambda: ("cpp",))
+    monkeypatch.setattr("behavesim_cli.sizes.tried", tried)
+    ended = behavesim("tasks", "--sizes", "--json")
+    (found,) = ended.document
+    assert (found["task"], found["score"], found["gap"], found["seconds"]) == ("cpp", None, None, None)
+    assert (ended.code, "task cpp needs a package" in ended.err) == (0, True)
+
+
+def test_the_doctor_of_a_machine_on_which_something_is_broken_ends_with_1(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def findings(models: object) -> Findings:
+        return Findings({"cores": 2, "endpoint": "nobody there"}, ("endpoint",))
+
+    monkeypatch.setattr("behavesim_cli.doctor.findings", findings)
+    ended = behavesim("doctor")
+    assert (ended.code, ended.out.splitlines()[-1]) == (1, "endpoint  nobody there")
 
 
 def test_the_command_alone_says_where_to_begin_with_commands_that_there_are(behavesim: Command) -> None:

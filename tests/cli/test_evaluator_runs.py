@@ -210,6 +210,8 @@ def test_splits_that_an_evaluator_does_not_have_are_named_in_a_line(
     assert ended.code == 0
     (line,) = [line for line in ended.err.splitlines() if "instances" in line]
     assert f"task {Path(shown).stem} has no {split} instances: its evaluator has its own data" in line
+    if arguments[0] == "recommend":
+        assert behavesim(*arguments, "--json").document is None
 
 
 def test_a_report_advises_held_out_instances_only_where_the_task_has_some(behavesim: Command, shown: str) -> None:

@@ -112,6 +112,17 @@ def test_a_program_is_put_into_a_run_that_goes_on(behavesim: Command) -> None:
     assert list(tried("r").values()) == [f"# mine\n{TEMPLATE}"]
 
 
+def test_whoever_advises_a_run_is_told_whether_it_goes_on(behavesim: Command) -> None:
+    assert behavesim(*RUN, "--budget", 2, "--name", "r").code == 0
+    folder = RunFolder(Path("runs/r"))
+    folder.write_settings({**folder.read_settings(), "budget": 3})  # as of a run that was stopped before its end
+    said, _ = behavesim("advise", "r", "Look ahead.").out.splitlines()
+    assert said == "advice put into r; next: behavesim resume r"
+    with folder.locked():
+        said, _ = behavesim("advise", "r", "Look ahead.").out.splitlines()
+    assert said == "advice put into r, which heeds that in its next prompts"
+
+
 def test_advice_to_a_run_that_ended_is_heeded_on_resume_shown_verified_and_replayed(behavesim: Command) -> None:
     assert behavesim(*RUN, "--budget", 3, "--name", "r").code == 0
     for refused in (["two\nlines"], [" "], [], ["x" * 501], ["x", "--clear"], ["\x1b[2J"]):

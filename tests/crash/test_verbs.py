@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,12 @@ def test_verify_and_recover_tell_what_to_do_about_damage(behavesim: Command, run
     assert recovered.code == 0, recovered.err
     assert "run whole holds the" in recovered.out
     assert behavesim("recover", "damaged", "--name", "whole", "--runs-dir", tmp_path).code == 2
+    shutil.copytree(runs / "first", tmp_path / "holed")
+    with closing(sqlite3.connect(tmp_path / "holed/run.db")) as db, db:
+        db.execute("DELETE FROM events WHERE seq = (SELECT min(seq) FROM events WHERE type = 'Added')")
+        (count,) = db.execute("SELECT max(seq) FROM events").fetchone()
+    recovered = behavesim("recover", "holed", "--name", "filled", "--runs-dir", tmp_path)
+    assert (recovered.code, f"1 event of {count} could not be read" in recovered.out) == (0, True)
 
 
 def test_verify_checks_as_many_candidates_as_it_is_asked_to(behavesim: Command, runs: Path) -> None:
