@@ -9,14 +9,17 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import BinaryIO, TextIO
 
 import pytest
 from rich.console import Console, ConsoleDimensions
 
+from behavesim.analysis.run import Run
 from behavesim.application import console, outlet
 from behavesim.reports.live_run import LiveRun
+from tests.analysis.journals import feasible, started, write
 from tests.reports.test_panels import moment
 
 CLEARED = "\x1b[2J"
@@ -104,15 +107,18 @@ async def test_a_run_goes_on_where_nobody_reads_what_it_says_any_more(
     await _looks(5)
 
 
+@pytest.mark.parametrize("blocks", [True, False])  # another process may have made the file non-blocking
 def test_what_waits_for_a_slow_reader_arrives_in_order_and_no_more_waits_than_is_allowed(
-    monkeypatch: pytest.MonkeyPatch, pipe: tuple[BinaryIO, TextIO]
+    monkeypatch: pytest.MonkeyPatch, pipe: tuple[BinaryIO, TextIO], blocks: bool
 ) -> None:
     monkeypatch.setattr(outlet, "LIMIT", 10)
     monkeypatch.setattr(outlet, "PATIENCE_S", 60.0)
     ours, theirs = pipe
     fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
     os.write(theirs.fileno(), bytes(4096))
+    os.set_blocking(theirs.fileno(), blocks)
     slow = outlet.Outlet(theirs)
+    assert (slow.fileno(), slow.isatty()) == (theirs.fileno(), False)
     for text in ("first ", "last", "dropped"):
         assert slow.write(text) == len(text)
     assert ours.read(4096) == bytes(4096)
@@ -180,3 +186,24 @@ def test_a_plain_line_comes_with_a_change_and_else_once_a_minute() -> None:
         assert not pace.is_due(now)
     due = [pace.is_due(moment(is_warming=True)) for _ in range(40)]
     assert due.index(True) == 16 and sum(due) == 1  # five seconds after the last line
+
+
+def test_a_run_whose_task_is_gone_can_be_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("REFRESH_S", "LINE_S", "POLL_S"):
+        monkeypatch.setattr(console, name, 0.001)
+    write(tmp_path / "first", started(task=str(tmp_path / "gone.py"), budget=1), feasible(0, 3.0))
+    run, said = Run.load(tmp_path / "first"), ""
+
+    async def watched() -> None:
+        nonlocal said
+        with run.folder.locked():
+            watching = asyncio.create_task(console.watch(run))
+            while "1/1 tried" not in said:
+                await asyncio.sleep(0.001)
+                said += capfd.readouterr().err
+        await watching
+
+    asyncio.run(asyncio.wait_for(watched(), 60))
+    assert re.search("best [^,]*3", said)

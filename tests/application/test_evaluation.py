@@ -11,6 +11,8 @@ from behavesim.base.errors import UsageError
 from behavesim.engine.settings import settings_from_person
 from behavesim.sandbox.limits import Limits
 from behavesim.task import TaskReference
+from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
+from behavesim.task.files import separated
 from behavesim.task.verdict import Failure, Verdict
 
 TSP = TaskReference("tsp").load()
@@ -72,3 +74,12 @@ def test_a_program_is_a_file_or_the_template(tmp_path: Path) -> None:
             read_program(unreadable, TSP)
     with pytest.raises(UsageError, match=r"a program of tsp is one file, and .* is a folder"):
         read_program(tmp_path, TSP)
+
+
+def test_a_program_of_an_evaluator_may_be_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "src/lib").mkdir(parents=True)
+    (tmp_path / "src/a.txt").write_text("1\n")
+    (tmp_path / "src/lib/b.txt").write_text("2\n")
+    task = EvaluatorTask(EvaluatorFile("command", "judge {program}", str(tmp_path / "src")), "judged")
+    read = read_program(tmp_path / "src", task)
+    assert separated(read) == {"a.txt": "1\n", "lib/b.txt": "2\n"} and read == task.template

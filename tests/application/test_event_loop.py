@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from behavesim.application.event_loop import run_until_asked_to_end
+from behavesim.application.event_loop import in_a_loop_of_its_own, run_until_asked_to_end
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -32,6 +32,22 @@ def test_work_is_cancelled_once_however_often_its_process_is_asked(number: signa
     with pytest.raises(KeyboardInterrupt):
         run_until_asked_to_end(work())
     assert cancelled == ["first", "and it ended in order"]
+
+
+def test_work_in_a_loop_beside_is_cancelled_by_an_interrupt_and_ends_in_order() -> None:
+    ended = []
+
+    async def work() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append("in order")
+
+    with pytest.raises(KeyboardInterrupt):
+        in_a_loop_of_its_own(work())
+    assert ended == ["in order"]
 
 
 HELD_UP = """

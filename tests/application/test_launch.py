@@ -8,7 +8,9 @@ import pytest
 
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.base.errors import TaskError, UsageError
+from behavesim.engine.settings import settings_from_person
 from behavesim.store.folder import RunFolder
+from tests.analysis.journals import feasible, started, write
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +77,11 @@ def test_a_run_goes_on_under_its_own_settings_but_for_what_is_changed(tmp_path: 
     assert again.settings == first.settings.model_copy(update={"budget": 20, "max_calls": 7})
     fork = RunFolder.named(tmp_path, "second")
     assert next_launch(first.folder, {}, fork=fork).folder.path == tmp_path / "second"
+
+
+def test_a_replay_takes_notes_where_its_originals_proposer_is_gone(tmp_path: Path) -> None:
+    write(tmp_path / "first", started(), feasible(0, 3.0))
+    folder = RunFolder(tmp_path / "first")
+    for proposer, notes in (("genetic", False), (str(tmp_path / "gone.py"), True)):
+        folder.write_settings({**settings_from_person({"task": "tsp"}).flat(), "proposer": proposer})
+        assert new_launch("tsp", tmp_path, {"proposer": "replay:first"}, name="again").settings.flat()["notes"] is notes

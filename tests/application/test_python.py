@@ -90,9 +90,27 @@ async def test_it_works_where_a_loop_is_running_already(tmp_path: Path) -> None:
     assert bs.resume_sync(tmp_path / "a", budget=9).state.registered == 9
 
 
-async def test_parts_are_given_as_objects_where_a_file_names_them(tmp_path: Path) -> None:
+OWN = """
+from behavesim.methods.hill_climbing import HillClimbing
+
+class Own(HillClimbing):
+    pass
+
+method = Own
+"""
+
+
+async def test_parts_are_given_as_objects_where_a_file_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = {**CLIMBING, "method": Niche, "n_init": 2, "recommend": False}
     assert (await bs.search(FEW_CITIES, runs_dir=tmp_path, **settings)).settings.method == "niche"
+
+    (tmp_path / "own_climbing.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = import_module("own_climbing").Own
+    made = await bs.search(FEW_CITIES, runs_dir=tmp_path, **{**CLIMBING, "method": own, "recommend": False})
+    assert made.settings.method == str(tmp_path / "own_climbing.py")
 
     class Mine(bs.Method[bs.MethodSettings]):
         ask = register = None  # type: ignore[assignment]
@@ -110,6 +128,7 @@ async def test_a_slip_is_named_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_no_public_name_becomes_a_room_of_the_package_once_that_is_imported() -> None:
+    assert dir(bs) == sorted(bs.__all__)
     for name in bs.__all__:
         with suppress(ModuleNotFoundError):
             import_module(f"behavesim.{name}")

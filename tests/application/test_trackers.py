@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import behavesim as bs
-from behavesim.application.trackers.tracking import Row, Tracking, track
+from behavesim.application.trackers import tracking
+from behavesim.application.trackers.tracking import TRACKERS, Row, Tracking, track
 from behavesim.base.errors import UsageError
+from behavesim.state.events import Event
+from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 
 SETTINGS = {"method": "best-of-n", "proposer": "genetic", "recommend": False}
@@ -87,6 +92,28 @@ proposer = Silent
 def test_an_unknown_tracker_is_named() -> None:
     with pytest.raises(UsageError, match="did you mean 'mlflow'"):
         track("mlflaw", "", "first")
+
+
+async def test_a_tracker_whose_package_is_missing_is_named_and_any_other_is_told_while_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "behavesim.application.trackers.tensorboard"
+    monkeypatch.setitem(sys.modules, module, None)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r'tensorboard is not installed .*pip install "behavesim\[tensorboard\]"'):
+        track("tensorboard", "there", tmp_path / "first")
+    kept: dict[str, Kept] = {}
+    made = SimpleNamespace(**{TRACKERS["tensorboard"]: lambda target: kept.setdefault(target, Kept())})
+    monkeypatch.setitem(sys.modules, module, made)  # type: ignore[arg-type]
+    monkeypatch.setattr(tracking, "AT_ONCE", 2)
+    watched = track("tensorboard", "there", tmp_path / "first")
+    known: list[int] = []
+
+    def seen(event: Event, state: RunState) -> None:
+        watched(event, state)
+        known.append(len(kept["there"].rows))
+
+    await bs.search("tsp", budget=5, runs_dir=tmp_path, name="first", on_event=seen, window=1, **SETTINGS)
+    assert sorted({*known}) == [0, 2, 4, 5]
 
 
 async def test_the_real_packages_hold_each_candidate_once(tmp_path: Path) -> None:

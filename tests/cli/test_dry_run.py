@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.sandbox.pool import Pool
 from behavesim.state.events import Asked
 from behavesim.store.reading import read_events
 from tests.cli.command import Command
@@ -27,6 +28,22 @@ def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(beha
     assert isinstance(asked, Asked)
     assert (asked.candidate, asked.prompt.text) == (0, document["prompt"])
     assert document["cost"] is None
+
+
+def test_a_template_that_takes_long_is_tried_once(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    evaluate = Pool.evaluate
+
+    async def counted(pool: Pool, source: str, *_: object) -> object:
+        tried.append(source)
+        return await evaluate(pool, source)
+
+    monkeypatch.setattr(Pool, "evaluate", counted)
+    for long_s, times in ((1000.0, 2), (0.0, 1)):
+        monkeypatch.setattr("behavesim.application.experiment.dry_run.LONG_S", long_s)
+        tried.clear()
+        assert "all 4 programs take about " in behavesim("run", FEW_CITIES, "--budget", 4, "--dry-run").out
+        assert len(tried) == times
 
 
 def test_a_time_limit_far_beyond_the_template_is_said(behavesim: Command) -> None:
