@@ -16,6 +16,7 @@ from behavesim.analysis.portfolio import Portfolio
 from behavesim.base.errors import UsageError
 from behavesim.similarity.niches import BASE, Niches
 from behavesim.trajectory import Behaviour, Trajectory, pack
+from tests.analysis.journals import feasible, journalled, started
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 
@@ -116,6 +117,12 @@ def test_validation_says_what_each_adds_and_leaves_out_what_fails(runs: list[bs.
     assert [member.validation_together for member in found.members] == [5.5, 4.5, 4.0]
     assert f"candidate {keys[1][1]} of s1" in found.table().caption
     assert [member.score for member in found.members] == [plain.members[place].score for place in (0, 2, 3)]
+
+
+def test_programs_of_two_tasks_make_no_portfolio(runs: list[bs.LoadedRun], tmp_path: Path) -> None:
+    other = journalled(tmp_path / "other", started(task="asp"), feasible(0, 3.0))
+    with pytest.raises(UsageError, match=r"programs of different tasks make no portfolio: .*few_cities\.py, asp"):
+        runs[0].portfolio(3, [other])
 
 
 def test_runs_of_one_name_make_no_portfolio(runs: list[bs.LoadedRun], tmp_path: Path) -> None:

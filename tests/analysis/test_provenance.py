@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.provenance import Setting, provenance_of, without_folders
+from behavesim.analysis.provenance import SERVING, Setting, provenance_of, without_folders, workers
 from behavesim.state.events import RunResumed
 from behavesim.task.evaluated import EvaluatorFile
 from tests.analysis.journals import PROVENANCE, feasible, journalled, started, stopped
@@ -80,3 +80,12 @@ def test_the_workers_of_a_cluster_are_those_that_the_log_names(tmp_path: Path) -
     assert found is not None and found.serving == "1 worker (one)" and found.per_minute
     assert [change.text for change in found.changes][1:] == [lost, "the cluster: 1 worker (one)"]
     assert found.since == found.changes[-1].at >= run.events_at[0] // 1
+
+
+def test_a_log_that_cannot_be_read_says_nothing_of_workers(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "a", started(), feasible(0, 3.0))
+    run.folder.note(f"{SERVING}2 workers, 4 places")
+    assert (now := workers(run)) is not None and "2 workers, 4 places" in str(now)
+    run.folder.log.unlink()
+    run.folder.log.mkdir()
+    assert workers(run) is None

@@ -8,7 +8,7 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.statistics import mann_whitney
 from behavesim.analysis.verdicts import least_p, too_few, verdicts
-from tests.analysis.examples import made, tried
+from tests.analysis.examples import made, tried, unknown_gaps
 
 
 @pytest.mark.parametrize(("a", "b"), [(2, 2), (3, 3), (4, 3), (5, 5)])
@@ -34,6 +34,12 @@ def test_a_verdict_speaks_of_held_out_instances_where_they_were_tried_and_names_
     turned = [tried(run, HeldOutMean(0.1, 1.0 - (run.summary.top10_gap or 0.0))) for run in runs]
     (found,) = verdicts(comparison(turned))
     assert found.sentence == "niche is better than eoh by held-out gap of best: p = 0.029, 4 runs each"
+
+
+def test_where_nobody_knows_which_scores_are_better_the_lower_ones_are_named() -> None:
+    runs = [made(method, seed, gap + seed / 100) for method, gap in (("eoh", 0.1), ("niche", 0.5)) for seed in range(4)]
+    found = verdicts(comparison([*map(unknown_gaps, runs)]))
+    assert [each.sentence for each in found] == ["eoh is lower than niche by best score: p = 0.029, 4 runs each"]
 
 
 def test_groups_that_overlap_are_not_told_apart() -> None:

@@ -14,7 +14,8 @@ from behavesim.analysis.report import report
 from behavesim.base.tokens import Usage
 from behavesim.state.events import Event
 from behavesim.task import Task
-from tests.analysis.journals import asked, feasible, recommended, rejected, started, stopped, write
+from tests.analysis.journals import asked, feasible, journalled, recommended, rejected, started, stopped, write
+from tests.application.test_held_out import judging
 
 
 def paid(number: int, score: float, *tours: list[int], scores: tuple[float, ...] = ()) -> list[Event]:
@@ -84,7 +85,7 @@ def test_runs_are_compared_with_tests_ranks_and_a_verdict(tmp_path: Path) -> Non
     folders = sorted(path for path in tmp_path.iterdir())
     found = bs.compare(folders)
     same = comparison([report(bs.load_run(folder)) for folder in folders])
-    assert (found.tests, found.ranks) == (same.tasks[0].tests, same.ranks)
+    assert (found.tasks, found.tests, found.ranks) == (same.tasks, same.tasks[0].tests, same.ranks)
     assert [each.sentence for each in found.verdicts] == [
         "eoh and niche are not told apart by best gap: p = 0.1, and 3 runs each cannot show less than p = 0.1"
     ]
@@ -97,6 +98,26 @@ def test_runs_are_compared_with_tests_ranks_and_a_verdict(tmp_path: Path) -> Non
     assert isinstance(bs.load_run(folders[0]).task(), Task)
 
 
+def test_runs_on_two_tasks_have_no_curve_in_common(tmp_path: Path) -> None:
+    for task in ("tsp", "asp"):
+        write(tmp_path / task, started(task=task, budget=1), feasible(0, 3.0), stopped("budget"))
+    with pytest.raises(bs.BehavesimError, match="takes groups on one task; these runs have 2"):
+        bs.compare([tmp_path / "tsp", tmp_path / "asp"]).convergence(Figure().subplots())
+
+
+def test_runs_are_tried_on_held_out_instances_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [
+        journalled(tmp_path / str(seed), started(seed=seed, budget=1), feasible(0, 3.0), stopped("budget"))
+        for seed in range(2)
+    ]
+    assert [each.held_out for each in bs.compare(runs).found.groups[0].runs] == [None, None]
+    monkeypatch.setattr("behavesim.engine.judging.judging", judging)
+    found = [each.held_out for each in bs.compare(runs, held_out=True).found.groups[0].runs]
+    assert [each.programs[0].score for each in found if each is not None] == [8.0, 8.0]
+
+
 def test_the_map_names_what_readers_look_for_and_the_portfolio_is_drawn_over_its_size(run: bs.LoadedRun) -> None:
     drawn = run.plot.map(Figure().subplots())
     assert sorted(", ".join(text.get_text() for text in drawn.texts).split(", ")) == ["best", "recommended", "template"]
@@ -106,6 +127,8 @@ def test_the_map_names_what_readers_look_for_and_the_portfolio_is_drawn_over_its
     none = bs.load_run(run.folder.path.parent / "none")
     with pytest.raises(bs.BehavesimError, match="no feasible candidate"):
         none.plot.map(Figure().subplots())
+    with pytest.raises(bs.BehavesimError, match="run none has no feasible candidate, so there is no portfolio to draw"):
+        none.plot.portfolio(Figure().subplots())
 
 
 def test_one_run_that_is_in_no_list_is_refused_in_words(run: bs.LoadedRun) -> None:

@@ -74,3 +74,9 @@ def test_a_place_that_is_no_folder_is_refused(made: Command, tmp_path: Path) -> 
     ended = made("export", "first", "file")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("behavesim: cannot write to file: ")
+
+
+def test_the_programs_of_a_run_whose_task_is_gone_are_written_as_python(behavesim: Command, tmp_path: Path) -> None:
+    write(tmp_path / "runs/first", started(task=str(tmp_path / "gone.py")), feasible(0, 3.0))
+    assert behavesim("export", "first", "out").code == 0
+    assert names(tmp_path / "out") == ["00000.py", "candidates.jsonl"]

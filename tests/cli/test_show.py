@@ -57,6 +57,12 @@ def test_a_rejected_candidate_says_where_and_why(made: Command) -> None:
     assert "rejected in evaluation, exception: ZeroDivisionError: division by zero" in said
 
 
+def test_a_candidate_without_an_outcome_has_no_time(made: Command) -> None:
+    assert "CPU" in made("show", "first", 2).out
+    said = made("show", "first", 3)
+    assert (said.code, "CPU" in said.out, "candidate 3" in said.out) == (0, False, True)
+
+
 def test_the_template_is_number_minus_one(made: Command) -> None:
     assert made("show", "first", "-1").out.startswith("template\n")
 

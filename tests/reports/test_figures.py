@@ -65,6 +65,8 @@ def test_groups_are_drawn_in_bands_where_they_have_five_runs() -> None:
     assert [line.get_label() for line in axes.lines] == ["a", "b"]
     assert axes.lines[0].get_ydata().tolist() == [50, 30, 30, 20]
     assert len(axes.collections) == 1 and not axes.get_title("right")
+    draw_groups(axes, [RunGroup(family, "nothing", (replace(run, improvements=()),))])
+    assert len(axes.lines) == 2
     draw_groups(axes, [RunGroup(("mine", "", "self-reported"), "a", (run,))])
     assert axes.get_title("right") == "with self-reported scores"
 

@@ -113,3 +113,11 @@ def test_advice_names_settings_that_there_are() -> None:
     settings = {name for owner in owners() if owner.options is not None for name in owner.options.model_fields}
     named = {name for advice in ADVICE.values() for name in re.findall(r"\w+_\w+", advice)}
     assert "max_completion_tokens" in named and named <= settings
+
+
+def test_a_run_that_goes_on_is_to_be_watched(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 3.0))
+    with run.folder.locked():
+        going_on = next_steps(report(Run.load(run.folder.path)), "first", is_full=False)
+    assert going_on["watch first"] == "follow it" and "resume first" not in going_on
+    assert "watch first" not in next_steps(report(run), "first", is_full=False)

@@ -234,6 +234,13 @@ def test_the_best_islands_stand_out_and_empty_ones_are_dim() -> None:
     assert re.findall(r"^\x1b\[2m +(\d)\x1b", seen, re.MULTILINE) == ["3"]
 
 
+def test_an_island_that_never_had_a_program_has_not_improved() -> None:
+    later = state()
+    later.apply(Regrouped({"0": (), "1": (1,)}))
+    seen = shown(moment(state=later))
+    assert [row(seen, f"     {island}").split()[-2:] for island in (0, 1)] == [["0"], ["ago", "▁"]]
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.0, "0:00"), (65.9, "1:05"), (3599.0, "59:59"), (3600.0, "1:00:00"), (7325.0, "2:02:05")],

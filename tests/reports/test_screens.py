@@ -137,6 +137,13 @@ def test_a_screen_is_as_it_was_looked_at(tmp_path: Path, screen: object) -> None
     assert list(lines(screen(tmp_path))) == list(lines(kept))
 
 
+def test_a_run_in_which_nothing_is_feasible_has_no_curve(tmp_path: Path) -> None:
+    first = report(journalled(tmp_path / "first", started(), rejected(0, "timeout")))
+    then = report(journalled(tmp_path / "then", started(), feasible(0, 5.0)))
+    names = [{section.name for section in run_screen.full_report(each, {})} for each in (first, then)]
+    assert [("convergence" in each) for each in names] == [False, True]
+
+
 if __name__ == "__main__":
     SCREENS.mkdir(exist_ok=True)
     for screen in ALL:

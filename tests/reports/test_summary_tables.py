@@ -33,6 +33,12 @@ def test_a_summary_says_what_a_run_was_and_found() -> None:
     assert summary_table(DONE).title == "run eoh-3-"
 
 
+def test_a_run_without_a_program_says_what_the_template_scores_once_that_is_known() -> None:
+    fruitless = replace(DONE, best=None, gain=None)
+    assert rows(fruitless)["template"] == "2, gap 100.00 %"
+    assert rows(replace(fruitless, template=None)).keys().isdisjoint({"template", "progress"})
+
+
 def test_a_summary_says_what_a_person_advised_and_when() -> None:
     advised = replace(DONE, advice=(Advice("Try this.", 3, 9), Advice("Try that.", 12)))
     said = "“Try that.”, since candidate 12; “Try this.”, candidates 3–8"

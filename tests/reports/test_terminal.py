@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, WORDS, Cell, Column, Estimate, Table, Unit
-from behavesim.reports.terminal import drawn, fitting, show, show_heading, show_rows
+from behavesim.reports.terminal import drawn, fitting, screen, show, show_heading, show_rows, width
 from tests.reports.drawing import seen
 
 GAP = Column("gap", FRACTION)
@@ -37,6 +37,28 @@ def test_a_pipe_gets_a_long_heading_on_one_line(capsys: pytest.CaptureFixture[st
     said = "over_time: distance between islands / inside them on tsp, by share of the budget"
     show_heading(said)
     assert capsys.readouterr().out == f"{said} ───\n"
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A terminal of 60 columns."""
+    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "60")):
+        monkeypatch.setenv(name, value)
+    return monkeypatch
+
+
+def test_a_heading_fills_a_terminal_unless_it_is_too_long_for_it(
+    terminal: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_heading("short")
+    show_heading("x" * 58)
+    first, second = re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert (first, second) == (f"short {'─' * 54}", "x" * 58)
+
+
+def test_a_dumb_terminal_has_the_width_that_it_has(terminal: pytest.MonkeyPatch) -> None:
+    terminal.setenv("TERM", "dumb")
+    assert (screen().width, width()) == (60, 60)
 
 
 def test_a_heading_names_the_unit() -> None:

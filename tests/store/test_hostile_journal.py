@@ -16,7 +16,7 @@ from behavesim.state.state import RunState
 from behavesim.store.codec import decode_whole, encode
 from behavesim.store.damage import damages
 from behavesim.store.database import first_time, progress
-from behavesim.store.reading import read_events, read_outcome, read_trajectories
+from behavesim.store.reading import read_events, read_outcome, read_prompt, read_reply, read_trajectories
 from behavesim.store.salvage import salvaged
 from behavesim.task import Objective
 from behavesim.trajectory import Trajectory, pack
@@ -107,6 +107,15 @@ def test_whatever_is_in_the_columns_of_a_journal_readers_say_which_event_cannot_
         assert "\n" not in str(caught.value)
     assert damages(path)
     assert all(line.isprintable() for line in damages(path))
+
+
+@pytest.mark.parametrize(("read", "kind"), [(read_prompt, "Asked"), (read_reply, "Responded")])
+def test_what_is_read_of_one_candidate_is_an_event_or_damage(path: Path, read: Callable[..., Any], kind: str) -> None:
+    assert (read(path, 0) is None, read(path, 77)) == (False, None)
+    with anything_goes(path) as db:
+        db.execute("UPDATE events SET payload = '[1' WHERE candidate = 0 AND type = ?", (kind,))
+    with pytest.raises(JournalError, match=r"event \d+ cannot be read: .*behavesim verify"):
+        read(path, 0)
 
 
 @pytest.mark.parametrize("damaged", ["zeroblob(20)", "x'ff000000'"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from behavesim.store.task_copy import at_hand, keep_copy
+from behavesim.task.evaluated import EvaluatorFile
 
 
 def test_the_copy_is_taken_where_the_file_is_gone_or_changed(tmp_path: Path) -> None:
@@ -32,3 +33,19 @@ def test_a_copy_is_made_once(tmp_path: Path) -> None:
 def test_nothing_is_kept_of_an_installed_task(tmp_path: Path) -> None:
     keep_copy("tsp", tmp_path / "task")
     assert not (tmp_path / "task").exists()
+
+
+def test_the_first_program_of_an_evaluator_is_part_of_its_file(tmp_path: Path) -> None:
+    file, first, folder = tmp_path / "mine.toml", tmp_path / "first.txt", tmp_path / "task"
+    first.write_text("1\n")
+    file.write_text(EvaluatorFile("command", "judge {program}", str(first)).to_toml())
+    keep_copy(str(file), folder)
+    copy = str(folder / "mine.toml")
+    assert at_hand(str(file), folder) == str(file)
+    first.write_text("2\n")
+    assert at_hand(str(file), folder) == copy
+    first.unlink()
+    assert at_hand(str(file), folder) == copy
+    first.write_text("1\n")
+    file.write_text("no table")
+    assert at_hand(str(file), folder) == copy
