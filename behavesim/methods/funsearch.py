@@ -90,6 +90,14 @@ class Clustering:
         return founded([tuple(group) for group in groups], self.islands, self.members)
 
 
+class _Drawn(list[Member]):
+    """Programs of a prompt, worst first; `island` is the one that the best of them is from."""
+
+    def __init__(self, chosen: Sequence[tuple[GroupName, Member]]) -> None:
+        super().__init__(member for _, member in chosen)
+        self.island = chosen[-1][0]
+
+
 class FunSearch(Method[FunSearchSettings]):
     """Evolves islands of programs side by side (paper, "Details of FunSearch+BehaveSim").
 
@@ -145,16 +153,9 @@ class FunSearch(Method[FunSearchSettings]):
         shared = self.shared_question(state, candidate, settings.n_init, settings.samples_per_prompt)
         if shared is not None:
             return shared
-        rng, drawn = self.generator(candidate), list[tuple[GroupName, list[Member]]]()
-
-        def draw(is_uniform: bool) -> list[Member]:
-            drawn.append(self._parents(state, rng, is_uniform))
-            return drawn[-1][1]
-
-        parents = self.fresh(state, "improve", draw)
-        # `fresh` returns one of the lists that were drawn: which one tells the island
-        island = next(island for island, members in drawn if members is parents)
-        return question(candidate, parents, self.prompts.showing_programs("improve", parents), island)
+        rng = self.generator(candidate)
+        parents = self.fresh(state, "improve", lambda is_uniform: self._parents(state, rng, is_uniform))
+        return question(candidate, parents, self.prompts.showing_programs("improve", parents), parents.island)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
         """Return the comparison with each island, if behaviour decides which one the candidate joins; else None."""
@@ -230,8 +231,8 @@ class FunSearch(Method[FunSearchSettings]):
         emptied, survivors = order[: len(best) // 2], order[len(best) // 2 :]
         return Regrouped({names[i]: (best[int(rng.choice(survivors))].candidate,) for i in sorted(emptied)})
 
-    def _parents(self, state: RunState, rng: Generator, is_uniform: bool) -> tuple[GroupName, list[Member]]:
-        """Return the programs of a prompt, worst first, after the island that the best one is from.
+    def _parents(self, state: RunState, rng: Generator, is_uniform: bool) -> _Drawn:
+        """Return the programs of a prompt, worst first.
 
         S1 takes them from different islands in turn, S2 all from one (paper, "Algorithm Selection"). No two have the
         same normal form; there are fewer than `examples_per_prompt` if the islands have no more. Where `is_uniform`,
@@ -251,8 +252,7 @@ class FunSearch(Method[FunSearchSettings]):
                     break
             # S1: the next program comes from the next island; S2 has one island, and this changes nothing
             islands.rotate(-1)
-        chosen.sort(key=lambda pair: pair[1].merit)
-        return chosen[-1][0], [member for _, member in chosen]
+        return _Drawn(sorted(chosen, key=lambda pair: pair[1].merit))
 
     def _draw_islands(self, state: RunState, count: int, rng: Generator) -> NDArray[np.int64]:
         if self.settings.island_choice == "uniform":
