@@ -54,9 +54,8 @@ class Search:
     A decision is applied first (`_decide`) and committed before any step follows from it. What a task brings
     (`_arrive`) is committed first (`_commit`), then applied. Candidate t is asked for when candidate t − window is
     registered, and they are registered by number: decisions do not depend on which reply came first.
-    `behaviours` is None if the method needs none. `observe` is called with each event after its commit. `clock_every_s`
-    is active seconds between readings of the clock; 0 for none. `requests` is None if nobody else reads how many are
-    under way.
+    `behaviours` is None if the method needs none. `clock_every_s` is active seconds between readings of the clock; 0
+    for none. `requests` is None if nobody else reads how many are under way.
     """
 
     def __init__(
@@ -172,11 +171,7 @@ class Search:
             elif self._decided:
                 await self._commit()
             elif self._tasks or self._arrived:  # the last may have come during the commit
-                if self._measurements is not None:
-                    self._measurements.warm()
-                asked = self.state.waiting - len(self._unsent)  # each has a task
-                with self.requests.batches.expecting(asked, is_all=len(self._tasks) == asked and not self._arrived):
-                    await self._woken.wait()
+                await self._wait()
             elif self.caps.forbids_candidate(self.state, len(self._unsent)) is None:
                 raise BehavesimError(
                     f"the method asks for nothing more after {self.state.asked} of {self.caps.budget} candidates; "
@@ -186,6 +181,15 @@ class Search:
                 break
             self._woken.clear()
             await asyncio.sleep(0)  # lets tasks that have ended deliver their events
+
+    async def _wait(self) -> None:
+        """Wait until a task ends or an event arrives; meanwhile load the kernels, and send what waits for a batch."""
+        if self._measurements is not None:
+            self._measurements.warm()
+        sent = self.state.waiting - len(self._unsent)  # each has a task
+        # if anything else is awaited, it could bring another prompt for the batch
+        with self.requests.batches.expecting(sent, is_all=len(self._tasks) == sent and not self._arrived):
+            await self._woken.wait()
 
     def _queue_unfinished(self) -> None:
         """Queue what earlier sessions left open: what costs nothing more at once, prompts as the caps allow."""
