@@ -32,7 +32,8 @@ def test_the_vendor_s_own_prices_hold_and_the_network_is_not_asked_for_them(monk
 
 
 @pytest.mark.parametrize(
-    ("tier", "times"), [("default", 1.0), ("flex", 0.5), ("priority", 2.0), ("scale", None), ("no-such-tier", None)]
+    ("tier", "times"),
+    [("default", 1.0), ("batch", 0.5), ("flex", 0.5), ("priority", 2.0), ("scale", None), ("no-such-tier", None)],
 )
 def test_a_tier_has_its_own_price_and_one_that_is_not_on_the_list_has_none(tier: str, times: float | None) -> None:
     cost = PriceList(OPENAI).cost("gpt-6-luna", in_tier(tier))
