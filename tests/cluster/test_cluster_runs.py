@@ -14,16 +14,18 @@ import pytest
 import behavesim as bs
 from behavesim.analysis.provenance import provenance_of
 from behavesim.application.verification import verified
+from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.cluster import link, pool
 from behavesim.cluster.pool import Cluster
-from behavesim.evaluators.result import Result
+from behavesim.engine.judging import judging
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
+from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import Failure, Verdict
 from tests.crash.processes import FEW_CITIES
 from tests.evaluators.judging import file_of
@@ -104,12 +106,11 @@ def test_a_run_on_a_cluster_finds_what_a_run_here_finds(cluster: str, tmp_path: 
 
 
 async def test_an_evaluator_and_its_program_run_on_a_cluster(cluster: str) -> None:
-    file = file_of("openevolve", "circles/evaluator.py")
-    program = Path(file.program).read_text()
-    async with on(cluster, []).evaluator(file, Limits(timeout_s=60.0)) as there:
-        sent, cpu_s = await there.evaluate(program)
-    assert isinstance(sent, bytes) and cpu_s > 0
-    assert Result.decoded(sent).score is not None
+    task = EvaluatorTask(file_of("openevolve", "circles/evaluator.py"), "circles")
+    settings = Settings(task="circles", workers=cluster, allow_weak_isolation=True, timeout_s=60.0)
+    async with judging(settings, task) as there:
+        found = await there.evaluate(task.template)
+    assert isinstance(found, Verdict) and found.cpu_s > 0
 
 
 async def test_a_worker_with_other_versions_is_refused_unless_allowed(

@@ -79,6 +79,18 @@ async def test_only_programs_that_ran_on_a_lost_worker_are_suspects() -> None:
     assert list(again.held.values()) == jobs
 
 
+async def test_a_program_that_nobody_waits_for_any_more_goes_to_no_other_worker() -> None:
+    dealer = Dealer(lambda name, why: None)
+    job = dealer.put("program", b"")
+    one, two = worker(dealer, "one"), worker(dealer, "two")
+    dealer.join(one)
+    assert list(one.held.values()) == [job]
+    job.done.cancel()
+    dealer.part(one, "it was lost")
+    dealer.join(two)
+    assert not two.held
+
+
 async def test_a_result_clears_a_worker_of_what_was_held_against_it() -> None:
     left_out: list[str] = []
     dealer = Dealer(lambda name, why: left_out.append(name))

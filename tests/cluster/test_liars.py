@@ -17,12 +17,12 @@ import pytest
 from distributed.protocol import ToPickle, dumps, to_serialize
 
 from behavesim.base.errors import SandboxError, UsageError
-from behavesim.cluster import link, news, runner
+from behavesim.cluster import link, news, runner, wire
 from behavesim.cluster.facts import facts
 from behavesim.cluster.link import Terms
 from behavesim.cluster.messages import Order
 from behavesim.cluster.parcel import Parcel
-from behavesim.cluster.runner import ClusterRunner
+from behavesim.cluster.runner import NOT_ENTERED, ClusterRunner
 from behavesim.cluster.schedulers import Scheduler
 from behavesim.cluster.wire import NUMBER, LineLost
 from behavesim.sandbox.connection import Ran
@@ -123,6 +123,74 @@ async def test_a_worker_that_lies_is_named_and_its_program_runs_elsewhere(lie: S
         found = await asyncio.gather(*(running.run("a program") for _ in range(3)))
     assert [each.frame for each in found] == [b"honest"] * 3
     assert any(text.startswith("worker 0 is left out, nothing of this was accepted: ") for text in told)
+
+
+def knows(told: Any) -> Script:
+    """Says this of itself where its facts are asked for."""
+
+    async def conversation(fake: Fake) -> None:
+        await fake.receive()
+        await fake.send({"status": "OK"})
+        await fake.receive()
+        await fake.send(told)
+
+    return conversation
+
+
+@pytest.mark.parametrize(
+    ("liar", "said"),
+    [
+        (knows({"facts": 5}), "facts were expected, not"),
+        (knows({"facts": {"python": "3" * 5000}}), "facts were expected, not"),
+        (ready(honest, "unbreakable"), "a message came that could not come here"),
+    ],
+)
+async def test_a_worker_that_lies_before_it_serves_is_left_out(liar: Script, said: str) -> None:
+    told: list[str] = []
+    async with scheduler_of(liar, ready(honest)) as scheduler, on(scheduler, told) as running:
+        assert (await running.run("a program")).frame == b"honest"
+    assert any(text.startswith(f"worker 0 is left out, nothing of this was accepted: {said}") for text in told)
+
+
+async def test_a_worker_that_lives_and_ends_no_program_loses_it_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "GRACE_S", 0.1 - ORDER.limits.longest_s)
+
+    async def idle(fake: Fake) -> None:
+        while True:
+            await fake.send({"beat": 1})
+            await asyncio.sleep(0.02)
+
+    told: list[str] = []
+    async with scheduler_of(ready(idle), ready(honest)) as scheduler, on(scheduler, told) as running:
+        found = await asyncio.gather(*(running.run("a program") for _ in range(3)))
+    assert [each.frame for each in found] == [b"honest"] * 3
+    assert any("it has ended no program for 0.1 s, longer than any may take" in text for text in told)
+
+
+async def endless(running: ClusterRunner) -> None:
+    """Run programs for as long as that goes well."""
+    while True:
+        assert (await running.run("a program")).frame == b"honest"
+
+
+async def test_nothing_more_runs_once_the_scheduler_is_lost() -> None:
+    listed: dict[str, Any] = {}
+
+    async def leaving(fake: Fake) -> None:
+        await fake.receive()
+        await fake.send({"workers": listed})
+        await fake.receive()
+
+    async with served(ready(honest)) as worker, served(leaving) as address:
+        listed[worker] = {"name": 0, "status": "running"}
+        running = on(address, [])
+        with pytest.raises(SandboxError, match=re.escape(NOT_ENTERED)):
+            _ = running.ready
+        async with running:
+            with pytest.raises(SandboxError, match="was lost"):
+                await endless(running)
+            with pytest.raises(SandboxError, match=r"the Dask scheduler \S+ was lost .*; start the cluster again"):
+                await running.run("a program")
 
 
 class Bomb:
@@ -302,15 +370,25 @@ async def test_what_is_no_scheduler_is_refused() -> None:
                 pass
 
 
-async def test_a_server_of_something_else_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
+        (framed(msgpack.packb([1])), "its greeting is none of Dask's"),
+        (b"", "does not answer within 0.1 s"),
+    ],
+    ids=["HTTP", "a list", "silence"],
+)
+async def test_a_server_of_something_else_is_refused(monkeypatch: pytest.MonkeyPatch, data: bytes, said: str) -> None:
     async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        await writer.drain()
+        writer.write(data)
+        if not data:
+            await reader.read()  # until the other side gives up
         writer.close()
 
+    monkeypatch.setattr(wire, "CONNECT_S", 0.1)
     server = await asyncio.start_server(other, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    with pytest.raises(UsageError, match="no Dask scheduler serves at"):
+    with pytest.raises(UsageError, match=f"no Dask scheduler serves at .*{said}"):
         async with on(f"tcp://127.0.0.1:{port}", []):
             pass
-    server.close()

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.config import Settings
-from behavesim.base.errors import UsageError
+from behavesim.base.errors import SandboxError, UsageError
+from behavesim.cluster import schedulers
 from behavesim.cluster.schedulers import scheduler_of
 from behavesim.engine.judging import judging, shared_cluster
 from behavesim.task import TaskReference
@@ -52,6 +53,28 @@ def _about(pid: int) -> tuple[bytes, int]:
         return given, int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except (FileNotFoundError, ProcessLookupError):
         return b"", 0
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("exit 1", "no local cluster starts; `python -m behavesim.cluster.local 1` says why"),
+        ("exec sleep 600", "no local cluster starts within 0.2 s"),
+    ],
+)
+async def test_a_local_cluster_that_does_not_start_is_given_up_and_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+) -> None:
+    (tmp_path / "python").write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\n{script}\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(schedulers, "START_S", 0.2)
+    monkeypatch.setattr(schedulers, "END_S", 0.1)
+    with pytest.raises(SandboxError, match=said):
+        async with schedulers.shared_local_cluster("dask:1"):
+            pass
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 async def test_tls_needs_certificates() -> None:
