@@ -178,3 +178,20 @@ def test_a_dry_run_leaves_nothing(behavesim: Command, tmp_path: Path) -> None:
     ended = behavesim("run", *FOLDERS["openevolve"].made(tmp_path), "--dry-run")
     assert ended.code == 0
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_class_without_a_template_needs_a_program(behavesim: Command, tmp_path: Path) -> None:
+    older = Path(__file__).parents[1] / "evaluators/judged/older.py"
+    ended = behavesim("run", "--evaluator", f"{older}:Search", "--budget", 1)
+    assert ended.code == 2
+    assert ended.err.endswith("Search has no template program; add --program FILE, with a first `guess`\n")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_where_no_task_file_can_be_written_another_folder_is_asked_for(behavesim: Command, tmp_path: Path) -> None:
+    options = FOLDERS["openevolve"].made(tmp_path)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/.evaluators").write_text("no folder")
+    ended = behavesim("run", *options, "--budget", 1)
+    (line,) = ended.err.splitlines()[-1:]
+    assert (ended.code, line.endswith("choose another --runs-dir"), "cannot write " in line) == (2, True, True), line

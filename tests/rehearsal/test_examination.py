@@ -8,7 +8,11 @@ import pytest
 
 from behavesim.base.errors import UsageError
 from behavesim.base.finding import Finding
+from behavesim.methods.best_of_n import BestOfN
+from behavesim.methods.niche import Niche, NicheSettings
 from behavesim.rehearsal.examination import examined
+from behavesim.rehearsal.watched import Watched
+from tests.methods.states import BRIEF
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
@@ -41,6 +45,28 @@ async def test_a_file_that_still_has_the_marks_of_the_example_is_said_to_be_unfi
     finding = (await found(written(tmp_path, SOUND)))["documented"]
     number = 1 + next(place for place, line in enumerate(SOUND.splitlines()) if "CHANGE: " in line)
     assert (finding.result, finding.message.startswith(f"line {number} still says CHANGE")) == ("warning", True)
+
+
+@pytest.mark.parametrize(
+    ("docstring", "missing"),
+    [
+        ('"""CHANGE: the best few programs;', "the class has no docstring; write one"),
+        (
+            '"""Programs that are kept."""',
+            "the setting keep has no docstring below it; write one",
+        ),
+    ],
+)
+async def test_what_has_no_docstring_is_named(tmp_path: Path, docstring: str, missing: str) -> None:
+    (line,) = (line for line in SOUND.splitlines() if docstring in line)
+    finding = await anext(examined(str(changed(tmp_path, line, ""))))  # the first, without a rehearsal
+    assert (finding.name, finding.result) == ("documented", "warning") and finding.message.startswith(missing)
+
+
+def test_a_watched_method_is_what_it_is_without_being_watched() -> None:
+    for method in (Niche(NicheSettings(), BRIEF), BestOfN(BestOfN.settings_type(), BRIEF)):
+        watched = Watched(method)
+        assert (watched.name, watched.uses_behaviour) == (method.name, method.uses_behaviour)
 
 
 KEPT, FEASIBLE, DEFINED = "        kept = state", "        if not candidate.is_feasible", "    def register("

@@ -156,7 +156,12 @@ def test_a_pick_that_breaks_admissibility_is_refused():
 
 
 @pytest.mark.parametrize(
-    "picks", [np.array([]), np.array([0.0]), np.array([-1]), np.array([2432]), np.array([[0]]), np.array(0), {"": 0}]
+    "picks",
+    [
+        *(np.array(each) for each in ([], [0.0], [-1], [2432], [[0]], 0)),
+        np.array([], int),
+        {"": 0},
+    ],
 )
 def test_what_is_not_a_row_of_indices_is_refused(picks):
     with pytest.raises(InvalidSolution):

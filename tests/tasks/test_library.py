@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
@@ -392,6 +393,29 @@ def test_cap_sets_of_small_dimensions_have_no_three_on_a_line_and_reach_the_larg
 def test_a_solution_that_breaks_a_rule_of_its_task_is_refused(name: str, solution: Any, reason: str) -> None:
     with pytest.raises(InvalidSolution, match=reason):
         TASKS[name].score(TASKS[name].instances("search")[0], solution)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "reason"),
+    [
+        ("qap", np.zeros(3), "expected priorities of shape (20, 20), got (3,)"),
+        ("qap", np.zeros((20, 19)), "expected priorities of shape (20, 20), got (20, 19)"),
+        ("cvrp", 999, "step 1: expected one of the choices, got 999"),
+        ("ovrp", -1, "step 1: expected one of the choices, got -1"),
+        ("vrptw", 999, "step 1: expected one of the choices, got 999"),
+    ],
+)
+def test_an_answer_that_is_none_of_the_choices_is_refused(name: str, answer: Any, reason: str) -> None:
+    with pytest.raises(InvalidSolution, match=re.escape(reason)):
+        TASKS[name].solve(lambda *_: answer, TASKS[name].instances("search")[0])
+
+
+def test_published_items_are_held_out_alone() -> None:
+    published, usual = [TaskReference(f"bin_packing{size}").load() for size in (":weibull5k", "")]
+    for split in ("search", "validation"):
+        pairs = zip(published.instances(split), usual.instances(split), strict=True)
+        assert all(np.array_equal(one.sizes, other.sizes) for one, other in pairs)
+    assert [published.instance_name(each) for each in published.instances("held-out")] == ["5000 items"] * 5
 
 
 def test_published_instances_are_those_of_their_lists() -> None:

@@ -270,6 +270,17 @@ async def test_who_watches_is_told_of_each_change(address: str, client: ClientSe
     assert len(seen) == len({each["first"] for each in seen})
 
 
+async def test_only_the_runs_that_were_looked_at_last_are_held_in_memory(
+    address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "HELD", 1)
+    for run in ("first", "grid/second"):
+        assert (await client.get(f"{address}/document/{run}")).status == 200
+    async with client.get(f"{address}/events") as stream:
+        assert list(await versions(stream)) == ["grid/second"]
+    assert (await client.get(f"{address}/document/first")).status == 200  # which is read again
+
+
 async def test_many_who_watch_cost_what_one_costs(
     address: str, client: ClientSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
