@@ -122,7 +122,9 @@ def raised(task: Task, method: str, error: BaseException) -> TaskError:
 
     The line is left out if the error did not pass through the task's file.
     """
-    said = one_line("".join(traceback.format_exception_only(error)[-1:]))
+    told = traceback.TracebackException.from_exception(error)
+    told.__notes__ = None  # which would come last, where the error's own line is
+    said = one_line([*told.format_exception_only()][-1])
     line = line_in(file_of(type(task)), error)
     return TaskError(f"`{method}` of task {task.name!r} raised {said}{f', in line {line}' if line else ''}")
 

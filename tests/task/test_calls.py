@@ -55,6 +55,11 @@ def test_a_task_is_asked_once_for_a_split(made: Any) -> None:
     assert task.calls == 3
 
 
+def noted(error: Exception) -> Exception:
+    error.add_note("while the file was read")
+    return error
+
+
 @pytest.mark.parametrize(
     ("made", "said"),
     [
@@ -63,6 +68,7 @@ def test_a_task_is_asked_once_for_a_split(made: Any) -> None:
         ([], "gives none, where a search needs one at least"),
         (np.ones((0, 3)), "gives none"),
         (ValueError("no\ndata"), r"raised ValueError: no data, in line \d+"),
+        (noted(KeyError("depot")), r"raised KeyError: 'depot', in line \d+"),
         (SyntaxError("unfinished", ("drawn.py", 1, 4, "1 +", 1, 5)), r"raised SyntaxError: unfinished, in line \d+"),
     ],
 )
