@@ -110,7 +110,8 @@ class Execution:
         settings = {**run.settings.flat(), "workers": self._workers}
         with folder.with_name(f"{run.name}.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "behavesim.application.experiment.process"),
+                # -P: as in the command, a person's random.py in this folder is not Python's
+                *(sys.executable, "-P", "-m", "behavesim.application.experiment.process"),
                 stdin=PIPE,
                 stdout=log,
                 stderr=log,

@@ -57,8 +57,12 @@ class TestUnfinished:
             unfinished([planned("first")], tmp_path)
 
 
-async def test_runs_are_made_as_many_at_once_as_said_and_each_tells_how_it_ended(tmp_path: Path) -> None:
+async def test_runs_are_made_as_many_at_once_as_said_and_each_tells_how_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[str] = []
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "random.py").write_text("raise RuntimeError")  # which is not Python's
     runs = [planned("first"), planned("short", max_time_s=0.05, budget=10_000)]
     failed = await Execution(runs, tmp_path / "runs", jobs=1, workers=1, tell=told.append).run()
     assert failed == []
