@@ -54,6 +54,7 @@ ROOMS = {
             "tests/base/test_comments.py",
             "tests/base/test_errors.py",
             "tests/base/test_finished.py",
+            "tests/base/test_misfit.py",
             "tests/base/test_notices.py",
             "tests/base/test_plugins.py",
             "tests/base/test_text.py",

@@ -216,7 +216,7 @@ def definition(part: type) -> ast.ClassDef | None:
     except OSError:
         return None
     # not ast.parse: since Python 3.14 it leaves docstrings out under `python -OO`
-    tree: Any = compile(text, "<class>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True, optimize=0)
+    tree: Any = compile(text, "<class>", "exec", ast.PyCF_ONLY_AST, optimize=0)
     (found,) = tree.body
     return found if isinstance(found, ast.ClassDef) else None
 

@@ -37,3 +37,9 @@ def test_what_was_expected_and_what_came_is_said_in_words(name: str, value: Any,
     with pytest.raises(ValidationError) as caught:
         Values.model_validate({name: value})
     assert misfit(caught.value) == said
+
+
+def test_of_several_misfits_the_first_is_said() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Values.model_validate({"whole": 1.5, "share": 2, "kind": "c"})
+    assert misfit(caught.value) == "whole should be a whole number, not 1.5"

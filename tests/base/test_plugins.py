@@ -53,6 +53,33 @@ def test_a_file_that_loops_at_its_top_level_is_given_up_in_a_line(
     assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\nraise ValueError('no\\ndata')", "raised ValueError: no data, in line 2$"),
+        ("\n\nimport json; json.loads('{')", "raised JSONDecodeError: .*, in line 3$"),
+        ("def f(:", r"raised SyntaxError: invalid syntax \(mine\.py, line 1\)$"),
+        ("other = 3", "names no `method`; end it with `method = …`$"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_with_the_line_where_it_went_wrong(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(UsageError, match=rf"^the method file .*mine\.py {said}"):
+        METHODS.load(str(tmp_path / "mine.py"))
+
+
+def test_an_installed_part_that_cannot_be_imported_is_named_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, tmp_path, "raise ValueError('too old')", METHODS.group, mine="part")
+    with pytest.raises(
+        UsageError, match=r"^the method mine \(\w+:part\) raised ValueError: too old; mend or uninstall"
+    ):
+        METHODS.load("mine")
+
+
 def test_a_file_may_take_as_long_as_the_guide_says() -> None:
     guide = Path(__file__).parents[2] / "docs/how-to/tasks.md"
     assert f"Reading it may take {READING_S:g} s of CPU time" in guide.read_text()

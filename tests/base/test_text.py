@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.base.text import comment, counted, dollars, duration, long_time, one_line, printable, shortened, storable
+from behavesim.base.text import (
+    comment,
+    counted,
+    dollars,
+    duration,
+    long_time,
+    one_line,
+    printable,
+    short_name,
+    shortened,
+    storable,
+    wrapped,
+)
 
 
 def test_a_count_carries_its_noun() -> None:
@@ -84,3 +96,26 @@ def test_a_comment_is_one_line_of_python() -> None:
 )
 def test_a_cost_below_a_dollar_has_four_decimals(cost_usd: float | None, said: str) -> None:
     assert dollars(cost_usd) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("fits in one\nand ends", ["fits in one", "and ends"]),
+        ("once held-out split", ["once", "held-out", "split"]),
+        ("a /path/of/a/long/file b", ["a", "/path/of/a/long/file", "b"]),
+        ("or behavesim resume a --workers 3; or wait", ["or", "behavesim resume a --workers 3;", "or wait"]),
+        ("my-behavesim run and more", ["my-behavesim", "run and more"]),
+    ],
+)
+def test_a_text_is_wrapped_between_words_and_neither_a_word_nor_a_command_is_broken(
+    text: str, lines: list[str]
+) -> None:
+    assert wrapped(text, 12).split("\n") == lines
+
+
+@pytest.mark.parametrize(
+    ("name", "short"), [("/here/mine.py", "mine"), ("judge.toml", "judge"), ("tsp:large", "tsp:large"), ("a.b", "a.b")]
+)
+def test_a_file_is_called_by_its_name_alone(name: str, short: str) -> None:
+    assert short_name(name) == short

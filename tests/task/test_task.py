@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.task import Objective, TaskReference, as_arrays, installed_tasks, task_from
+from behavesim.task import Objective, Task, TaskReference, as_arrays, installed_tasks, task_from
 from tests.engine.toys import Toy
 
 FILE = '''
@@ -106,6 +106,18 @@ def test_a_line_of_a_template_that_is_no_python_is_cut(tmp_path: Path) -> None:
 def test_a_task_knows_its_instances_in_advance_unless_it_says_otherwise() -> None:
     assert not Toy().online
     assert not Toy().runs_apart
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("normaliser", "pair"), ("score_scale", 1.0), ("budget", 2000), ("timeout_s", 50.0), ("first_call_s", 0.0)),
+        *(("stateless", False), ("online", False), ("apart", False), ("kind", "other"), ("suffix", ".py")),
+        *((name, "") for name in ("name", "description", "rules", "shifted", "grammar", "used_by", "search_size")),
+    ],
+)
+def test_what_a_task_does_not_say_is_as_the_guides_and_the_settings_of_a_run_say(name: str, value: object) -> None:
+    assert getattr(Task, name) == value
 
 
 def test_the_best_known_score_holds_for_the_search_alone() -> None:
