@@ -14,7 +14,7 @@ from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Spending, Usage, estimated_tokens
 from behavesim.engine.cap import Cap
-from behavesim.engine.caps import BY_NAME, CAPS, ENOUGH, Caps, is_capped
+from behavesim.engine.caps import BY_NAME, CAPS, ENOUGH, Caps, is_capped, rejected_share
 from behavesim.engine.loop import Search
 from behavesim.proposers.prices import as_setting
 from behavesim.state.events import INJECTED, Asked, Event, Injected, Prompt, Reply, RunResumed, RunStopped
@@ -23,6 +23,7 @@ from behavesim.store.activity import Activity
 from behavesim.store.codec import decode
 from behavesim.task import Objective
 from tests.engine.toys import MemoryJournal, Stop, fitting, price, search
+from tests.methods.states import state_of
 
 SMALL = {"budget": 60, "window": 8, "method": "funsearch", "islands": 4}
 PROGRAM = "```python\ndef number() -> int:\n    return {}\n```"
@@ -176,6 +177,16 @@ async def test_a_model_whose_price_is_unknown_ends_a_run_with_a_cap_on_cost_at_o
     assert free.caps.spending(free.state).cost_usd is None
 
 
+async def test_every_model_without_a_price_is_named_and_how_to_name_that_of_the_first() -> None:
+    state = state_of()
+    for model in ("one", "toy", "other"):
+        state.tally.take_reply(Reply("", model, (Usage(1, 0, 1, 0),)))
+    own = fitting({"prices": {"toy": {"prompt": 1.0, "completion": 1.0}}})
+    said = BY_NAME["unknown_price"].sentence(state, own, "behavesim resume RUN")
+    assert said.startswith("the price of one, other is unknown")
+    assert said.endswith(f"name it with behavesim resume RUN {as_setting('one')}")
+
+
 def events_of(run: Search) -> list[Event]:
     return events(run._journal)  # type: ignore[arg-type]
 
@@ -306,6 +317,29 @@ async def test_the_time_of_a_run_ends_it_whatever_is_under_way() -> None:
     run.state.apply(RunResumed((), "none"))
     assert await run.run() == "max_time"
     assert model.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("registered", "budget", "forbidden"), [(999, 1000, None), (1000, 1000, "budget"), (1001, 1000, "budget")]
+)
+def test_a_budget_forbids_every_candidate_beyond_it_unless_open_questions_are_sent_again(
+    registered: int, budget: int, forbidden: str | None
+) -> None:
+    caps, state = Caps(budget, price, Heartbeat()), state_of(registered=registered)
+    assert caps.forbids_candidate(state) == forbidden
+    assert caps.forbids_candidate(state, unasked=1) is None
+    assert caps.forbids_request(state) is None
+
+
+@pytest.mark.parametrize(
+    ("feasible", "rejected", "share"), [(0, 49, 0.0), (0, 50, 1.0), (12, 38, 0.76), (50, 50, 0.5), (50, 75, 0.75)]
+)
+def test_the_share_of_rejected_candidates_is_that_of_the_last_hundred_once_there_are_fifty(
+    feasible: int, rejected: int, share: float
+) -> None:
+    state = state_of()
+    state.tally.recent.extend([True] * feasible + [False] * rejected)
+    assert rejected_share(state) == share
 
 
 @pytest.mark.parametrize(

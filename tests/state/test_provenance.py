@@ -16,8 +16,16 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.state.provenance import _Pickler, changed_parts, instances_hash, older_value_hash, provenance
+from behavesim.state.provenance import (
+    DECISIVE,
+    _Pickler,
+    changed_parts,
+    instances_hash,
+    older_value_hash,
+    provenance,
+)
 from behavesim.task import SPLITS, TaskReference
+from tests.engine.toys import Toy
 
 NAMES = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
 ARRAYS = (
@@ -192,3 +200,13 @@ def test_a_run_that_knows_its_instances_by_the_older_hash_is_not_said_to_have_ot
     assert older != now
     assert changed_parts(older, now, task) == []
     assert changed_parts({**older, "instances": "another"}, now, task) == ["instances"]
+
+
+@pytest.mark.parametrize("key", DECISIVE)
+def test_whatever_decides_is_named_where_it_changed_came_or_went(key: str) -> None:
+    task = Toy()  # the older hash of its instances, which have no arrays, is the same
+    then = {**dict.fromkeys(DECISIVE, "same"), "instances": instances_hash(task, "search"), "numpy": "1"}
+    gone = {name: value for name, value in then.items() if name != key}
+    assert changed_parts(then, {**then, "numpy": "2"}, task) == []
+    for one, other in (({**then, key: "changed"}, then), (gone, then)):
+        assert changed_parts(one, other, task) == [key]
