@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
+from behavesim.state.provenance import value_hash
 from behavesim.task import Objective, Task, TaskReference, as_arrays, installed_tasks, task_from
 from tests.engine.toys import Toy
 
@@ -60,6 +61,30 @@ def test_an_installed_task_is_found_by_its_name() -> None:
     assert "tsp" in installed_tasks()
     with pytest.raises(TaskError, match="no task 'tps'"):
         TaskReference("tps").load()
+
+
+def test_a_size_is_the_task_with_other_instances_and_a_name_of_its_own() -> None:
+    task, large = TaskReference("tsp").load(), TaskReference("tsp:large").load()
+    assert isinstance(large, type(task))
+    assert (task.name, large.name) == ("tsp", "tsp_large")
+    assert large.search_size != task.search_size
+    assert value_hash(large.instances("search")) != value_hash(task.instances("search"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tsp:huge", "task 'tsp' has no size 'huge'; it has .*large"),
+        ("{file}:huge", r"task '.*mine\.py' has no size 'huge'; it has large$"),
+        ("{plain}:huge", r"task '.*plain\.py' has no size 'huge'; it has one size only$"),
+        ("{file}:large", r"a size is chosen of an installed task; let the file .*mine\.py end with `task = large`$"),
+    ],
+)
+def test_a_size_that_a_task_has_not_is_refused_with_those_that_it_has(tmp_path: Path, text: str, said: str) -> None:
+    plain = Path(written(tmp_path).text).rename(tmp_path / "plain.py")
+    file = written(tmp_path, f"{TEMPLATE}\n    sizes = ('large',)").text
+    with pytest.raises(TaskError, match=said):
+        TaskReference(text.format(file=file, plain=plain)).load()
 
 
 def test_a_reference_to_a_file_holds_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
