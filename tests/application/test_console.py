@@ -6,12 +6,14 @@ import asyncio
 import fcntl
 import os
 import re
+import select
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import pytest
 from rich.console import Console, ConsoleDimensions
@@ -117,10 +119,18 @@ def test_what_waits_for_a_slow_reader_arrives_in_order_and_no_more_waits_than_is
     fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
     os.write(theirs.fileno(), bytes(4096))
     os.set_blocking(theirs.fileno(), blocks)
+    waits = threading.Event()
+
+    def selected(*given: Any) -> Any:
+        waits.set()
+        return select.select(*given)
+
+    monkeypatch.setattr(outlet, "select", SimpleNamespace(select=selected))
     slow = outlet.Outlet(theirs)
     assert (slow.fileno(), slow.isatty()) == (theirs.fileno(), False)
     for text in ("first ", "last", "dropped"):
         assert slow.write(text) == len(text)
+    assert blocks or waits.wait(60)
     assert ours.read(4096) == bytes(4096)
     slow.close()
     assert ours.read(100) == b"first last"

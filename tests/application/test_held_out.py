@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.analysis.held_out_scores import KEPT
 from behavesim.application.held_out import held_out_scores, reports_of
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
@@ -60,6 +61,7 @@ def test_each_program_is_judged_under_the_limits_of_its_own_run(
 
 def test_what_a_folder_keeps_is_unknown_where_the_task_is_gone(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(task=str(tmp_path / "gone.py")), feasible(0, 5.0))
+    run.folder.keep(KEPT["held-out"], "{}")
     (found,) = asyncio.run(reports_of([run], pytest.fail, []))
     assert (found.held_out, found.shifted) == (None, None)
 
