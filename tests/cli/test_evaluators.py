@@ -44,15 +44,15 @@ def test_a_config_beside_the_evaluator_is_read_and_what_is_ignored_is_said_in_a_
     text = (tmp_path / "evaluator.py").read_text()
     (tmp_path / "evaluator.py").write_text(f"{text}\n\nevaluate_stage1 = evaluate_stage2 = evaluate\n")
     model = "{model: m, a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7}"
-    said = f"max_iterations: 4\nrandom_seed: 9\nllm: {model}\nprompt: {{system_message: Find x.}}"
+    said = f"max_iterations: 4\nrandom_seed: 9\nllm: {model}\nprompt: {{system_message: Find x between 0 and 2.}}"
     (tmp_path / "config.yaml").write_text(f"{said}\nevaluator: {{timeout: 30, cascade_thresholds: [0.1, 9]}}\n")
     ended = behavesim("run", *options, "--edits", "diff", "--json")
     assert (ended.document["asked"], ended.document["seed"]) == (4, 9)
     (line,) = [line for line in ended.err.splitlines() if "config.yaml" in line]
     assert "thresholds 0.1; not used here: evaluator.cascade_thresholds 9.0, llm.model, llm.a, " in line
-    assert line.endswith(", llm.d and 3 other keys")
+    assert line.endswith(", llm.d and 3 other keys") and "description of 23 characters" in line
     file = made_file(tmp_path)
-    assert (file["description"], file["timeout_s"], file["thresholds"]) == ("Find x.", 30.0, [0.1])
+    assert (file["description"], file["timeout_s"], file["thresholds"]) == ("Find x between 0 and 2.", 30.0, [0.1])
     assert file["edits"] == "diff"
 
 
