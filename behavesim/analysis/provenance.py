@@ -176,10 +176,7 @@ def workers(run: Run) -> Workers | None:
 
     The log does not say when a session ended and its workers went.
     """
-    try:
-        said = LoggedNotices(run.folder.log).all
-    except OSError:  # the log is for people, and no view of a run needs it
-        return None
+    said = LoggedNotices(run.folder.log).all
     if (now := serving(said)) is None:
         return None
     changes = [each for each in said if each.text.startswith((SERVING, NONE_SERVES, ONE))][-MOST:]

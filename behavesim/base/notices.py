@@ -67,11 +67,11 @@ def on_stderr(text: str) -> None:
 class LoggedNotices:
     """The notices in a log that another process writes: `all` of them, to which `follow` adds new ones.
 
-    The constructor calls `follow`; both raise OSError if the log exists and cannot be read.
+    A log that is missing or cannot be read has none: it is for people, and no view of a run needs it.
     """
 
     def __init__(self, log: Path) -> None:
-        """`log` is the path of the log file, which need not exist yet; raises OSError if it cannot be read."""
+        """`log` is the path of the log file."""
         self._log = log
         self._position = 0
         self.all: list[Notice] = []
@@ -84,15 +84,16 @@ class LoggedNotices:
         return self.all[self._first :]
 
     def follow(self) -> None:
-        """Add the notices of all new complete lines to `all`, if there is a log yet.
+        """Add the notices of all new complete lines to `all`.
 
         Lines that are not a time, a space and a text are left out.
         """
-        if not self._log.exists():
+        try:
+            with self._log.open("rb") as log:
+                log.seek(self._position)
+                text = log.read()
+        except OSError:
             return
-        with self._log.open("rb") as log:
-            log.seek(self._position)
-            text = log.read()
         whole = text[: text.rfind(b"\n") + 1]  # the writer may be in the middle of a line
         self._position += len(whole)
         for line in whole.decode("utf-8", "replace").splitlines():
