@@ -147,7 +147,7 @@ class Caps:
         """Whether there is a cap on requests, tokens or cost."""
         return any(not cap.ends_run for cap in self.limits)
 
-    def forbids_candidate(self, state: RunState, unasked: int = 0) -> str | None:
+    def forbids_candidate(self, state: RunState, unasked: int) -> str | None:
         """Return the name of the limit that forbids another request for a candidate, "budget" or a cap's; else None.
 
         `unasked` is the number of open questions that a resumed run has not sent again yet. The budget counts them

@@ -326,7 +326,7 @@ def test_a_budget_forbids_every_candidate_beyond_it_unless_open_questions_are_se
     registered: int, budget: int, forbidden: str | None
 ) -> None:
     caps, state = Caps(budget, price, Heartbeat()), state_of(registered=registered)
-    assert caps.forbids_candidate(state) == forbidden
+    assert caps.forbids_candidate(state, unasked=0) == forbidden
     assert caps.forbids_candidate(state, unasked=1) is None
     assert caps.forbids_request(state) is None
 
