@@ -77,7 +77,7 @@ class SqliteJournal:
         self._steady = steady
         self._clock_offset = min(max(wall(), 0.0), LATEST_START) - steady()
         self._connection: aiosqlite.Connection | None = None
-        self._last = 0  # the number of the last event that is committed
+        self._last: int  # the number of the last event that is committed, read when the journal is entered
         self._turn = asyncio.Lock()  # one transaction at a time
 
     async def __aenter__(self) -> SqliteJournal:
