@@ -9,6 +9,7 @@ from behavesim.base.text import (
     counted,
     dollars,
     duration,
+    last_line,
     long_time,
     one_line,
     printable,
@@ -119,3 +120,17 @@ def test_a_text_is_wrapped_between_words_and_neither_a_word_nor_a_command_is_bro
 )
 def test_a_file_is_called_by_its_name_alone(name: str, short: str) -> None:
     assert short_name(name) == short
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("", ""),
+        (" \n\t\n", ""),
+        ("one", "one"),
+        ("Traceback:\n  File x\nValueError: no\n\n", "ValueError: no"),
+        ("a\r\n  b \r\n", "b"),
+    ],
+)
+def test_the_last_line_is_the_last_that_says_something(text: str, last: str) -> None:
+    assert last_line(text) == last

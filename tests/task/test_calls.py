@@ -77,6 +77,11 @@ def test_what_are_no_instances_is_refused(made: Any, said: str) -> None:
         instances_of(Odd(made), "search")
 
 
+def test_what_a_task_itself_says_of_its_instances_is_said_as_it_is() -> None:
+    with pytest.raises(TaskError, match=r"^download the cities first$"):
+        instances_of(Odd(TaskError("download the cities first")), "search")
+
+
 def test_other_splits_may_have_no_instances() -> None:
     assert instances_of(Odd([]), "held-out") == []
 

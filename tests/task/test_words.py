@@ -43,6 +43,42 @@ class Priced(Toy):
         return self.told
 
 
+class Named(Toy):
+    """A task of three instances, which are their own names; a decision is said with what came before it."""
+
+    def __init__(self, *names: Any) -> None:
+        self.names = names
+
+    def instances(self, split: Any) -> Any:
+        return self.names
+
+    def instance_name(self, instance: Any) -> Any:
+        return instance
+
+    def choice_in_words(self, instance: Any, before: Sequence[int], decision: int) -> str:
+        return f"{instance}\n{[*before]} `{decision}` {'x' * 200}"
+
+
+def test_an_instance_is_said_with_its_number_and_what_kind_it_is_unless_it_is_the_only_one() -> None:
+    words = InWords(Named("small", "", "a `large`\none" + "x" * 50))
+    assert [words.instance(index) for index in range(3)] == [
+        "instance 1 (small)",
+        "instance 2",
+        f"instance 3 (a 'large' one{'x' * 27})",
+    ]
+    assert InWords(Named("small")).instance(0) == "the instance"
+    assert InWords(Named("small")).name(0) == "small"
+
+
+def test_a_decision_is_said_on_one_line_that_opens_no_block_and_is_not_too_long() -> None:
+    assert InWords(Named("a", "b")).choice(1, [4, 5], 6) == f"b [4, 5] '6' {'x' * 147}"
+
+
+def test_a_name_that_is_no_text_is_refused_with_the_name_of_the_method() -> None:
+    with pytest.raises(TaskError, match=r"^`instance_name` of task 'toy' must return a text, not int$"):
+        InWords(Named(1, 2)).instance(0)
+
+
 def test_a_step_costs_what_the_costs_so_far_rise_by() -> None:
     assert InWords(Priced([1, 3.5, 3.5])).costs(0, [4, 5, 6]) == (1.0, 2.5, 0.0)
     assert InWords(Priced(None)).costs(0, [4, 5, 6]) == ()
