@@ -23,7 +23,7 @@ class Use:
     price: Price
     active_s: float
     """Seconds that the run has been active, without pauses between sessions."""
-    unasked: int = 0
+    unasked: int
     """Number of open questions that a resumed run has not sent again yet."""
 
     @cached_property
