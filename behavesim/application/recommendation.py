@@ -65,7 +65,7 @@ def settings_here(run: Run, workers: int | str | None) -> Settings:
     """Return the settings under which programs of a run are tried, the task being where it is now.
 
     `workers` is the number of workers or the name of a cluster; None for that of the run's last session, which its
-    folder holds: the cluster of an earlier session may be gone. Without a file of settings there, it is the first's.
+    folder holds. The cluster of an earlier session may be gone. Without a file of settings there, it is the first's.
     """
     settings = run.folder.with_task_at_hand(run.settings)
     last = settings_from_journal(run.folder.read_settings()) if run.folder.settings.exists() else settings
