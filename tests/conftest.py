@@ -21,6 +21,7 @@ from behavesim.engine import outcome
 from behavesim.programs import extract as extracting
 from behavesim.programs.extract import extract
 from behavesim.sandbox import connection, environment
+from behavesim.sandbox.pool import Pool
 from tests import experiments, forks
 from tests.cli.command import Command
 from tests.shared import shared
@@ -148,3 +149,17 @@ def finished(behavesim: Command, made: Path) -> Command:
     """The command beside a copy of that run, `first`."""
     shutil.copytree(made, "runs/first")
     return behavesim
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The text of each program that the sandbox has run so far, in order."""
+    found: list[str] = []
+    evaluate = Pool.evaluate
+
+    async def noted(pool: Pool, source: str, *_: object) -> object:
+        found.append(source)
+        return await evaluate(pool, source)
+
+    monkeypatch.setattr(Pool, "evaluate", noted)
+    return found

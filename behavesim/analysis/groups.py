@@ -118,7 +118,7 @@ def _conditions(run: RunReport) -> str:
 
 
 def _decisive(run: RunReport) -> dict[str, Any]:
-    """Return all settings that can change results, with the budget that the run came to: other lengths are others."""
+    """Return all settings that can change results, with `_budget`: runs of different length are not comparable."""
     return {**run.origin.settings.decisive(), "budget": _budget(run)}
 
 

@@ -246,7 +246,7 @@ def known_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
     known |= {name: of_gap for name in given if (of_gap := reaching(name)) is not None}
     for name in given:
         if not name.endswith(".py") and name not in known:
-            written = name.replace(".", "_")  # names of files hold no second dot
+            written = name.replace(".", "_")  # as `reaching` takes "2.5"
             meant = f"did you mean {written!r}?" if reaching(written) else nearest(name, known)
             hint = meant or f"there are {', '.join(known)}, or give the path of a metric file"
             raise UsageError(f"no metric {name!r}; {hint}")

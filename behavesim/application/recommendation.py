@@ -68,8 +68,9 @@ def settings_here(run: Run, workers: int | str | None) -> Settings:
     folder holds. The cluster of an earlier session may be gone. Without a file of settings there, it is the first's.
     """
     settings = run.folder.with_task_at_hand(run.settings)
-    last = settings_from_journal(run.folder.read_settings()) if run.folder.settings.exists() else settings
-    return settings.model_copy(update={"workers": workers or last.workers})
+    if workers is None and run.folder.settings.exists():
+        workers = settings_from_journal(run.folder.read_settings()).workers
+    return settings if workers is None else settings.model_copy(update={"workers": workers})
 
 
 async def _append(folder: RunFolder, event: Event) -> None:

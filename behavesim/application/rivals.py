@@ -61,11 +61,11 @@ async def rivals_of_portfolio(
 async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tuple[Rival, ...]:
     """Try a set of programs and its rivals on validation instances, and return them, best first.
 
-    A rival runs no more programs than the set: the best one from one or several starts, half of the set from two starts
-    each, or programs whose solutions the task improves. `sources` are the set's programs, best first. The result is ()
-    if the task has no rivals (`has_rivals`), for fewer than two programs, or if one of them fails here. A rival that
-    fails from several starts is left out. Raises SandboxError if the sandbox fails, TaskError if the task's `starts` or
-    `improve` does, UsageError if isolation is too weak.
+    A rival runs no more programs than the set. It is the best program from one or several starts, or half of the set
+    from two starts each, or programs whose solutions the task improves. `sources` are the set's programs, best first.
+    The result is () if the task has no rivals (`has_rivals`), for fewer than two programs, or if one of them fails
+    here. A rival that fails from several starts is left out. Raises SandboxError if the sandbox fails, TaskError if the
+    task's `starts` or `improve` does, UsageError if isolation is too weak.
     """
     count = len(sources)
     if count < 2 or not has_rivals(task):

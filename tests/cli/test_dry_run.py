@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.sandbox.pool import Pool
 from behavesim.state.events import Asked
 from behavesim.store.reading import read_events
 from tests.cli.command import Command
@@ -30,15 +29,9 @@ def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(beha
     assert document["cost"] is None
 
 
-def test_a_template_that_takes_long_is_tried_once(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[str] = []
-    evaluate = Pool.evaluate
-
-    async def counted(pool: Pool, source: str, *_: object) -> object:
-        tried.append(source)
-        return await evaluate(pool, source)
-
-    monkeypatch.setattr(Pool, "evaluate", counted)
+def test_a_template_that_takes_long_is_tried_once(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch, tried: list[str]
+) -> None:
     for long_s, times in ((1000.0, 2), (0.0, 1)):
         monkeypatch.setattr("behavesim.application.experiment.dry_run.LONG_S", long_s)
         tried.clear()

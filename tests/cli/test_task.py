@@ -17,7 +17,6 @@ from behavesim.base.finding import PROVOKED
 from behavesim.programs.fences import fenced, fenced_blocks
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.sandbox import pool
-from behavesim.sandbox.pool import Pool
 from behavesim.state.events import Prompt
 from behavesim.task import TaskReference, calls
 from tests.cli.command import Command
@@ -182,18 +181,10 @@ def test_instances_without_end_end_in_a_line(
 
 
 def test_the_limit_of_a_template_is_said_before_it_is_tried_and_one_that_fails_is_tried_once(
-    behavesim: Command, example: Path, monkeypatch: pytest.MonkeyPatch
+    behavesim: Command, example: Path, tried: list[str]
 ) -> None:
     text = example.read_text()
     example.write_text(text.replace("        room, packed = ", "        1 / 0\n        room, packed = "))
-    tried: list[str] = []
-    evaluate = Pool.evaluate
-
-    async def counted(pool: Pool, source: str, *_: object) -> object:
-        tried.append(source)
-        return await evaluate(pool, source)
-
-    monkeypatch.setattr(Pool, "evaluate", counted)
     (*_, said, _, failed) = behavesim("task", "check", "mine.py", "--set", "timeout_s=20", "--json").document
     limit = "at most 20 s of CPU time (timeout_s) and 42 s by the clock"
     assert (said["name"], said["message"]) == ("time limit", f"{limit}, for the template too, which is tried now")
