@@ -22,8 +22,8 @@ from behavesim.cluster.pool import Cluster
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.solutions import SolutionPool
-from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Solved
 
 from .dask_processes import DaskCluster
 from .process_tree import cpu_of_everything

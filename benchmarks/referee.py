@@ -16,7 +16,7 @@ from pathlib import Path
 
 from behavesim.application.evaluator_task import Wanted, task_file
 from behavesim.application.launch import task_settings
-from behavesim.checkup.referee import refereed
+from behavesim.checkup.evaluator import examine_evaluator
 
 ROOT = Path(__file__).parents[1]
 OURS = {
@@ -38,7 +38,7 @@ TRUSTED = "these four and a minimum, trusted"
 
 async def findings(task: str) -> dict[str, bool]:
     """Return which forgeries came through, by name."""
-    return {found.name: found.result == "warning" async for found in refereed(*task_settings(task, {}))}
+    return {found.name: found.result == "warning" async for found in examine_evaluator(*task_settings(task, {}))}
 
 
 def beside(here: Path) -> dict[str, dict[str, bool]]:

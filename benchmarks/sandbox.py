@@ -1,28 +1,33 @@
 """Measures what an evaluation in the sandbox costs, beside four other ways: `python benchmarks/sandbox.py`.
 
 Absolute times drift with the machine; the ratios come from interleaved rounds. Run it on an idle machine. It prints how
-soon ended, looping and cancelled programs are noticed, too, and how much faster two workers are than one.
+soon ended, looping and cancelled programs are noticed, too, and how much faster two workers are than one. With
+`--scoring` it measures alone what the referee costs beside scoring in a thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import uvloop
 from process_tree import cpu_of_everything
 from sandbox_parts.programs import BUSY, DIE, LOOP, SLEEP, TASK, TRIVIAL
 from sandbox_parts.ways import forked, fresh, in_pool, pools, queued, spawned
 
+from behavesim.sandbox.judge import RefereePool
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
-from behavesim.state.protocols import Solved
+from behavesim.sandbox.referee import VERDICT, Scorer
 from behavesim.task import TaskReference
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Sent, Solved
+from behavesim.trajectory import unpack
 
 ROUNDS, PER_ROUND = 9, 10
 """Number of rounds, and of evaluations by each way in a round; the two slow ways do two in a round."""
@@ -156,8 +161,40 @@ async def scaling(task: TaskReference) -> None:
     print(f"Two workers, CPU-bound candidates: {statistics.median(ratios):.2f} × one (bar 1.7)")
 
 
+async def scoring(name: str) -> None:
+    """Print what a verdict on an installed task's template costs in the referee, and in a thread of this process."""
+    reference, limits = TaskReference(name), Limits()
+    task = reference.load()
+    async with Pool(reference, "search", 1, limits, True) as pool:
+        sent = await pool.send(task.template)
+    assert isinstance(sent, Sent), sent
+    here = Scorer(task, "search", limits)
+    async with RefereePool(reference, "search", limits) as referees:
+
+        async def in_referee() -> None:
+            told, (trajectories, *_) = await referees.ask(VERDICT, sent.data)
+            assert not isinstance(told, Failure) and unpack(trajectories)
+
+        async def in_thread() -> None:
+            await asyncio.to_thread(here.answer, VERDICT, sent.data)
+
+        ways: dict[str, Callable[[], Awaitable[None] | None]] = {"thread": in_thread, "referee": in_referee}
+        costs = {each: Cost() for each in ways}
+        for _ in range(2 * ROUNDS):
+            for each, way in ways.items():
+                await measured(way, 20 * PER_ROUND, costs[each])
+    told = (f"{each} {statistics.median(cost.wall):.2f} ms, CPU {statistics.median(cost.cpu):.2f} ms"
+            for each, cost in costs.items())  # fmt: skip
+    more = statistics.median(b - a for a, b in zip(costs["thread"].cpu, costs["referee"].cpu, strict=True))
+    print(f"A verdict on {name}: {'; '.join(told)}: {more:+.2f} ms of CPU time")
+
+
 async def main() -> None:
     """Measure everything on a task that costs next to nothing."""
+    if "--scoring" in sys.argv:
+        for name in sys.argv[2:] or ("tsp", "asp", "bin_packing"):
+            await scoring(name)
+        return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trivial.py"
         path.write_text(TASK)
@@ -171,4 +208,4 @@ if __name__ == "__main__":
     import numpy  # the forks of this process have it, as the zygotes do
 
     assert numpy
-    asyncio.run(main())
+    uvloop.run(main())

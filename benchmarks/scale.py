@@ -48,16 +48,17 @@ from behavesim.engine.caps import Caps
 from behavesim.engine.settings import settings_from_person
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import decode, encode_solutions
-from behavesim.sandbox.judge import SandboxJudge, verdict_on
+from behavesim.sandbox.judge import RefereePool, SandboxJudge
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ending
+from behavesim.sandbox.referee import verdict_on
 from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Reply, RunResumed, RunStarted
-from behavesim.state.protocols import Judge, Solved
+from behavesim.state.protocols import Judge
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.task import Task, TaskReference, instances_of
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Failure, Solved, Verdict
 
 CITIES, INSTANCES, FRAMES = 50, 5, 200
 
@@ -227,8 +228,9 @@ async def measure(folder: RunFolder, workers: int, seconds: float, candidates: i
     window = 4 * workers
     async with players(workers, seconds, bytes_sent) as address:
         cluster = Cluster(address, True, False, on_stderr, Heartbeat(), window)
-        async with cluster.functions("tsp", task, "search", Limits()) as pool:
-            found = await searched(folder, task, SandboxJudge(task, "search", pool), method, candidates, window)
+        pool = cluster.functions("tsp", task, "search", Limits())
+        async with SandboxJudge(task, pool, RefereePool(TaskReference("tsp"), "search", Limits())) as judge:
+            found = await searched(folder, task, judge, method, candidates, window)
     with tempfile.TemporaryDirectory() as other:
         alone = await searched(RunFolder(Path(other) / "alone"), task, Idle(task), method, candidates, window)
     used = candidates * seconds / (found.wall_s * workers)

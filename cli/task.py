@@ -8,7 +8,7 @@ import typer
 
 from behavesim.application.launch import task_settings
 from behavesim.checkup import checkup
-from behavesim.checkup.referee import refereed
+from behavesim.checkup.evaluator import examine_evaluator
 from behavesim.task.evaluated import EvaluatorTask
 
 from .commands import PLAIN
@@ -73,6 +73,6 @@ def check(
     """
     with named_task(path, {"allow_weak_isolation": True, **ctx.params}, runs_dir) as made:
         settings, loaded = task_settings(str(made.path), {}, assignments)
-        examine = refereed if isinstance(loaded, EvaluatorTask) else checkup
-        width = 34 if examine is refereed else 20  # of the findings' names: those of forgeries are long
+        examine = examine_evaluator if isinstance(loaded, EvaluatorTask) else checkup
+        width = 34 if examine is examine_evaluator else 20  # of the findings' names: those of forgeries are long
         report_findings(examine(settings, loaded), width, as_json)

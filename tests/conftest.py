@@ -11,6 +11,7 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -155,11 +156,11 @@ def finished(behavesim: Command, made: Path) -> Command:
 def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The text of each program that the sandbox has run so far, in order."""
     found: list[str] = []
-    evaluate = Pool.evaluate
+    send = Pool.send
 
-    async def noted(pool: Pool, source: str, *_: object) -> object:
+    async def noted(pool: Pool, source: str, *rest: Any) -> object:
         found.append(source)
-        return await evaluate(pool, source)
+        return await send(pool, source, *rest)
 
-    monkeypatch.setattr(Pool, "evaluate", noted)
+    monkeypatch.setattr(Pool, "send", noted)
     return found

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from subprocess import DEVNULL as DEVNULL
 from subprocess import CompletedProcess, TimeoutExpired
 from tempfile import TemporaryFile
@@ -46,7 +47,10 @@ LOADED = {
     "behavesim.programs.extract": ("behavesim.programs.whole", "resource"),
 }
 """What `python -m` of each would import, or most of it."""
-SERVED_BY = {"behavesim.application.experiment.process": "behavesim"}
+SERVED_BY = {
+    "behavesim.application.experiment.process": "behavesim",
+    "behavesim.sandbox.referee": "behavesim.sandbox.zygote",
+}
 """Modules that need what another has loaded, and have no server of their own."""
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """What is read while Python starts and libraries load; all else comes with each order."""
@@ -74,7 +78,13 @@ class Popen:
         module, *arguments = command[at + 1 :]
         wanted = ((0, stdin), (1, stdout), (2, stderr), *((fd, fd) for fd in pass_fds))
         fds = {to: fd for to, fd in wanted if fd != DEVNULL}  # where the server's own leads already
-        order = {"module": module, "arguments": arguments, "env": dict(env), "cwd": cwd, "fds": list(fds)}
+        order = {
+            "module": module,
+            "arguments": arguments,
+            "env": dict(env),
+            "cwd": str(Path(cwd).resolve()),
+            "fds": list(fds),
+        }
         self._status, theirs = _connected()
         with theirs:
             socket.send_fds(

@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.rivals import SET, Rival, Spent, rivals_of
 from behavesim.analysis.run import Run
 from behavesim.application.recommendation import settings_here
 from behavesim.base.config import Settings
-from behavesim.base.errors import TaskError
-from behavesim.engine.judging import sandbox
-from behavesim.sandbox.judge import verdict_on
-from behavesim.state.protocols import Solved
+from behavesim.engine.judging import judge_of, sandbox
+from behavesim.sandbox.judge import Improved, SandboxJudge
 from behavesim.store.folder import RunFolder
-from behavesim.task import InvalidSolution, Task, called, instances_begun, instances_of
-from behavesim.task.verdict import Failure
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """What one program reached: its CPU seconds, and a score for each start of each instance, in their order.
-
-    `improved` has the scores after `Task.improve`, which took `improving_s` CPU seconds; () and 0 if that returned None
-    for any of them.
-    """
-
-    cpu_s: float
-    scores: tuple[float, ...]
-    improved: tuple[float, ...] = ()
-    improving_s: float = 0.0
+from behavesim.task import Task, instances_of
 
 
 def has_rivals(task: Task) -> bool:
@@ -75,7 +55,7 @@ async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tupl
         return ()
     # as many runs of programs as the set has: one program from so many starts, or half of them from two each
     found = [_spent("the best program alone", task, once[:1], 1), _spent(SET, task, once, 1)]
-    many = list[_Tried]()
+    many = list[Improved]()
     if type(task).starts is not Task.starts:
         many = await _tried(settings, task, sources[:1], count)
         if many:
@@ -88,7 +68,7 @@ async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tupl
     return rivals_of(found, task.objective, task.mean_score)
 
 
-def _improved(task: Task, once: Sequence[_Tried], many: Sequence[_Tried]) -> list[Spent]:
+def _improved(task: Task, once: Sequence[Improved], many: Sequence[Improved]) -> list[Spent]:
     """Return the rivals whose solutions the task improved, without those for which `improve` returned None.
 
     `once` has the programs of the set, begun once, best first; `many` has the best one begun as many times.
@@ -105,43 +85,19 @@ def _improved(task: Task, once: Sequence[_Tried], many: Sequence[_Tried]) -> lis
     ]
 
 
-async def _tried(settings: Settings, task: Task, sources: Sequence[str], starts: int) -> list[_Tried]:
+async def _tried(settings: Settings, task: Task, sources: Sequence[str], starts: int) -> list[Improved]:
     """Return what each program reaches on the validation instances, each begun at most `starts` times.
 
     Programs that fail are left out.
     """
-    instances = instances_begun(task, "validation", starts)
-    async with sandbox(settings, task, "validation", starts=starts) as pool:
-        solved = await asyncio.gather(*map(pool.evaluate, sources))
-    found = [await asyncio.to_thread(_scored, task, instances, each) for each in solved if isinstance(each, Solved)]
-    return [each for each in found if each is not None]
+    pool = sandbox(settings, task, "validation", starts=starts)
+    async with judge_of(settings, task, "validation", pool, starts=starts) as judge:
+        assert isinstance(judge, SandboxJudge), "a task with rivals is no evaluator"
+        found = await asyncio.gather(*map(judge.improved, sources))
+    return [each for each in found if isinstance(each, Improved)]
 
 
-def _scored(task: Task, instances: Sequence[Any], solved: Solved) -> _Tried | None:
-    """Return what a program reached with its solutions, one per instance; None if one of them is not valid.
-
-    Raises TaskError if `improve` raises or makes a solution invalid.
-    """
-    plain = verdict_on(task, instances, solved)
-    if isinstance(plain, Failure):
-        return None
-    began = time.process_time()
-    pairs = zip(instances, solved.solutions, strict=True)
-    try:
-        better = [called(task, "improve", task.improve, *each) for each in pairs]
-    except InvalidSolution as error:
-        raise TaskError(f"`improve` of task {task.name!r} refuses a valid solution: {error}") from error
-    improving_s = time.process_time() - began
-    solutions = tuple(each for each in better if each is not None)
-    if len(solutions) < len(instances):
-        return _Tried(solved.cpu_s, plain.scores)
-    improved = verdict_on(task, instances, Solved(solutions, solved.cpu_s))
-    if isinstance(improved, Failure):
-        raise TaskError(f"`improve` of task {task.name!r} spoils a valid solution: {improved.message}")
-    return _Tried(solved.cpu_s, plain.scores, improved.scores, improving_s)
-
-
-def _spent(name: str, task: Task, tried: Sequence[_Tried], starts: int, improved: bool = False) -> Spent:
+def _spent(name: str, task: Task, tried: Sequence[Improved], starts: int, improved: bool = False) -> Spent:
     """Return the rival `name`: the best score of the `tried` programs, begun at most `starts` times, on each instance.
 
     The scores are those after `Task.improve` if `improved`.

@@ -20,6 +20,7 @@ from behavesim.base.errors import JournalError
 from behavesim.engine.admission import run_provenance
 from behavesim.engine.outcome import copied, judged
 from behavesim.programs.reading import Program
+from behavesim.sandbox.referee import COSTLY
 from behavesim.state.events import (
     DECISIONS,
     INJECTED,
@@ -43,7 +44,7 @@ from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure
 
-TIMED = ("timeout", "memory")
+TIMED = ("timeout", "memory", COSTLY)
 """Reasons for a rejection that depend on the machine's speed and memory; a difference in them is not an error."""
 
 OPENINGS = (RunStarted, RunForked)

@@ -9,7 +9,7 @@ from behavesim.base.text import one_line
 from behavesim.checkup.forged_answers import forged_answers
 from behavesim.checkup.forged_programs import ForgedProgram
 from behavesim.checkup.trials import tried, within
-from behavesim.sandbox.pool import Pool
+from behavesim.sandbox.judge import SandboxJudge
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 
@@ -18,14 +18,14 @@ LONGEST = 160
 """Most characters of a message about a refused answer; a longer one is cut."""
 
 
-async def on_answers(task: Task, pool: Pool, template: Verdict) -> AsyncIterator[Finding]:
+async def on_answers(task: Task, judge: SandboxJudge, template: Verdict) -> AsyncIterator[Finding]:
     """Yield a finding on each kind of forged answer: how it is refused, or what it scores.
 
     `template` is the template's verdict. If it took long, the last kinds are not tried; one more finding names them.
     """
     known, count = list(forged_answers(task)), within(template.cpu_s)
     for forged in known[:count]:
-        yield _finding(task, forged, await tried(task, pool, forged.source), template.score)
+        yield _finding(task, forged, await tried(judge, forged.source), template.score)
     if rest := ", ".join(forged.what for forged in known[count:]):
         said = f"{rest}: the template takes {template.cpu_s:.2g} s of CPU time, and so would each of these"
         yield Finding("not tried", "ok", said, SECTION)

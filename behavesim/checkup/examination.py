@@ -12,15 +12,16 @@ from behavesim.base.finding import Finding
 from behavesim.checkup.answers import on_answers
 from behavesim.checkup.changes import noise, parting
 from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present, unchanged
-from behavesim.checkup.solutions import examined, judged_solutions
+from behavesim.checkup.solutions import examined
 from behavesim.checkup.told import prompt_finding
 from behavesim.checkup.trials import small_changes, tried
-from behavesim.engine.judging import judging, sandbox
+from behavesim.engine.judging import judge_of, judging, sandbox
 from behavesim.evaluators.calling import UNREAD
 from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.imports import missing_names
+from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import Pool
+from behavesim.sandbox.solutions import SolutionPool
 from behavesim.state.events import Prompt
 from behavesim.state.provenance import instances_hash
 from behavesim.task import Split, Task, TaskReference, instances_of
@@ -49,13 +50,15 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     yield distinct(task)
     yield await known_again(TaskReference(settings.task), pristine)
     yield Finding("time limit", "ok", f"{Limits.of(settings).in_words}, for the template too, which is tried now")
-    async with sandbox(settings, task) as pool:
-        async for finding in _evaluated(settings, task, pool, pristine):
+    pool = sandbox(settings, task)
+    async with judge_of(settings, task, "search", pool) as judge:
+        assert isinstance(judge, SandboxJudge), "a task with an evaluator is examined in another way"
+        async for finding in _evaluated(settings, task, judge, pool, pristine):
             yield finding
 
 
 async def _evaluated(
-    settings: Settings, task: Task, pool: Pool, pristine: Mapping[Split, str]
+    settings: Settings, task: Task, judge: SandboxJudge, pool: SolutionPool, pristine: Mapping[Split, str]
 ) -> AsyncIterator[Finding]:
     """Yield what evaluations show; `pristine` has the hashes of the instances.
 
@@ -69,6 +72,11 @@ async def _evaluated(
     began = time.perf_counter()
     second = await pool.evaluate(task.template)
     seconds = time.perf_counter() - began
+    # as a run does it, within its limits: what follows has none
+    template = await tried(judge, task.template)
+    if isinstance(template, Failure):
+        yield Finding("scoring", "mend", f"the template's solutions cannot be judged: {template.message}")
+        return
     try:
         found = [left_as_it_was(task), *examined(task, first, second, seconds, Limits.of(settings))]
         for finding in found:
@@ -83,19 +91,19 @@ async def _evaluated(
             yield await _on(split, settings, task)
     yield await _building_blocks(task)
     if not any(finding.name == "determinism" and finding.result == "mend" for finding in found):
-        async for finding in _shown(settings, task, pool, judged_solutions(task, first)):
+        async for finding in _shown(settings, task, judge, template):
             yield finding
 
 
-async def _shown(settings: Settings, task: Task, pool: Pool, template: Verdict) -> AsyncIterator[Finding]:
+async def _shown(settings: Settings, task: Task, judge: SandboxJudge, template: Verdict) -> AsyncIterator[Finding]:
     """Yield findings that show what becomes of forged answers, what small changes do, and what a model is asked."""
-    async for finding in on_answers(task, pool, template):
+    async for finding in on_answers(task, judge, template):
         yield finding
-    changes = await small_changes(task, partial(tried, task, pool), template)
+    changes = await small_changes(task, partial(tried, judge), template)
     try:
         yield parting(task, template, changes)
         yield noise(task, template, changes)
-        yield prompt_finding(settings, task, template, pool.isolation)
+        yield prompt_finding(settings, task, template, judge.isolation)
     except TaskError as error:  # one of the methods that put decisions or instances in words
         yield Finding("words", "mend", str(error))
 

@@ -16,12 +16,11 @@ from behavesim.base.errors import TaskError, TrajectoryError
 from behavesim.base.finding import PROVOKED, Finding
 from behavesim.base.text import duration
 from behavesim.checkup.forgeries import Forgery, forgeries, halves
-from behavesim.sandbox.judge import verdict_on
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.processes import seconds_without_a_core
-from behavesim.state.protocols import Solved
+from behavesim.sandbox.referee import verdict_on
 from behavesim.task import Solution, Task, instances_of
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Failure, Solved, Verdict
 from behavesim.trajectory import AlgorithmRun, Trajectory, trajectories_of
 
 SLOW_SCORE_S = 0.05

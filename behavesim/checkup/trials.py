@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,9 +13,8 @@ from behavesim.programs.reading import Program, Request
 from behavesim.proposers.genetic.breeding import Breeder
 from behavesim.proposers.genetic.proposer import Author, changes_text
 from behavesim.proposers.mutation.mutator import Mutator
-from behavesim.sandbox.judge import verdict_on
-from behavesim.sandbox.pool import Pool
-from behavesim.task import Task, instances_of
+from behavesim.sandbox.judge import SandboxJudge
+from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 
 MOST_S = 30.0
@@ -41,15 +39,13 @@ def within(cpu_s: float) -> int:
     return max(1, int(MOST_S / max(cpu_s, 1e-3)))
 
 
-async def tried(task: Task, pool: Pool, source: str) -> Verdict | Failure:
+async def tried(judge: SandboxJudge, source: str) -> Verdict | Failure:
     """Return the verdict on a program, or its failure.
 
     For a stateless task, calls of the function are not repeated to compare their answers.
     """
-    solved = await pool.evaluate(source)
-    if isinstance(solved, Failure):
-        return solved
-    return await asyncio.to_thread(verdict_on, task, instances_of(task, "search"), solved)
+    verdict, _ = await judge.first_verdict(source)
+    return verdict
 
 
 async def small_changes(

@@ -34,8 +34,7 @@ from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.priced import PricedProposer
 from behavesim.proposers.prices import Prices
 from behavesim.proposers.proposer import Proposer, ProposerContext
-from behavesim.sandbox.solutions import SolutionPool
-from behavesim.sandbox.tree.pool import ResultPool
+from behavesim.sandbox.judge import SandboxJudge
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Advised, ClockRead, Injected, RunForked, RunResumed, RunStarted
 from behavesim.state.protocols import Journal, Judge, Responder
@@ -118,9 +117,10 @@ class Launch:
         )
         return proposer_of(settings, context)
 
-    def pool(self) -> SolutionPool | ResultPool:
-        """Return the sandbox in which the run's programs run, a context manager not entered yet."""
-        return pool_of(self.settings, self.task, "search", self.clock, self.tell, self.sights)
+    def judge(self) -> SandboxJudge | EvaluatorJudge:
+        """Return the judge of the run's programs, a context manager not entered yet."""
+        pool = pool_of(self.settings, self.task, "search", self.clock, self.tell, self.sights)
+        return judge_of(self.settings, self.task, "search", pool, self.clock)
 
     def journal(self) -> SqliteJournal:
         """Return the run's journal, not opened yet."""
@@ -158,7 +158,8 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     await asyncio.to_thread(refuse_unpriced, launch.settings)  # which loads the price list
     async with AsyncExitStack() as stack:
         proposer = await stack.enter_async_context(launch.proposer)
-        judge = judge_of(launch.task, "search", await stack.enter_async_context(launch.pool()))
+        judge = launch.judge()
+        await stack.enter_async_context(judge)
         template = await evaluated_template(launch.task, judge)
         await asyncio.to_thread(refuse_unsuited, launch.settings, launch.task, template)
         told = {"cluster": "; ".join(launch.early)} if launch.early else {}
@@ -193,11 +194,11 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         connections = settings_from_journal(launch.folder.read_settings()).connections
         launch.write_files()
         proposer = await stack.enter_async_context(launch.proposer)
-        pool = launch.pool()
+        judge = launch.judge()
         before = Activity()
-        search = launch.search(proposer, judge_of(launch.task, "search", pool), journal, before)
+        search = launch.search(proposer, judge, journal, before)
         folding = asyncio.to_thread(_fold, launch.folder, search, before)  # while the sandbox loads its libraries
-        await asyncio.gather(stack.enter_async_context(pool), folding)
+        await asyncio.gather(stack.enter_async_context(judge), folding)
         again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
         notes = tuple(note.asked.number for note in search.state.awaited_notes)
         lost, batched = search.state.under_way, search.state.batched
@@ -208,7 +209,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         elif lost is None:  # as after a kill: then at most a request for each connection, or the batches
             lost = max(min(len(again) + len(notes), connections), len(batched))
         try:
-            await search.record(RunResumed(again, pool.isolation, lost, name_of_list(), notes))
+            await search.record(RunResumed(again, judge.isolation, lost, name_of_list(), notes))
         except asyncio.CancelledError:  # it is committed all the same, and must not look like a killed session
             search.stop("interrupted")
             await search.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -15,9 +16,10 @@ from behavesim.evaluators.judge import EvaluatorJudge, evaluator_pool
 from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.programs.whole import WholeForm
-from behavesim.sandbox.judge import SandboxJudge
+from behavesim.sandbox.judge import RefereePool, SandboxJudge
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
+from behavesim.sandbox.referee import COSTLY
 from behavesim.sandbox.solutions import SolutionPool
 from behavesim.sandbox.tree.pool import ResultPool
 from behavesim.state.events import TEMPLATE, Evaluated, Rejected
@@ -101,9 +103,25 @@ async def shared_cluster(workers: int | str) -> AsyncIterator[Mapping[str, str]]
         yield variables
 
 
-def judge_of(task: Task, split: Split, pool: SolutionPool | ResultPool) -> SandboxJudge | EvaluatorJudge:
-    """Return the judge of programs on the instances of a split that runs them in this sandbox."""
-    return EvaluatorJudge(pool) if isinstance(pool, ResultPool) else SandboxJudge(task, split, pool)
+def judge_of(
+    settings: Settings,
+    task: Task,
+    split: Split,
+    pool: SolutionPool | ResultPool,
+    clock: Heartbeat | None = None,
+    starts: int = 1,
+) -> SandboxJudge | EvaluatorJudge:
+    """Return the judge of programs on the instances of a split that runs them in this sandbox.
+
+    It is a context manager that enters the sandbox, too. `clock` and `starts` are those of the sandbox. Raises
+    TaskError if the instances cannot be made.
+    """
+    if isinstance(pool, ResultPool):
+        return EvaluatorJudge(pool)
+    # on a cluster, too, all is scored here
+    count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
+    limits = Limits.of(settings).on(task, split, starts)
+    return SandboxJudge(task, pool, RefereePool(TaskReference(settings.task), split, limits, count, clock, starts))
 
 
 @asynccontextmanager
@@ -115,8 +133,8 @@ async def judging(
     Workers, limits and whether weak isolation is allowed come from the settings. Raises SandboxError if the sandbox
     does not start, UsageError if its isolation is too weak.
     """
-    async with pool_of(settings, task, split) as pool:
-        yield judge_of(task, split, pool)
+    async with judge_of(settings, task, split, pool_of(settings, task, split)) as judge:
+        yield judge
 
 
 async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
@@ -130,6 +148,9 @@ async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
         own = isinstance(task, EvaluatorTask)
         what = "the first program and the evaluator" if own else "`solve` or the template"
         said = f"task {task.name!r} fails with its {'first program' if own else 'template'} ({outcome.reason}): "
-        advice = f"; look for a loop without end in {what}, or raise timeout_s" if outcome.reason == "timeout" else ""
-        raise TaskError(f"{said}{outcome.message}{advice}")
+        advice = {
+            "timeout": f"; look for a loop without end in {what}, or raise timeout_s",
+            COSTLY: "; let `solve` do the work and `score` only check it, or raise timeout_s or memory_mb",
+        }
+        raise TaskError(f"{said}{outcome.message}{advice.get(outcome.reason, '')}")
     return outcome

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Self
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.evaluators.result import Result
@@ -57,12 +58,22 @@ def runs_in(folder: Path) -> Iterator[Path]:
 
 
 class EvaluatorJudge:
-    """Evaluates programs by running an evaluator together with each, in a pool that the caller has entered."""
+    """Evaluates programs by running an evaluator together with each in `pool`.
+
+    An async context manager, which enters and leaves the pool.
+    """
 
     def __init__(self, pool: ResultPool) -> None:
         self._pool = pool
         self.traced = ""
         """`Result.traced` of the last program whose result could be read; "" before the first."""
+
+    async def __aenter__(self) -> Self:
+        await self._pool.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._pool.__aexit__(*raised)
 
     @property
     def behaviour(self) -> str:

@@ -28,6 +28,7 @@ ADVICE: Mapping[str, str] = {
     "timeout": "programs take longer than timeout_s: raise it",
     "keeps-state": "programs keep state between calls, which this task does not allow: say so in the prompt",
     "memory": "programs take more than memory_mb: raise it",
+    "costly-score": "solutions cost too much to score: let `solve` do the work, or raise timeout_s or memory_mb",
 }
 """Advice by the most frequent reason for rejection, shown with an example of a rejected candidate."""
 OTHER_MODEL = "try another model, or look at the prompt: it may not fit this one"

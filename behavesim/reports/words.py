@@ -10,6 +10,7 @@ from behavesim.base.score_source import ScoreSource
 from behavesim.engine.caps import BY_NAME
 
 REJECTED: Mapping[str, str] = {
+    "costly-score": "too costly to score",
     "crash": "killed by a signal",
     "empty": "without text",
     "edit": "with edits that do not apply",

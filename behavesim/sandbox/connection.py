@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import last_line
-from behavesim.sandbox.environment import bare_environment
+from behavesim.sandbox.environment import bare_environment, trusted_environment
 from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
 from behavesim.sandbox.wire import encode_source
@@ -76,6 +77,7 @@ class ZygoteConnection:
         self._process = process
         self._control = control
         self._limits = assignment.limits
+        self._longest_s = assignment.longest_s
         self._frame_limit = 0  # bytes; unknown until the zygote has counted its instances
         self._jobs = itertools.count()
         self._endings: dict[int, asyncio.Future[Ending]] = {}
@@ -175,7 +177,7 @@ class ZygoteConnection:
         """
         ending = self._endings[job]
         try:
-            async with self._clock.timeout(self._limits.longest_s + GRACE_S):
+            async with self._clock.timeout(self._longest_s + GRACE_S):
                 return await asyncio.shield(ending)
         except TimeoutError:
             self.alive = False
@@ -284,15 +286,18 @@ def _enough_files() -> Iterator[None]:
 
 
 def _start(assignment: Assignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:
-    """Start a zygote, which gets the socket `control`, without keys in its environment; its errors go to `errors`."""
+    """Start a zygote, which gets the socket `control`; its errors go to `errors`.
+
+    It has no keys in its environment unless it is trusted.
+    """
     fd = control.fileno()
     return subprocess.Popen(
         [sys.executable, "-sP", "-m", assignment.module, assignment.to_json(), str(fd)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,
-        env=bare_environment(),
+        env=trusted_environment() if assignment.is_trusted else bare_environment(),
         pass_fds=[fd],
-        cwd="/",
+        cwd=os.curdir if assignment.is_trusted else "/",
         start_new_session=True,  # no Ctrl-C of a terminal reaches it
     )

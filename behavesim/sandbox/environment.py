@@ -1,4 +1,4 @@
-"""The environment of processes that must not get keys."""
+"""The environments of the processes that the search starts: zygotes, which must not get keys, and the referee."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ VARIABLES = {
     "TZ": "UTC",
 }
 """A zygote's other environment variables, besides PYTHONPATH: one thread for each library, equal hashes, no secret."""
+
+
+def trusted_environment() -> dict[str, str]:
+    """Return this process's environment for a trusted process, with one thread for each library and equal hashes."""
+    alike = {name: value for name, value in VARIABLES.items() if name.endswith("_THREADS") or name == "PYTHONHASHSEED"}
+    return {**os.environ, **alike, "PYTHONPATH": bare_environment()["PYTHONPATH"]}
 
 
 def bare_environment() -> dict[str, str]:

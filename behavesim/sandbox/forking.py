@@ -15,10 +15,10 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from behavesim.base.clock import STEP_S, Clock
-from behavesim.sandbox import kernel, layers, processes, randomness, wire
+from behavesim.sandbox import kernel, processes, randomness, wire
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Ending, line
 from behavesim.sandbox.progress import Progress
@@ -29,6 +29,31 @@ Perform = Callable[..., None]
 The socket is the daemon's or, for a program apart, that of the process that calls it. The link is a socket to another
 process, which has the program; see `apart`.
 """
+
+
+class Enclosure(Protocol):
+    """How children are forked and what holds them: `layers.Confinement`, or nothing for those that run no program.
+
+    The numbers are those of a Confinement.
+    """
+
+    @property
+    def own_pids(self) -> int | None:
+        """None if children's processes that outlive them must be killed one by one."""
+
+    @property
+    def all_pids(self) -> int | None:
+        """A descriptor of the /proc in which children are seen; None for this process's own."""
+
+    @property
+    def memory(self) -> int:
+        """The machine's memory (bytes); 0 if unknown."""
+
+    def fork(self) -> int:
+        """Fork a child, which must then call `enclose`; return its process id, or 0 in the child."""
+
+    def enclose(self, *fds: int) -> None:
+        """Prepare the child, which goes on with the sockets `fds`."""
 
 
 @dataclass
@@ -48,9 +73,7 @@ class _Child:
 class ForkServer:
     """Forks candidates on request, enforces their time limits, and reports how each ended."""
 
-    def __init__(
-        self, control: socket.socket, perform: Perform, limits: Limits, confinement: layers.Confinement
-    ) -> None:
+    def __init__(self, control: socket.socket, perform: Perform, limits: Limits, confinement: Enclosure) -> None:
         self._control = control
         self._perform = perform
         self._limits = limits

@@ -1,147 +1,412 @@
-"""The judge: the sandbox runs a program, and only trusted code, in this process, scores its solutions."""
+"""The judge of programs: the sandbox runs one, a referee scores what it sent. This process looks at neither.
+
+A referee is a trusted process (see `referee`). It may take longer than its limits on solutions that nobody foresaw, or
+die of them: then the program is rejected as `costly-score`, and another referee takes its place.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import math
+import json
+import os
+import signal
+import socket
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 from behavesim.base.errors import TaskError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied, connected
 from behavesim.sandbox.frames import as_message
-from behavesim.sandbox.stateless import AnsweredCall, calls_to_repeat
-from behavesim.state.protocols import Postponed, Sandbox, Solved, unnoticed
-from behavesim.task import InvalidSolution, Split, Task, called, instances_of, number_from
-from behavesim.task.score import Metrics, Score, bounded_metrics, joined_feedback, mean_metrics
-from behavesim.task.verdict import Failure, Verdict
-from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.messages import Ending, Ready, RefereeAssignment
+from behavesim.sandbox.processes import seconds_without_a_core
+from behavesim.sandbox.referee import COMPARE, COSTLY, IMPROVE, VERDICT
+from behavesim.sandbox.supervisor import ZygoteSupervisor
+from behavesim.sandbox.wire import SIZE, decode_parts, encode_parts, encode_source
+from behavesim.state.protocols import Postponed, Sandbox, unnoticed
+from behavesim.task import Split, Task, TaskReference
+from behavesim.task.verdict import Failure, Sent, Verdict
+from behavesim.trajectory import unpack
 
-MOST_STATES = 5000
-"""Most states of one trajectory; a program with more is rejected.
-
-Comparing two takes time and memory in proportion to the product of their lengths.
-"""
-MOST_NUMBERS = 1 << 20
-"""Most numbers in all trajectories of a program together: they take up to 8 MB in the journal."""
 MACHINES_REASONS = ("timeout", "memory")
 """Failures of a repeated call that do not show that a program keeps state: the machine may be the cause."""
 _REPEATED = "calls were made again in a fresh process, with as much time as all calls had together"
 """The beginning of the message for a program whose repeated calls exceed a limit."""
-LARGEST_COORDINATE = 1e100
-"""Largest absolute value of a coordinate in a trajectory of vectors; a program with a larger one is rejected.
+Reply = tuple[dict[str, Any] | Failure, list[bytes]]
+"""What a referee says of a program, or the program's failure; and the other parts of its reply."""
 
-Within it, sums of squared differences stay finite."""
+
+class Referees(Protocol):
+    """Answers requests about what programs sent: `RefereePool`; an async context manager."""
+
+    @property
+    def instances(self) -> int:
+        """The number of the split's instances, known after entering."""
+        ...
+
+    async def ask(self, *request: bytes) -> Reply:
+        """Return the reply to a request (see `referee`), which may be the failure of the program it is about."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+class RefereePool:
+    """Keeps referees for the instances of one split, and starts them as they are needed: at most `count` at once.
+
+    An async context manager. Entering raises TaskError if the task cannot be loaded, SandboxError if no process starts.
+    `limits` are those of a program. Time limits go by `clock`, a new one if None. Each instance is begun at most
+    `starts` times (`instances_begun`).
+    """
+
+    def __init__(
+        self,
+        task: TaskReference,
+        split: Split,
+        limits: Limits,
+        count: int = 1,
+        clock: Heartbeat | None = None,
+        starts: int = 1,
+    ) -> None:
+        self._limits = limits
+        self._clock = clock or Heartbeat()
+        assignment = RefereeAssignment(task.absolute().text, split, starts, limits=limits, layers=())
+        self._server = ZygoteSupervisor(assignment, self._accept, self._clock)
+        self._places = asyncio.Semaphore(count)
+        self._idle: list[_Referee] = []
+        self._lives: set[asyncio.Task[Ending]] = set()
+        self._instances = 0
+
+    def _accept(self, ready: Ready) -> None:
+        self._instances = ready.instances
+
+    @property
+    def instances(self) -> int:
+        """The number of the split's instances, known after entering."""
+        return self._instances
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._server.connection()
+        except BaseException:
+            await self._server.close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for referee in self._idle:
+            referee.end()
+        await self._server.close()  # which kills all that are left
+        if self._lives:
+            await asyncio.wait(self._lives)
+
+    async def ask(self, *request: bytes) -> Reply:
+        """Return the reply to a request (see `referee`).
+
+        It is a failure with the reason COSTLY if scoring exceeds its limits or ends two referees. This waits until
+        there is a place. Cancelling kills the referee. Raises SandboxError if none can be started.
+        """
+        encoded = encode_parts(*request)
+        async with self._places:
+            (told, rest), is_its_own = await self._asked_once(encoded, self._idle_one())
+            # The machine may have killed the first, or what it kept of earlier programs have filled its memory.
+            if isinstance(told, Failure) and told.reason == COSTLY and not is_its_own:
+                (told, rest), _ = await self._asked_once(encoded, None)
+        return told, rest
+
+    async def _asked_once(self, request: bytes, referee: _Referee | None) -> tuple[Reply, bool]:
+        """Return the reply of a referee, a new one if None is given, and whether a failure is the program's for sure.
+
+        The referee is kept for others unless the failure is COSTLY.
+        """
+        is_new, is_kept = referee is None, False
+        referee = referee or await self._begin()
+        try:
+            reply = await referee.ask(request)
+            if isinstance(reply, Ending):
+                code = os.waitstatus_to_exitcode(reply.status)
+                if code == -signal.SIGXCPU:
+                    return (_costly(f"took more than {self._limits.score_s:g} s of CPU time"), []), True
+                how = f"by {signal.Signals(-code).name}" if -code in set(signal.Signals) else f"with status {code}"
+                return (_costly(f"ended the process that does it, twice ({how})"), []), False
+            told, _ = reply
+            is_kept = not (isinstance(told, Failure) and told.reason == COSTLY)
+            return reply, is_new
+        finally:  # also if this is cancelled: one that still works at something is of no use to others
+            if is_kept:
+                self._idle.append(referee)
+            else:
+                referee.end()
+
+    def _idle_one(self) -> _Referee | None:
+        """Take the referee that was used last from those that are idle and live; None if there is none."""
+        while self._idle:
+            referee = self._idle.pop()
+            if not referee.life.done():
+                return referee
+            referee.end()
+        return None
+
+    async def _begin(self) -> _Referee:
+        """Return a new referee; raises SandboxError if none can be started."""
+        for is_last in (False, True):
+            referee = _Referee(await self._server.connection(), self._clock, self._limits)
+            self._lives.add(referee.life)
+            referee.life.add_done_callback(self._lives.discard)
+            try:
+                await referee.begin()
+                return referee
+            except ZygoteDied:  # while it forked; then there is another
+                referee.end()
+                if is_last:
+                    raise
+            except BaseException:
+                referee.end()
+                raise
+        raise AssertionError("the last try returns or raises")
+
+
+class _Referee:
+    """One referee: a process that answers one request after another through a socket.
+
+    `life` ends with the process and says how that ended; cancelling it kills the process.
+    """
+
+    def __init__(self, server: ZygoteConnection, clock: Heartbeat, limits: Limits) -> None:
+        self._line = _Line()
+        with connected() as (ours, theirs):
+            self._socket, end = socket.socket(fileno=ours.detach()), socket.socket(fileno=theirs.detach())
+        self._clock = clock
+        self._limits = limits
+        self._pid = 0
+        self._without_s = 0.0  # for which it had no core until its last long request, or its start
+        self.life = asyncio.create_task(server.lend(end))
+        # not left to the socket: a process that `score` started may hold the other end open
+        self.life.add_done_callback(lambda _: self._line.connection_lost(None))
+
+    async def begin(self) -> None:
+        """Wait until the process is there; raises SandboxError if it is not."""
+        try:
+            self._socket.setblocking(False)
+            await asyncio.get_running_loop().create_unix_connection(lambda: self._line, sock=self._socket)
+            (pid,) = decode_parts(await self._line.answer_to(encode_source("")))
+            self._pid = int(pid)
+        except ConnectionError:
+            raise ZygoteDied(f"the process that scores does not start: {await self.life}") from None
+
+    async def ask(self, request: bytes) -> Reply | Ending:
+        """Return the reply, which is a failure if its time by the clock is over, or how the process ended before."""
+        answer = self._line.answer_to(request)
+        if not await self._in_time(answer):
+            return _costly(f"is not done after {self._limits.score_wall_s:g} s by the clock"), []
+        if answer.exception() is None:
+            return read_reply(decode_parts(answer.result()))
+        try:
+            return await self.life
+        except ZygoteDied:  # the server of all referees, and this one with it
+            return Ending(0, signal.SIGKILL, "", 0.0, 0)
+
+    def end(self) -> None:
+        """Kill the process, if it lives."""
+        self.life.cancel()
+        self._line.end(self._socket)
+
+    async def _in_time(self, answer: asyncio.Future[bytes]) -> bool:
+        """Wait until the answer is there or the process has ended; False if its time by the clock is over before.
+
+        Time without a core does not count, up to nine times the limit.
+        """
+        began, granted_s, limit_s = self._clock(), 0.0, self._limits.score_wall_s
+        wait_s = limit_s
+        while wait_s > 0:
+            with suppress(TimeoutError):
+                async with self._clock.timeout(wait_s):
+                    await asyncio.wait([answer])
+                    return True
+            before_s, self._without_s = self._without_s, seconds_without_a_core(self._pid)
+            granted_s += self._without_s - before_s
+            wait_s = min(limit_s + granted_s, 10 * limit_s) - (self._clock() - began)
+        return False
+
+
+class _Line(asyncio.Protocol):
+    """The socket to a referee, on which each message begins with its length."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._data = bytearray()
+        self._answer: asyncio.Future[bytes] | None = None
+
+    def answer_to(self, message: bytes) -> asyncio.Future[bytes]:
+        """Send a message, and return the body of the one that comes next; ConnectionError if none can come."""
+        self._answer = asyncio.get_running_loop().create_future()
+        if self._transport is None or self._transport.is_closing():
+            self._answer.set_exception(ConnectionError("the referee ended"))
+        else:
+            self._transport.write(message)
+        return self._answer
+
+    def end(self, own: socket.socket) -> None:
+        """Close the socket, `own`; nobody waits for an answer any more."""
+        if self._answer is not None:
+            self._answer.cancel()
+        if self._transport is None:
+            own.close()
+        else:
+            self._transport.abort()  # which closes it in the loop's own time
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]  # a socket's can write
+
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        if len(self._data) < SIZE.size or self._answer is None or self._answer.done():
+            return
+        (size,) = SIZE.unpack_from(self._data)
+        if len(self._data) >= SIZE.size + size:
+            self._answer.set_result(bytes(self._data[SIZE.size : SIZE.size + size]))
+            del self._data[: SIZE.size + size]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(ConnectionError("the referee ended"))
+
+
+def read_reply(parts: list[bytes]) -> Reply:
+    """Return what a referee's reply says, from its parts."""
+    told: dict[str, Any] = json.loads(parts[0])
+    return (Failure(*told["failure"]) if "failure" in told else told), parts[1:]
+
+
+def _costly(what: str) -> Failure:
+    return Failure(COSTLY, f"scoring its solutions {what}")
+
+
+@dataclass(frozen=True)
+class Improved:
+    """The score of a program on each instance, and after `Task.improve`, which took `improving_s` CPU seconds.
+
+    `improved` is empty if the task improves not all of the solutions. `cpu_s` are the program's own CPU seconds.
+    """
+
+    cpu_s: float
+    scores: tuple[float, ...]
+    improved: tuple[float, ...]
+    improving_s: float
 
 
 class SandboxJudge:
-    """Evaluates programs on the instances of one split: `sandbox` runs them, this process scores what they return."""
+    """Evaluates programs on the instances of one split: `sandbox` runs them, `referees` score what they send.
 
-    def __init__(self, task: Task, split: Split, sandbox: Sandbox) -> None:
+    An async context manager, which enters and leaves both.
+    """
+
+    def __init__(self, task: Task, sandbox: Sandbox, referees: Referees) -> None:
         self._task = task
-        self._instances = instances_of(task, split)
-        self._sandbox = sandbox
+        self.sandbox = sandbox
+        self._referees = referees
+
+    async def __aenter__(self) -> Self:
+        entering = [asyncio.ensure_future(each.__aenter__()) for each in (self.sandbox, self._referees)]
+        try:
+            await asyncio.gather(*entering)  # side by side: each loads libraries and the task
+        except BaseException:
+            for each in entering:
+                each.cancel()
+            await asyncio.wait(entering)
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(self.sandbox.__aexit__(), self._referees.__aexit__())
 
     @property
     def isolation(self) -> str:
         """The isolation level of the sandbox: "strong+", "strong", "partial" or "process", strongest first.
 
-        Raises SandboxError if the sandbox is a Pool that was not entered.
+        Raises SandboxError if the judge was not entered.
         """
-        return self._sandbox.isolation
+        return self.sandbox.isolation
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
         """Return a program's scores and trajectories, or its failure.
 
         If the task's code raises while it scores, the program fails as `invalid-solution`: the same code scored the
-        template's solutions. `postponed` is called each time that the program must run again because the machine may be
-        the cause of its ending. Raises SandboxError if that is still in doubt after the last try, or if the sandbox
-        itself fails. Raises TaskError if the sandbox has another number of instances than this process, or if a
-        stateless task's call cannot be sent to be repeated.
-        """
-        solved = await self._sandbox.evaluate(source, postponed)
-        if isinstance(solved, Failure):
-            return solved
-        if len(solved.solutions) != len(self._instances):
-            raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
-        if self._task.stateless:
-            return await self._score_stateless(source, solved, postponed)
-        return await asyncio.to_thread(verdict_on, self._task, self._instances, solved)
+        template's solutions. It fails as `costly-score` if that takes too much. `postponed` is called each time that
+        the program must run again because the machine may be the cause of its ending. Raises SandboxError if that is
+        still in doubt after the last try, or if the sandbox itself fails. Raises TaskError if the sandbox has another
+        number of instances than the referee, or if a stateless task's call cannot be sent to be repeated.
 
-    async def _score_stateless(self, source: str, solved: Solved, postponed: Postponed) -> Verdict | Failure:
-        """Return the verdict on a program of a stateless task: some of its calls are repeated in fresh processes.
-
-        It fails as `timeout` or `memory` if a repeated call does, and as `keeps-state` if one fails in another way or
-        is answered differently. It fails as `invalid-solution` if its answers do not lead to its solutions. The CPU
-        time includes the repeated calls. Raises SandboxError if the sandbox itself fails, TaskError if a call's
-        arguments cannot be sent.
+        For a stateless task some calls are repeated in fresh processes. The program fails as `timeout` or `memory` if a
+        repeated call does, and as `keeps-state` if one fails in another way or is answered differently. The CPU time
+        includes the repeated calls.
         """
-        verdict = await asyncio.to_thread(verdict_on, self._task, self._instances, solved)
+        verdict, repeated = await self.first_verdict(source, postponed)
         if isinstance(verdict, Failure):
             return verdict
-        try:
-            calls = await asyncio.to_thread(self._calls_to_repeat, solved)
-        except (InvalidSolution, TaskError) as error:
-            return Failure("invalid-solution", as_message(str(error)), solved.cpu_s)
-        cpu_s = solved.cpu_s
-        for together in calls:
-            again = await self._sandbox.answers(source, [call.arguments for call in together], postponed)
+        cpu_s = verdict.cpu_s
+        for state, questions in repeated:
+            again = await self.sandbox.send(source, postponed, questions)
             cpu_s += again.cpu_s
             if isinstance(again, Failure):
                 return replace(_failed_again(again), cpu_s=cpu_s)
-            for call, answer in zip(together, again.solutions, strict=True):
-                if words := call.difference(answer):
-                    return replace(_keeps_state(words), cpu_s=cpu_s)
+            compared, _ = await self._asked(again, COMPARE, state, again.data)
+            if isinstance(compared, Failure):
+                failed = compared if compared.reason == COSTLY else _failed_again(compared)
+                return replace(failed, cpu_s=cpu_s)
+            if words := compared["differs"]:
+                return replace(_keeps_state(words), cpu_s=cpu_s)
         return replace(verdict, cpu_s=cpu_s)
 
-    def _calls_to_repeat(self, solved: Solved) -> list[list[AnsweredCall]]:
-        """Return some calls that the program has answered, to be repeated; each list of them is for one process.
+    async def first_verdict(
+        self, source: str, postponed: Postponed = unnoticed
+    ) -> tuple[Verdict | Failure, Sequence[tuple[bytes, bytes]]]:
+        """Return the verdict on a program before any call is repeated, and the calls to repeat.
 
-        Raises InvalidSolution if its answers are missing or do not lead to its solutions, TaskError if `solve` fails.
+        Of each process that is to repeat some there is a state for the referee, and the questions for the program.
+        Raises as `evaluate`.
         """
-        draw = np.random.default_rng()  # not from a seed: a program must not know which calls are repeated
-        given = (self._task, self._instances, solved.solutions, solved.answers, draw)
-        # all of it is called as the task's code: what `solve` returns for forged answers can be anything
-        return called(self._task, "solve", calls_to_repeat, *given)
+        sent = await self.sandbox.send(source, postponed)
+        if isinstance(sent, Failure):
+            return sent, ()
+        told, rest = await self._asked(sent, VERDICT, sent.data)
+        if isinstance(told, Failure):
+            return replace(told, cpu_s=sent.cpu_s), ()
+        trajectories, *repeated = rest
+        told |= {"scores": tuple(told["scores"]), "trajectories": unpack(trajectories)}
+        verdict = Verdict(**told, cpu_s=sent.cpu_s, counted_s=sent.counted_s)
+        return verdict, list(zip(repeated[::2], repeated[1::2], strict=True))
 
+    async def improved(self, source: str) -> Improved | Failure:
+        """Return what a program scores, and what its solutions score after `Task.improve`, or its failure.
 
-def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict | Failure:
-    """Return the verdict on a program's solutions, one for each of the instances, or the failure found in them.
+        Raises as `evaluate`, and TaskError if `improve` raises or makes a solution invalid.
+        """
+        sent = await self.sandbox.send(source)
+        if isinstance(sent, Failure):
+            return sent
+        told, _ = await self._asked(sent, IMPROVE, sent.data)
+        if isinstance(told, Failure):
+            return replace(told, cpu_s=sent.cpu_s)
+        return Improved(sent.cpu_s, tuple(told["scores"]), tuple(told["improved"]), told["improving_s"])
 
-    The failure is `non-finite` if a score is infinite or not a number. It is `invalid-solution` if the task refuses a
-    solution, or if a trajectory cannot be compared. It is the same if the task's code raises anything else or returns
-    no score; the message then names the method.
-    """
-    pairs = list(zip(instances, solved.solutions, strict=True))
-    try:
-        found_scores = [called(task, "score", task.score, *pair) for pair in pairs]
-        scores = tuple(number_from(task, "score", each) for each in found_scores)
-        mean = number_from(task, "mean_score", called(task, "mean_score", task.mean_score, scores))
-        if not all(math.isfinite(score) for score in (*scores, mean)):
-            return Failure("non-finite", f"a score must be finite; the scores are {scores[:5]}", solved.cpu_s)
-        found = [called(task, "trajectory", task.trajectory, *pair) for pair in pairs]
-        trajectories, extras = checked_trajectories(task, found), _extras(task, found_scores)
-        return Verdict(mean, scores, trajectories, solved.cpu_s, *extras, solved.counted_s)
-    except (InvalidSolution, TaskError) as error:
-        return Failure("invalid-solution", as_message(str(error) or "the task says no more"), solved.cpu_s)
+    async def _asked(self, sent: Sent, *request: bytes) -> Reply:
+        """Return what a referee says to a request about what a program sent, and the other parts of its reply.
 
-
-def _extras(task: Task, found: Sequence[object]) -> tuple[Metrics, str]:
-    """Return the mean metrics and the joined feedback of a program from what `score` returned on each instance.
-
-    Both are empty if it returned no Score. Raises TaskError if metrics do not map names to numbers, or feedback is not
-    text.
-    """
-    if not any(isinstance(each, Score) for each in found):
-        return {}, ""
-    told = [each if isinstance(each, Score) else Score(0.0) for each in found]
-    # a metric may be of a class whose conversion to a number raises anything
-    metrics = called(task, "score", lambda: [bounded_metrics(dict(each.metrics)) for each in told])
-    if strange := [type(each.feedback).__name__ for each in told if not isinstance(each.feedback, str)]:
-        raise TaskError(f"the feedback of `score` of task {task.name!r} must be text, not {strange[0]}")
-    return mean_metrics(metrics), joined_feedback([each.feedback for each in told])
+        Raises TaskError if the task is at fault.
+        """
+        if sent.instances != self._referees.instances:
+            raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
+        told, rest = await self._referees.ask(*request)
+        if not isinstance(told, Failure) and "task_error" in told:
+            raise TaskError(told["task_error"])
+        return told, rest
 
 
 def _failed_again(again: Failure) -> Failure:
@@ -158,23 +423,3 @@ def _keeps_state(words: str) -> Failure:
     """Return the failure of a program that keeps state between calls; `words` say what a repeated call showed."""
     rule = "a program must keep nothing between calls; asked again in a fresh process"
     return Failure("keeps-state", as_message(f"{rule}, {words}"))
-
-
-def checked_trajectories(task: Task, found: Sequence[AlgorithmRun]) -> tuple[AlgorithmRun, ...]:
-    """Return `found`, what a task's `trajectory` returned for each instance, as a tuple if it can be compared.
-
-    Raises TaskError if one is neither a Trajectory nor Samples, or has more than MOST_STATES states or a coordinate
-    beyond LARGEST_COORDINATE. Raises TaskError, too, if all together have more than MOST_NUMBERS numbers.
-    """
-    must = f"`trajectory` of task {task.name!r} must"
-    if strange := [type(each).__name__ for each in found if not isinstance(each, Trajectory | Samples)]:
-        advice = f"return a behavesim.Trajectory, such as Trajectory.prefixes(decisions), not {strange[0]}"
-        raise TaskError(f"{must} {advice}")
-    runs = [run for each in found for run in trajectories_of(each)]
-    if (longest := max(map(len, runs), default=0)) > MOST_STATES:
-        raise TaskError(f"{must} give at most {MOST_STATES} states, got {longest}; keep every so many")
-    if (numbers := sum(run.data.size for run in runs)) > MOST_NUMBERS:
-        raise TaskError(f"{must} give at most {MOST_NUMBERS} numbers over all instances, got {numbers}")
-    if any(run.kind == "vectors" and np.abs(run.data).max() > LARGEST_COORDINATE for run in runs):
-        raise TaskError(f"{must} give coordinates within ±{LARGEST_COORDINATE:g}")
-    return tuple(found)

@@ -17,6 +17,8 @@ MEGABYTE = 1 << 20
 LOOSE = 100
 """`Limits.slack` warns above this multiple of the template's time, and advises a fifth of it: models write programs
 that are several times slower than the template, hardly ever a hundred times."""
+LEAST_SCORE_S = 30.0
+"""CPU seconds that scoring the solutions of one program may always take, however short `timeout_s` is."""
 NEAR = 1.5
 """A program is stopped at this multiple of its limit on CPU time.
 
@@ -103,6 +105,16 @@ class Limits:
         The zygote adds the time that a program waits for a free core, up to `longest_s`.
         """
         return 2 * self.allowed_s(math.inf) + 2
+
+    @property
+    def score_s(self) -> float:
+        """Limit on the CPU time (s) in which trusted code scores the solutions of one program."""
+        return max(self.timeout_s, LEAST_SCORE_S)
+
+    @property
+    def score_wall_s(self) -> float:
+        """Limit on wall-clock time (s) for the same; time without a core is added, up to ten times this."""
+        return 2 * self.score_s + 2
 
     @property
     def in_words(self) -> str:

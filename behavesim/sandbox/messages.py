@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import signal
 import socket
@@ -63,8 +64,15 @@ class Assignment(Instructions):
     """The module that the zygote runs."""
     content: ClassVar[str]
     """Words for what runs in the zygote, such as "programs"; they begin a message for people."""
+    is_trusted: ClassVar[bool] = False
+    """Whether its children run no program: then it has the environment and the folder of the search."""
     layers: Sequence[str]
     hidden: Sequence[str] = ()
+
+    @property
+    def longest_s(self) -> float:
+        """Most seconds by the clock that a child may live."""
+        return self.limits.longest_s
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,27 @@ class TaskAssignment(Assignment):
     first_use_s: float
     entry_point: str = ""
     starts: int = 1
+
+
+@dataclass(frozen=True)
+class RefereeAssignment(Assignment):
+    """What the referee needs to start: a zygote whose children judge what programs sent.
+
+    `task` is the text of a TaskReference. Each instance of the split is begun at most `starts` times. `limits` are
+    those of a program, and say what scoring may take, too. No layers are applied: no program runs here.
+    """
+
+    module = "behavesim.sandbox.referee"
+    content = "the task's score"
+    is_trusted = True
+    task: str
+    split: Split
+    starts: int = 1
+
+    @property
+    def longest_s(self) -> float:
+        """No limit: a process judges one program after another, each within a limit of its own (see `judge`)."""
+        return math.inf
 
 
 @dataclass(frozen=True)

@@ -1,63 +1,44 @@
-"""Solutions of programs, read from the bytes that their processes sent."""
+"""What programs sent: the bytes as they came for a referee, or the solutions in them for code that trusts both."""
 
 from __future__ import annotations
 
 import os
-import pickle
 import signal
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, TypeVar
 
-from numpy.typing import NDArray
-
-from behavesim.base.errors import TaskError
 from behavesim.sandbox.again import settled
 from behavesim.sandbox.connection import Ran
-from behavesim.sandbox.frames import FrameError, decode, whole_answers
+from behavesim.sandbox.frames import FrameError, decode
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import OUT_OF_MEMORY, Ending
 from behavesim.sandbox.runner import RunnerPool
 from behavesim.sandbox.stateless import answers_apart
-from behavesim.sandbox.wire import ADVICE, encode_question
-from behavesim.state.protocols import Postponed, Solved, unnoticed
-from behavesim.task import Solution
-from behavesim.task.verdict import Failure
-
-T = TypeVar("T")
+from behavesim.state.protocols import Postponed, unnoticed
+from behavesim.task.verdict import Failure, Sent, Solved
 
 
 class SolutionPool(RunnerPool):
-    """A sandbox of programs that are functions: reads their solutions from the bytes that come back."""
+    """A sandbox of programs that are functions."""
 
-    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
-        """Run one program on every instance; return its solutions or its failure.
+    async def send(self, source: str, postponed: Postponed = unnoticed, questions: bytes = b"", /) -> Sent | Failure:
+        """Run one program on every instance, and return the bytes that it sent, or its failure.
+
+        With `questions` (calls, each as `wire.encode_question` returns it) it answers these instead, in the order
+        given, in a new process without instances.
 
         The program runs in a process without the instances if the task says so. This waits until a worker is free;
         cancelling kills the program. `postponed` is called each time that the program must run again because the
         machine may be the cause of its ending. Raises SandboxError if that is still in doubt after the last try, if the
         sandbox itself fails, or if the pool was not entered.
         """
-        ran = await settled(self.runner, self._limits, source, postponed, may_signal=self._may_signal)
-        return result(ran, self._limits, self.runner.ready.instances)
-
-    async def answers(
-        self, source: str, calls: Sequence[tuple[Any, ...]], postponed: Postponed = unnoticed, /
-    ) -> Solved | Failure:
-        """Make calls of a program's function in one new process without instances, in the order given.
-
-        A call is a tuple of arguments; there must be at least one. The solutions of the Solved are the answers; a
-        Failure is that of the program, or of the first call that failed. This waits until a worker is free; cancelling
-        kills the program. `postponed` is called each time that the program must run again because the machine may be
-        the cause of its ending. Raises TaskError if arguments cannot be sent. Raises SandboxError if the sandbox fails,
-        was not entered, or the machine stays in doubt.
-        """
-        questions = b"".join(map(_encoded, calls))
         ran = await settled(self.runner, self._limits, source, postponed, questions, self._may_signal)
-        found = _decoded(ran, self._limits, partial(whole_answers, count=len(calls), limit=self._limits.output))
-        return found if isinstance(found, Failure) else _solved(ran, self._limits, found)
+        return sent_by(ran, self._limits, self.runner.ready.instances)
+
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
+        """Run one program as `send` does, and return its solutions, read in this process, or its failure."""
+        sent = await self.send(source, postponed)
+        return sent if isinstance(sent, Failure) else solved_in(sent)
 
     @property
     def _may_signal(self) -> bool:
@@ -65,37 +46,28 @@ class SolutionPool(RunnerPool):
         return LEVELS.index(self.isolation) < LEVELS.index("strong")
 
 
-def result(ran: Ran, limits: Limits, instances: int) -> Solved | Failure:
-    """Return the solutions that a program sent, or its failure; either has the CPU time of its processes.
+def sent_by(ran: Ran, limits: Limits, instances: int) -> Sent | Failure:
+    """Return the bytes that a program sent, or its failure if it ended badly; either has its processes' CPU time.
 
-    `limits` are those the program ran under; `instances` is the number of solutions expected. A frame that cannot be
-    read, or holds another number of solutions, is a failure with the reason "output".
+    `limits` are those the program ran under; `instances` is the number of solutions expected.
     """
-    held = _decoded(ran, limits, partial(decode, instances=instances))
-    return held if isinstance(held, Failure) else _solved(ran, limits, *answers_apart(held))
-
-
-def _solved(
-    ran: Ran, limits: Limits, solutions: tuple[Solution, ...], answers: tuple[NDArray[Any], ...] = ()
-) -> Solved:
-    """Return the solutions of a program, with its CPU time and what of that counts towards the limit."""
+    found = frame_of(ran, limits)
+    if isinstance(found, Failure):
+        return replace(found, cpu_s=ran.cpu_s)
     ending = ran.program or ran.ending
-    return Solved(solutions, ran.cpu_s, answers, limits.counted_s(ending.cpu_s, ending.first_s))
+    return Sent(found, instances, ran.cpu_s, limits.counted_s(ending.cpu_s, ending.first_s))
 
 
-def _decoded(ran: Ran, limits: Limits, decoder: Callable[[bytes], T | Failure]) -> T | Failure:
-    """Return what `decoder` reads from the bytes that a program sent, or a failure with the program's CPU time (s).
-
-    It is a failure if the program ended badly or sent too many bytes or none. It is one too if `decoder` returns a
-    Failure or raises FrameError; the latter has the reason "output".
-    """
-    held: T | Failure
-    sent = frame_of(ran, limits)
+def solved_in(sent: Sent) -> Solved | Failure:
+    """Return the solutions in what a program sent, or the failure; its reason is "output" if it cannot be read."""
     try:
-        held = sent if isinstance(sent, Failure) else decoder(sent)
+        held = decode(sent.data, sent.instances)
     except FrameError as error:
         held = Failure("output", str(error))
-    return replace(held, cpu_s=ran.cpu_s) if isinstance(held, Failure) else held
+    if isinstance(held, Failure):
+        return replace(held, cpu_s=sent.cpu_s)
+    solutions, answers = answers_apart(held)
+    return Solved(solutions, sent.cpu_s, answers, sent.counted_s)
 
 
 def frame_of(ran: Ran, limits: Limits) -> bytes | Failure:
@@ -112,14 +84,6 @@ def frame_of(ran: Ran, limits: Limits) -> bytes | Failure:
     if ran.frame is None:
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
     return _ended_badly(ran.ending, limits) or ran.frame or _left(0)
-
-
-def _encoded(arguments: tuple[Any, ...]) -> bytes:
-    """Return a call's arguments as bytes; raises TaskError, with advice, if they cannot be sent."""
-    try:
-        return encode_question(arguments)
-    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
-        raise TaskError(f"`solve` calls the function with what cannot be sent ({error}); {ADVICE}") from error
 
 
 def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:

@@ -1,6 +1,7 @@
 """Sends programs and the arguments of calls through sockets between trusted processes and children.
 
 Arguments are pickles, which only trusted code writes. Other bytes, such as frames, are written by `send`.
+The search and the referee exchange parts of bytes, each with its length; see `encode_parts`.
 """
 
 from __future__ import annotations
@@ -60,6 +61,26 @@ def receive_source(fd: int) -> str:
     # nothing behind the program is read with it: calls may follow, for another reader
     (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
     return receive(fd, b"", size, at_once=0).decode()
+
+
+def encode_parts(*parts: bytes) -> bytes:
+    """Return the bytes to write to a socket for parts of bytes: the length of all that follows, then each part's.
+
+    A reader takes the first SIZE.size bytes, then as many as they say, and gives these to `decode_parts`.
+    """
+    body = b"".join(piece for part in parts for piece in (SIZE.pack(len(part)), part))
+    return SIZE.pack(len(body)) + body
+
+
+def decode_parts(body: bytes) -> list[bytes]:
+    """Return the parts of bytes that `encode_parts` joined; `body` is what it wrote behind the first length."""
+    parts, start = list[bytes](), 0
+    while start < len(body):
+        (size,) = SIZE.unpack_from(body, start)
+        start += SIZE.size
+        parts.append(body[start : start + size])
+        start += size
+    return parts
 
 
 def encode_question(arguments: tuple[Any, ...], named: dict[str, Any] | None = None) -> bytes:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
+from typing import Protocol, Self
 
 from behavesim.state.events import CandidateId, Evaluated, Event, Prompt, Rejected, Reply
-from behavesim.task import Solution
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Failure, Sent, Verdict
 
 
 class Responder(Protocol):
@@ -25,21 +21,6 @@ class Responder(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Solved:
-    """The solutions a program returned, one for each instance of a split, in order. They are not checked yet.
-
-    `cpu_s` is CPU seconds over all instances. For a stateless task, `answers` has an array for each instance, with a
-    row for each call of the program's function; for others it is empty. `counted_s` are those of the CPU seconds that
-    count towards the limit, None if unknown: an allowance for the first call does not count.
-    """
-
-    solutions: tuple[Solution, ...]
-    cpu_s: float
-    answers: tuple[NDArray[Any], ...] = ()
-    counted_s: float | None = None
-
-
 Postponed = Callable[[str, str], None]
 """Called when a program was put off: why ("clock", "memory" or "cpu"), and words for people."""
 
@@ -49,30 +30,25 @@ def unnoticed(reason: str, words: str) -> None:
 
 
 class Sandbox(Protocol):
-    """Runs programs in isolated processes."""
+    """Runs programs in isolated processes; an async context manager."""
 
     @property
     def isolation(self) -> str:
         """The isolation level that the self-test found: strong+, strong, partial or process, strongest first."""
         ...
 
-    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
-        """Run the program `source` on every instance that the sandbox was made for. Return its solutions, or a Failure.
+    async def send(self, source: str, postponed: Postponed = unnoticed, questions: bytes = b"", /) -> Sent | Failure:
+        """Run the program `source` on every instance that the sandbox was made for. Return what it sent, or a Failure.
 
-        While the machine may be at fault for how it ended, `postponed` is called, and the program is run again, alone.
-        Raises SandboxError only if the sandbox itself fails, or the machine stays in doubt.
+        With `questions`, encoded calls of its function, it answers these in one process that has no instances. While
+        the machine may be at fault for how it ended, `postponed` is called, and the program is run again, alone. Raises
+        SandboxError only if the sandbox itself fails, or the machine stays in doubt.
         """
         ...
 
-    async def answers(
-        self, source: str, calls: Sequence[tuple[Any, ...]], postponed: Postponed = unnoticed, /
-    ) -> Solved | Failure:
-        """Make calls of a program's function, each a tuple of arguments, in one process that has no instances.
+    async def __aenter__(self) -> Self: ...
 
-        `solutions` of the result holds an answer for each call. Returns a Failure if a call fails. `postponed` is
-        called and SandboxError raised as by `evaluate`; TaskError is raised if arguments cannot be pickled.
-        """
-        ...
+    async def __aexit__(self, *_: object) -> None: ...
 
 
 class Judge(Protocol):

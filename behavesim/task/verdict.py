@@ -1,11 +1,44 @@
-"""The result of evaluating a program: its scores and trajectories, or the reason why it failed."""
+"""What comes of a program, step by step: bytes, solutions, then a verdict; or the reason why it failed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
 
 from behavesim.task.score import Metrics
+from behavesim.task.task import Solution
 from behavesim.trajectory import AlgorithmRun
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The bytes that a program's process sent: nothing of them is read or believed yet.
+
+    `instances` is the number of instances that it ran on. `cpu_s` is CPU seconds of all its processes. `counted_s` are
+    those of them that count towards the limit, None if unknown: an allowance for the first call does not count.
+    """
+
+    data: bytes
+    instances: int
+    cpu_s: float
+    counted_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The solutions a program returned, one for each instance of a split, in order. They are not checked yet.
+
+    `cpu_s` is CPU seconds over all instances. For a stateless task, `answers` has an array for each instance, with a
+    row for each call of the program's function; for others it is empty. `counted_s` are those of the CPU seconds that
+    count towards the limit, None if unknown: an allowance for the first call does not count.
+    """
+
+    solutions: tuple[Solution, ...]
+    cpu_s: float
+    answers: tuple[NDArray[Any], ...] = ()
+    counted_s: float | None = None
 
 
 @dataclass(frozen=True)

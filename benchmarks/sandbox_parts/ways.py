@@ -15,8 +15,8 @@ from sandbox_parts.programs import ALONE, TRIVIAL
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import PRELOADED, SCIENTIFIC, Pool
-from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Solved
 
 
 def run_alone() -> None:

@@ -19,13 +19,12 @@ from typing import Any
 
 from behavesim.base.config import Settings
 from behavesim.engine.judging import sandbox
-from behavesim.sandbox.judge import verdict_on
-from behavesim.state.protocols import Solved
+from behavesim.sandbox.referee import verdict_on
 from behavesim.studies.portfolios.kept import rounded
 from behavesim.studies.sets.kept import PROGRAMS_SUFFIX, SUFFIX, TOP, KeptSets, SetRun, Tried, read_programs, write_kept
 from behavesim.studies.sets.study import OURS
 from behavesim.task import Split, Task, TaskReference, instances_begun
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Solved
 
 FOLDER = Path(__file__).parent
 UNSEEN: tuple[Split, ...] = ("held-out", "shifted")

@@ -11,10 +11,12 @@ import pytest
 from behavesim.analysis.rivals import SET
 from behavesim.application.rivals import rivals
 from behavesim.base.errors import TaskError
+from behavesim.engine import judging
 from behavesim.engine.settings import settings_from_person
 from behavesim.task import InvalidSolution, Task, TaskReference
 from tests.crash.processes import FEW_CITIES
 from tests.few_cities import FewCities
+from tests.sandbox.fakes import Here
 
 NEAREST = "def select_next_node(a, b, unvisited, d):\n    return unvisited[{}]\n"
 PROGRAMS = [NEAREST.format(place) for place in (0, -1, "len(unvisited) // 2", "len(unvisited) // 3")]
@@ -33,9 +35,11 @@ class Improving(FewCities):
 
 
 async def tried(task: Task, *programs: str) -> set[str]:
-    """The names of the rivals, the set among them."""
+    """The names of the rivals, the set among them; this process scores, as no other can load such a task."""
     settings = settings_from_person({"task": FEW_CITIES, "workers": 1, "recommend": False}, task=task)
-    return {each.name for each in await rivals(settings, task, programs)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "RefereePool", lambda _, split, *rest: Here(task, split, rest[-1]))
+        return {each.name for each in await rivals(settings, task, programs)}
 
 
 IMPROVED = {

@@ -13,8 +13,8 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.patience import Patience
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
-from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Solved
 from tests.base.test_clock import World
 from tests.crash.processes import ended, start
 from tests.proposers import chat_server as chat

@@ -19,8 +19,8 @@ from behavesim.checkup.forgeries import forgeries, halves
 from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present
 from behavesim.checkup.solutions import examined
 from behavesim.sandbox.limits import Limits
-from behavesim.state.protocols import Solved
 from behavesim.task import SPLITS, InvalidSolution, Objective, Task, TaskReference
+from behavesim.task.verdict import Solved
 from behavesim.trajectory import Trajectory
 
 

@@ -20,15 +20,17 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.cluster import link, pool
 from behavesim.cluster.pool import Cluster
 from behavesim.engine.judging import judging
-from behavesim.sandbox.judge import SandboxJudge
+from behavesim.sandbox.frames import whole_answers
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
-from behavesim.state.protocols import Solved
+from behavesim.sandbox.wire import encode_question
+from behavesim.state.protocols import unnoticed
 from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorTask
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Failure, Sent, Solved, Verdict
 from tests.crash.processes import FEW_CITIES
 from tests.evaluators.judging import file_of
+from tests.sandbox.fakes import judge_with
 
 LIMITS = Limits(timeout_s=20.0, memory_mb=512)
 RUN: dict[str, Any] = {"budget": 40, "window": 16, "proposer": "genetic", "recommend": False, "seed": 3}
@@ -64,9 +66,11 @@ async def test_programs_end_on_a_cluster_as_they_end_here(cluster: str) -> None:
             assert alike(ended, await here.evaluate(program))
         cities = task.instances("search")[0]
         calls = [(0, 0, np.arange(1, 10), cities.distances), (3, 0, np.array([5, 4]), cities.distances)]
-        answers, expected = [await pool.answers(PROGRAMS[0], calls) for pool in (there, here)]
-        assert isinstance(expected, Solved) and len(expected.solutions) == 2
-        assert alike(answers, expected)
+        questions = b"".join(map(encode_question, calls))
+        answers, expected = [await pool.send(PROGRAMS[0], unnoticed, questions) for pool in (there, here)]
+        assert isinstance(answers, Sent) and isinstance(expected, Sent)
+        assert answers.data == expected.data
+        assert len(whole_answers(expected.data, 2, 1 << 20)) == 2  # type: ignore[arg-type]
     assert [type(each) for each in found] == [Solved, Failure, Solved, Failure]
 
 
@@ -75,9 +79,9 @@ async def test_an_installed_online_task_is_judged_on_a_cluster_as_here(cluster: 
     task = reference.load()
     assert task.online
     there = on(cluster, []).functions("bin_packing", task, "search", LIMITS)
-    async with there, Pool(reference, "search", 1, LIMITS, allow_weak_isolation=True) as here:
-        judges = [SandboxJudge(task, "search", pool) for pool in (there, here)]
-        found, expected = await asyncio.gather(*(judge.evaluate(task.template) for judge in judges))
+    here = Pool(reference, "search", 1, LIMITS, allow_weak_isolation=True)
+    async with judge_with(reference, there) as first, judge_with(reference, here) as second:
+        found, expected = await asyncio.gather(*(judge.evaluate(task.template) for judge in (first, second)))
     assert isinstance(found, Verdict) and isinstance(expected, Verdict)
     assert found.scores == expected.scores
 

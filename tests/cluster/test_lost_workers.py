@@ -19,9 +19,8 @@ from behavesim.cluster.pool import Cluster
 from behavesim.cluster.wire import LineLost
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.solutions import SolutionPool
-from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Solved
 from benchmarks.dask_processes import DaskCluster
 from tests.application.test_session import unseen
 from tests.crash.processes import FEW_CITIES

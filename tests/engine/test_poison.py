@@ -17,12 +17,7 @@ from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
 from behavesim.engine.judging import evaluated_template
 from behavesim.engine.loop import Search
-from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
-from behavesim.sandbox.judge import SandboxJudge
-from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Ending
-from behavesim.sandbox.solutions import result
 from behavesim.state.events import (
     Added,
     Asked,
@@ -38,13 +33,13 @@ from behavesim.state.events import (
     RunResumed,
     RunStarted,
 )
-from behavesim.state.protocols import Solved
 from behavesim.store.codec import decode
 from behavesim.task import Objective, Task
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Sent
 from behavesim.trajectory import Trajectory
 from tests.engine.toys import MemoryJournal, Stop, fitting
 from tests.programs.replies import ACCEPTED, REJECTED
+from tests.sandbox.fakes import Returns, judge_here
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
@@ -133,24 +128,22 @@ class Poisoner:
         return Reply(poison(number), "toy", (), ("stop", "length", None, "stop")[number % 4])
 
 
-class Sandbox:
+class Sandbox(Returns):
     """Runs nothing: what a program's process would send, its text says."""
 
-    isolation = "strong"
-
-    async def evaluate(self, source: str, *_: object) -> Solved | Failure:
+    async def send(self, source: str, *_: object) -> Sent | Failure:
         number = re.search(r"return (\d)$", source)
         word = re.search(r"return '(.*)'$", source)
         data = FRAMES[word[1]] if word and word[1] in FRAMES else encode_failure("exception", source[-200:])
         if number:
             data = sent(np.full((2, 2), float(number[1])))
-        return result(Ran(Ending(0, 0, "", 0.1, 0), data), Limits(), 1)
+        return Sent(data, 1, 0.1)
 
 
 async def poisoned(journal: MemoryJournal, settings: Mapping[str, Any]) -> Search:
     """A search that meets nothing else, new or as its journal left it."""
     task, resolved = Careless(), fitting(settings)
-    judge = SandboxJudge(task, "search", Sandbox())
+    judge = judge_here(task, Sandbox())
     built = wired(resolved, task, Poisoner(), judge, journal, Caps(resolved.budget, lambda *usage: 0.0, Heartbeat()))
     for event in journal.events():
         built.fold(event)

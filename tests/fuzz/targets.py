@@ -23,9 +23,8 @@ from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.programs.reading import REASONS, FunctionForm, Program, Request
 from behavesim.proposers.openai_endpoint import Endpoint
 from behavesim.sandbox.frames import PREFIX, FrameError, decode
-from behavesim.sandbox.judge import verdict_on
+from behavesim.sandbox.referee import verdict_on
 from behavesim.state.events import Evaluated, Event, Rejected
-from behavesim.state.protocols import Solved
 from behavesim.state.state import RunState
 from behavesim.store import codec
 from behavesim.store.damage import damages
@@ -34,7 +33,7 @@ from behavesim.store.reading import read_events, read_trajectories
 from behavesim.store.salvage import salvaged
 from behavesim.store.schema import TABLES, VERSION, VIEWS
 from behavesim.task import Objective, Task, TaskReference, instances_of
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Failure, Solved, Verdict
 from behavesim.trajectory import Trajectory
 from tests.programs.replies import TEMPLATE
 from tests.proposers import hostile_answers

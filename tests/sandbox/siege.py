@@ -12,7 +12,6 @@ import os
 import sys
 from contextlib import AsyncExitStack
 
-from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
 from behavesim.task import TaskReference
@@ -23,6 +22,7 @@ from tests.sandbox.attacks_on_the_kernel import ON_THE_KERNEL
 from tests.sandbox.attacks_on_the_machine import ON_THE_MACHINE
 from tests.sandbox.attacks_on_the_search import ON_THE_SEARCH
 from tests.sandbox.attacks_on_the_walls import ON_THE_WALLS
+from tests.sandbox.fakes import judge_with
 from tests.sandbox.honest import NUMPY_HEURISTIC, SCIPY_AND_NUMBA_HEURISTIC
 
 ATTACKS: tuple[Attack, ...] = (*ON_THE_MACHINE, *ON_THE_KERNEL, *ON_THE_WALLS, *ON_THE_SEARCH, *ON_THE_JUDGE)
@@ -43,12 +43,10 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
     limits = [limits_for(attack, layers) for attack in attacks]
     async with AsyncExitStack() as stack:
         pools = {
-            each: await stack.enter_async_context(
-                Pool(reference, "search", 12, each, True, tuple(layers), scientific=SCIENTIFIC)
-            )
+            each: Pool(reference, "search", 12, each, True, tuple(layers), scientific=SCIENTIFIC)
             for each in dict.fromkeys((PATIENT, *limits))
         }
-        judges = {each: SandboxJudge(reference.load(), "search", pool) for each, pool in pools.items()}
+        judges = {each: await stack.enter_async_context(judge_with(reference, pool)) for each, pool in pools.items()}
         judge = judges[PATIENT]
         demanding = [asyncio.create_task(judge.evaluate(SCIPY_AND_NUMBA_HEURISTIC))] if "user" in layers else []
         verdicts = await asyncio.gather(

@@ -33,6 +33,7 @@ from behavesim.sandbox.progress import Progress
 from behavesim.sandbox.wire import encode_question, receive_source
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure, Verdict
+from tests.sandbox.fakes import judge_with
 
 LIMIT = 1 << 20
 LOOKING = """
@@ -96,8 +97,8 @@ async def judge(
 ) -> AsyncIterator[tuple[str, SandboxJudge]]:
     """What the task is, and a judge of it."""
     reference = guesses(tmp_path_factory.mktemp("task"), request.param)
-    async with Pool(reference, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
-        yield request.param, SandboxJudge(reference.load(), "search", pool)
+    async with judge_with(reference, Pool(reference, "search", 1, Limits(), True, preloaded=())) as judging:
+        yield request.param, judging
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -190,9 +191,8 @@ async def test_a_task_whose_function_is_called_with_a_class_of_its_file_is_told_
     text = Path(reference.text).read_text()
     text = text.replace("class Guesses", "class Shown(list):\n    pass\n\n\nclass Guesses")
     Path(reference.text).write_text(text.replace("function(instance[:step])", "function(Shown(instance[:step]))"))
-    async with Pool(reference, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
-        task = reference.load()
-        failure = await SandboxJudge(task, "search", pool).evaluate(task.template)
+    async with judge_with(reference, Pool(reference, "search", 1, Limits(), True, preloaded=())) as judging:
+        failure = await judging.evaluate(reference.load().template)
     assert isinstance(failure, Failure), failure
     assert "call it with numbers, arrays and plain containers of them" in failure.message
 

@@ -17,9 +17,8 @@ import pytest_asyncio
 from behavesim.base.errors import UsageError
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.pool import Pool
-from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Solved
 from tests.sandbox.conftest import cities_in
 from tests.sandbox.outside import REPOSITORY, processes_naming
 

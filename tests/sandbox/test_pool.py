@@ -22,9 +22,8 @@ from behavesim.sandbox import connection
 from behavesim.sandbox.connection import _start
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
-from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Solved
 from tests.sandbox import cities as module_of_cities
 from tests.sandbox.conftest import cities_in
 from tests.sandbox.outside import processes_naming

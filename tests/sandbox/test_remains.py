@@ -13,9 +13,8 @@ from behavesim_tasks import tsp
 
 from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.remains import solving_only
-from behavesim.state.protocols import Solved
 from behavesim.task import Task, TaskReference, installed_tasks
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Solved
 
 TASK = '''
 import random

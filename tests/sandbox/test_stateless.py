@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from behavesim.engine.judging import judging
 from behavesim.engine.settings import settings_from_person
+from behavesim.sandbox.frames import whole_answers
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
@@ -27,9 +28,11 @@ from behavesim.sandbox.stateless import (
     answers_apart,
     calls_to_repeat,
 )
-from behavesim.state.protocols import Solved
+from behavesim.sandbox.wire import encode_question
+from behavesim.state.protocols import unnoticed
 from behavesim.task import InvalidSolution, TaskReference
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Failure, Sent, Verdict
+from tests.sandbox.fakes import Returns, judge_here, judge_with
 
 STEPS = TaskReference(str(Path(__file__).parent / "steps.py"))
 SORTED = "return left[np.argmin(points[left])]"
@@ -43,9 +46,8 @@ def program(body: str, before: str = "") -> str:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def judge() -> AsyncIterator[SandboxJudge]:
-    task = STEPS.load()
-    async with Pool(STEPS, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
-        yield SandboxJudge(task, "search", pool)
+    async with judge_with(STEPS, Pool(STEPS, "search", 1, Limits(), True, preloaded=())) as judge:
+        yield judge
 
 
 HONEST = {
@@ -99,32 +101,19 @@ async def test_answers_that_are_made_up_afterwards_lead_to_another_solution(judg
 
 
 async def test_a_solution_that_no_program_was_asked_for_is_rejected(judge: SandboxJudge) -> None:
-    class Silent:
-        isolation = "strong"
-
-        async def evaluate(self, source: str, *_: object) -> Solved | Failure:
-            return Solved((np.arange(30), np.arange(30)), 0.1)
-
-        async def answers(self, source: str, calls: Sequence[tuple[Any, ...]], *_: object) -> Solved | Failure:
-            raise NotImplementedError
-
-    failure = await SandboxJudge(STEPS.load(), "search", Silent()).evaluate("")
+    silent = Returns(np.arange(30), np.arange(30), cpu_s=0.1)
+    failure = await judge_here(STEPS.load(), silent).evaluate("")
     assert failure == Failure("invalid-solution", "a program's answers must come with its solutions", 0.1)
 
 
 @pytest.mark.parametrize(("reason", "becomes"), [("timeout", "timeout"), ("exception", "keeps-state")])
 async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_time(reason: str, becomes: str) -> None:
-    class Failing:
-        isolation = "strong"
+    class Failing(Returns):
+        async def send(self, source: str, postponed: object, questions: bytes = b"") -> Sent | Failure:
+            return Failure(reason, "so it is", 0.25) if questions else await super().send(source)
 
-        async def evaluate(self, source: str, *_: object) -> Solved | Failure:
-            tours = (np.arange(30), np.arange(30))
-            return Solved(tours, 0.5, tours)
-
-        async def answers(self, source: str, calls: Sequence[tuple[Any, ...]], *_: object) -> Solved | Failure:
-            return Failure(reason, "so it is", 0.25)
-
-    failure = await SandboxJudge(STEPS.load(), "search", Failing()).evaluate("")
+    answered = {"": np.arange(30), ANSWERS: np.arange(30)}
+    failure = await judge_here(STEPS.load(), Failing(answered, answered, cpu_s=0.5)).evaluate("")
     assert isinstance(failure, Failure)
     assert (failure.reason, failure.cpu_s) == (becomes, 0.75)
     assert "so it is" in failure.message
@@ -156,16 +145,12 @@ def test_the_calls_that_are_made_again_are_drawn_evenly_from_those_of_all_instan
     assert set(drawn) == {(instance, step) for instance in (0, 1) for step in range(30)}
 
 
-async def test_which_calls_are_made_again_is_not_for_the_program_to_know(judge: SandboxJudge) -> None:
-    solved = Solved(TOURS, 0.0, TOURS)
-    drawn = [judge._calls_to_repeat(solved) for _ in range(2)]
-    first, second = ({(call.instance, call.step) for calls in processes for call in calls} for processes in drawn)
-    assert first != second
-
-
-async def test_calls_on_different_instances_share_a_process(judge: SandboxJudge) -> None:
-    processes = judge._calls_to_repeat(Solved(TOURS, 0.0, TOURS))
-    assert len(processes) == ASKED_AGAIN // len(TOURS)
+async def test_which_calls_are_made_again_is_not_for_the_program_to_know() -> None:
+    answered = [{"": tour, ANSWERS: tour} for tour in TOURS]
+    judge = judge_here(STEPS.load(), Returns(*answered))
+    (_, first), (_, second) = [await judge.first_verdict("") for _ in range(2)]
+    assert [questions for _, questions in first] != [questions for _, questions in second]
+    assert len(first) == ASKED_AGAIN // len(TOURS), "calls on different instances share a process"
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=9), st.integers(0, 9))
@@ -184,12 +169,16 @@ async def test_answers_and_questions_of_any_size_pass_each_other() -> None:
     doubling = "def go(points, left):\n    return points * 2\n"
     calls = [(np.full(1 << 18, float(number)), 0) for number in range(4)]  # 2 MB each: more than a socket holds
     async with Pool(STEPS, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
-        found = await pool.answers(doubling, calls)
-        assert isinstance(found, Solved)
-        assert [float(answer[0]) for answer in found.solutions] == [0.0, 2.0, 4.0, 6.0]
+        questions = b"".join(map(encode_question, calls))
+        found = await pool.send(doubling, unnoticed, questions)
+        assert isinstance(found, Sent)
+        answers = whole_answers(found.data, 4, 1 << 23)
+        assert [float(answer[0]) for answer in answers] == [0.0, 2.0, 4.0, 6.0]  # type: ignore[union-attr]
         failing = doubling.replace("return", "assert points[0] != 2\n    return")
-        failed = await pool.answers(failing, calls)
-        assert isinstance(failed, Failure) and failed.reason == "exception"
+        failed = await pool.send(failing, unnoticed, questions)
+        assert isinstance(failed, Sent)
+        failure = whole_answers(failed.data, 4, 1 << 23)
+        assert isinstance(failure, Failure) and failure.reason == "exception"
 
 
 def test_answers_are_compared_exactly_but_for_the_rounding_of_fractions() -> None:

@@ -107,10 +107,10 @@ def test_no_forgery_comes_through_to_a_task_grown_around_an_evaluator(behavesim:
     import asyncio
 
     from behavesim.application.launch import task_settings
-    from behavesim.checkup.referee import refereed
+    from behavesim.checkup.evaluator import examine_evaluator
 
     async def through() -> list[str]:
-        found = [each async for each in refereed(*task_settings(grown, {}))]
+        found = [each async for each in examine_evaluator(*task_settings(grown, {}))]
         return [each.name for each in found if "came through:" in each.message]
 
     assert asyncio.run(through()) == []

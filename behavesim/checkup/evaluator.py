@@ -23,7 +23,7 @@ SLACK_S = 3.0
 than the run's limit."""
 
 
-async def refereed(settings: Settings, task: Task) -> AsyncIterator[Finding]:
+async def examine_evaluator(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     """Try each forgery on a task's evaluator, and yield a finding on each as soon as it is made.
 
     The first finding is on the honest program, and the only one if it fails. If it is not Python, no forgery is tried.

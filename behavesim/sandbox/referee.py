@@ -1,0 +1,329 @@
+"""The referee: a trusted process that has the task, reads what programs sent, and turns it into verdicts.
+
+It never runs a program. The search starts it once. It loads the task, then forks children that wait for requests and
+answer them one after another in their main thread: so `signal.alarm` works in a task, and a child that takes too much
+can be killed and replaced in a few milliseconds. The search's side is in `judge`.
+
+A request and its reply are parts of bytes (`wire.encode_parts`). The first part of a request is its kind:
+
+    VERDICT, frame           → verdict or failure, trajectories, then state and questions of each repeated process
+    COMPARE, state, answers  → failure, or nothing in which the repeated calls differ
+    IMPROVE, frame           → scores before and after `Task.improve`, or failure
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import pickle
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from behavesim.base.errors import SandboxError, TaskError
+from behavesim.sandbox import kernel, processes, wire
+from behavesim.sandbox.forking import ForkServer
+from behavesim.sandbox.frames import FrameError, as_message, decode, whole_answers
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.messages import Ready, RefereeAssignment, in_words, line
+from behavesim.sandbox.progress import Progress
+from behavesim.sandbox.stateless import AnsweredCall, answers_apart, calls_to_repeat
+from behavesim.task import InvalidSolution, Split, Task, TaskReference, called, instances_begun, number_from
+from behavesim.task.score import Metrics, Score, bounded_metrics, joined_feedback, mean_metrics
+from behavesim.task.verdict import Failure, Solved, Verdict
+from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, pack, trajectories_of
+
+MOST_STATES = 5000
+"""Most states of one trajectory; a program with more is rejected.
+
+Comparing two takes time and memory in proportion to the product of their lengths.
+"""
+MOST_NUMBERS = 1 << 20
+"""Most numbers in all trajectories of a program together: they take up to 8 MB in the journal."""
+LARGEST_COORDINATE = 1e100
+"""Largest absolute value of a coordinate in a trajectory of vectors; a program with a larger one is rejected.
+
+Within it, sums of squared differences stay finite."""
+COSTLY = "costly-score"
+"""The reason of a failure if scoring a program's solutions takes too much time or memory, or ends the referee."""
+VERDICT, COMPARE, IMPROVE = b"verdict", b"compare", b"improve"
+"""The kinds of requests."""
+
+
+class Scorer:
+    """Answers requests on the instances of one split; it has the task and no process of its own.
+
+    `limits` are those of a program.
+    """
+
+    def __init__(self, task: Task, split: Split, limits: Limits, starts: int = 1) -> None:
+        self.task = task
+        self._instances = instances_begun(task, split, starts)
+        self._limits = limits
+
+    @property
+    def instances(self) -> int:
+        """The number of solutions that a program sends."""
+        return len(self._instances)
+
+    def answer(self, *request: bytes) -> list[bytes]:
+        """Return the reply to a request, each as parts of bytes.
+
+        What `score` and the others raise becomes a failure in the reply, also a lack of memory.
+        """
+        answers: Mapping[bytes, Callable[..., list[bytes]]]
+        answers = {VERDICT: self._verdict, COMPARE: self._compare, IMPROVE: self._improve}
+        kind, *parts = request
+        try:
+            return answers[kind](*parts)
+        except MemoryError:  # in the code around the task's own
+            return [_encoded(_too_much_memory(self.task))]
+
+    def _verdict(self, frame: bytes) -> list[bytes]:
+        """Return the verdict on what a program sent; for a stateless task also the calls to repeat.
+
+        Of each process that is to repeat some, there is the state that `_compare` needs, then the encoded questions.
+        """
+        solved = self._read(frame)
+        if isinstance(solved, Failure):
+            return [_encoded(solved)]
+        verdict = verdict_on(self.task, self._instances, solved)
+        if isinstance(verdict, Failure):
+            return [_encoded(verdict)]
+        judged = [_encoded(verdict), pack(verdict.trajectories)]
+        if not self.task.stateless:
+            return judged
+        draw = np.random.default_rng()  # not from a seed: a program must not know which calls are repeated
+        given = (self.task, self._instances, solved.solutions, solved.answers, draw)
+        try:
+            # all of it is called as the task's code: what `solve` returns for forged answers can be anything
+            repeated = called(self.task, "solve", calls_to_repeat, *given)
+        except (InvalidSolution, TaskError) as error:
+            return [_encoded(_failed(self.task, error))]
+        try:
+            for calls in repeated:
+                judged += pickle.dumps(calls), b"".join(wire.encode_question(call.arguments) for call in calls)
+        except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+            said = f"`solve` calls the function with what cannot be sent ({error}); {wire.ADVICE}"
+            return [json.dumps({"task_error": said}).encode()]
+        return judged
+
+    def _compare(self, state: bytes, sent: bytes) -> list[bytes]:
+        """Compare the answers to repeated calls with the first ones; `state` is from a reply of `_verdict`."""
+        calls: list[AnsweredCall] = pickle.loads(state)
+        try:
+            again = whole_answers(sent, len(calls), self._limits.output)
+        except FrameError as error:
+            again = Failure("output", str(error))
+        if isinstance(again, Failure):
+            return [_encoded(again)]
+        differences = (call.difference(answer) for call, answer in zip(calls, again, strict=True))
+        return [json.dumps({"differs": next(filter(None, differences), "")}).encode()]
+
+    def _improve(self, frame: bytes) -> list[bytes]:
+        """Return the scores of solutions as they came, and after `Task.improve` if that improves all of them."""
+        solved = self._read(frame)
+        plain = solved if isinstance(solved, Failure) else verdict_on(self.task, self._instances, solved)
+        if isinstance(plain, Failure) or isinstance(solved, Failure):
+            return [_encoded(plain)]
+        began = time.process_time()
+        try:
+            pairs = zip(self._instances, solved.solutions, strict=True)
+            better = [called(self.task, "improve", self.task.improve, *each) for each in pairs]
+        except (InvalidSolution, TaskError) as error:
+            refused = f"`improve` of task {self.task.name!r} refuses a valid solution: {error}"
+            said = str(error) if isinstance(error, TaskError) else refused
+            return [json.dumps({"task_error": said}).encode()]
+        improving_s = time.process_time() - began
+        kept = tuple(each for each in better if each is not None)
+        if len(kept) < len(self._instances):
+            return [json.dumps({"scores": plain.scores, "improved": [], "improving_s": 0.0}).encode()]
+        improved = verdict_on(self.task, self._instances, Solved(kept, 0.0))
+        if isinstance(improved, Failure):
+            said = f"`improve` of task {self.task.name!r} spoils a valid solution: {improved.message}"
+            return [json.dumps({"task_error": said}).encode()]
+        return [json.dumps({"scores": plain.scores, "improved": improved.scores, "improving_s": improving_s}).encode()]
+
+    def _read(self, frame: bytes) -> Solved | Failure:
+        """Return the solutions in a frame, not checked yet, or the failure that it holds; "output" if it is none."""
+        try:
+            held = decode(frame, len(self._instances))
+        except FrameError as error:
+            return Failure("output", str(error))
+        if isinstance(held, Failure):
+            return held
+        solutions, answers = answers_apart(held)
+        return Solved(solutions, 0.0, answers)
+
+
+def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict | Failure:
+    """Return the verdict on a program's solutions, one for each of the instances, or the failure found in them.
+
+    The failure is `non-finite` if a score is infinite or not a number. It is `invalid-solution` if the task refuses a
+    solution, or if a trajectory cannot be compared. It is the same if the task's code raises anything else or returns
+    no score; the message then names the method. It is `costly-score` if memory does not suffice.
+    """
+    pairs = list(zip(instances, solved.solutions, strict=True))
+    try:
+        found_scores = [called(task, "score", task.score, *pair) for pair in pairs]
+        scores = tuple(number_from(task, "score", each) for each in found_scores)
+        mean = number_from(task, "mean_score", called(task, "mean_score", task.mean_score, scores))
+        if not all(math.isfinite(score) for score in (*scores, mean)):
+            return Failure("non-finite", f"a score must be finite; the scores are {scores[:5]}", solved.cpu_s)
+        found = [called(task, "trajectory", task.trajectory, *pair) for pair in pairs]
+        trajectories, extras = checked_trajectories(task, found), _extras(task, found_scores)
+        return Verdict(mean, scores, trajectories, solved.cpu_s, *extras, solved.counted_s)
+    except (InvalidSolution, TaskError) as error:
+        return _failed(task, error, solved.cpu_s)
+
+
+def _failed(task: Task, error: Exception, cpu_s: float = 0.0) -> Failure:
+    """Return the failure of a program on whose solutions the task's code raised `error`."""
+    if isinstance(error.__cause__, MemoryError):
+        return _too_much_memory(task, str(error), cpu_s)
+    return Failure("invalid-solution", as_message(str(error) or "the task says no more"), cpu_s)
+
+
+def _too_much_memory(task: Task, said: str = "", cpu_s: float = 0.0) -> Failure:
+    words = said or f"the solutions cannot be read and scored by task {task.name!r}"
+    return Failure(COSTLY, as_message(f"{words}: more memory than memory_mb"), cpu_s)
+
+
+def _extras(task: Task, found: Sequence[object]) -> tuple[Metrics, str]:
+    """Return the mean metrics and the joined feedback of a program from what `score` returned on each instance.
+
+    Both are empty if it returned no Score. Raises TaskError if metrics do not map names to numbers, or feedback is not
+    text.
+    """
+    if not any(isinstance(each, Score) for each in found):
+        return {}, ""
+    told = [each if isinstance(each, Score) else Score(0.0) for each in found]
+    # a metric may be of a class whose conversion to a number raises anything
+    metrics = called(task, "score", lambda: [bounded_metrics(dict(each.metrics)) for each in told])
+    if strange := [type(each.feedback).__name__ for each in told if not isinstance(each.feedback, str)]:
+        raise TaskError(f"the feedback of `score` of task {task.name!r} must be text, not {strange[0]}")
+    return mean_metrics(metrics), joined_feedback([each.feedback for each in told])
+
+
+def checked_trajectories(task: Task, found: Sequence[AlgorithmRun]) -> tuple[AlgorithmRun, ...]:
+    """Return `found`, what a task's `trajectory` returned for each instance, as a tuple if it can be compared.
+
+    Raises TaskError if one is neither a Trajectory nor Samples, or has more than MOST_STATES states or a coordinate
+    beyond LARGEST_COORDINATE. Raises TaskError, too, if all together have more than MOST_NUMBERS numbers.
+    """
+    must = f"`trajectory` of task {task.name!r} must"
+    if strange := [type(each).__name__ for each in found if not isinstance(each, Trajectory | Samples)]:
+        advice = f"return a behavesim.Trajectory, such as Trajectory.prefixes(decisions), not {strange[0]}"
+        raise TaskError(f"{must} {advice}")
+    runs = [run for each in found for run in trajectories_of(each)]
+    if (longest := max(map(len, runs), default=0)) > MOST_STATES:
+        raise TaskError(f"{must} give at most {MOST_STATES} states, got {longest}; keep every so many")
+    if (numbers := sum(run.data.size for run in runs)) > MOST_NUMBERS:
+        raise TaskError(f"{must} give at most {MOST_NUMBERS} numbers over all instances, got {numbers}")
+    if any(run.kind == "vectors" and np.abs(run.data).max() > LARGEST_COORDINATE for run in runs):
+        raise TaskError(f"{must} give coordinates within ±{LARGEST_COORDINATE:g}")
+    return tuple(found)
+
+
+def _encoded(verdict: Verdict | Failure) -> bytes:
+    """Return a verdict without its trajectories and times, or a failure, as JSON."""
+    if isinstance(verdict, Failure):
+        return json.dumps({"failure": [verdict.reason, verdict.message]}).encode()
+    kept = ("score", "scores", "metrics", "feedback")
+    return json.dumps({name: getattr(verdict, name) for name in kept}).encode()
+
+
+# ---- the process
+
+
+class _Open:
+    """What a ForkServer asks of a confinement, for children that run no program: no layer, but limits."""
+
+    own_pids: int | None = 0  # not None: then the server would kill children of its own that the task has started
+    all_pids: int | None = None
+    memory = 0
+
+    def fork(self) -> int:
+        """Fork a child, which must then call `enclose`."""
+        return os.fork()
+
+    def __init__(self, control: socket.socket, limits: Limits) -> None:
+        self._control = control
+        self._limits = limits
+
+    def enclose(self, *_: int) -> None:
+        """Give this child a session and signals of its own, end it with its parent, and limit its memory."""
+        signal.set_wakeup_fd(-1)
+        for each in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(each, signal.SIG_DFL)
+        os.setsid()  # what `score` starts is killed with this process
+        processes.die_with_parent(signal.SIGKILL)
+        self._control.close()  # or the search could not see the server's death
+        _limit(resource.RLIMIT_CORE, 0)
+        if processes.LINUX:
+            # not the address space: what `score` starts, such as Java, reserves far more of it than it uses
+            _limit(resource.RLIMIT_DATA, processes.data_memory() + self._limits.memory)
+
+
+def _limit(kind: int, bound: int) -> None:
+    """Lower the soft limit `kind` (RLIMIT_…) of this process to `bound`, or to its hard limit if that is lower."""
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (bound if hard == resource.RLIM_INFINITY else min(bound, hard), hard))
+
+
+def judge_in_turn(scorer: Scorer, score_s: float, source: str, progress: Progress, fd: int) -> None:
+    """Answer the requests that come through the socket `fd` until its other end closes.
+
+    Each may take `score_s` seconds of CPU time: then the kernel ends this process by SIGXCPU. What a fork server gives
+    besides, `source` and `progress`, is not used.
+    """
+    wire.send(fd, wire.encode_parts(str(os.getpid()).encode()))
+    while True:
+        try:
+            (size,) = wire.SIZE.unpack(wire.receive(fd, b"", wire.SIZE.size, at_once=0))
+            request = wire.decode_parts(wire.receive(fd, b"", size, at_once=0))
+        except ConnectionError:
+            return
+        _limit(resource.RLIMIT_CPU, math.ceil(time.process_time() + score_s))
+        wire.send(fd, wire.encode_parts(*scorer.answer(*request)))
+
+
+def main(assignment: RefereeAssignment, control: socket.socket) -> None:
+    """Load the task with the instances of the split, and fork children that judge, until the search ends.
+
+    If loading fails, the error is sent to the search and raised here too.
+    """
+    processes.die_with_parent(signal.SIGTERM)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the search, which ends this process
+    limits = assignment.limits
+    try:
+        task = TaskReference(assignment.task).load()
+        scorer = Scorer(task, assignment.split, limits, assignment.starts)
+        if processes.threads() > 1:
+            raise SandboxError(f"task {task.name!r} starts threads when it is loaded; a fork would lose them")
+    except Exception as error:
+        control.sendall(line({"error": in_words(error), "is_usage": isinstance(error, TaskError)}))
+        raise
+    with Path(os.devnull).open("wb") as null:
+        os.dup2(null.fileno(), 2)  # until here the search reads standard error if the start fails
+    gc.collect()
+    kernel.trim_memory()
+    gc.freeze()  # a collection in a fork would otherwise write to, and so copy, every loaded object
+    control.sendall(line(Ready("", (), scorer.instances)))
+    perform = partial(judge_in_turn, scorer, limits.score_s)
+    ForkServer(control, perform, Limits(math.inf), _Open(control, limits)).serve()
+
+
+if __name__ == "__main__":
+    main(RefereeAssignment.from_json(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))
+    os._exit(0)  # skips Python's cleanup, which has nothing to do
