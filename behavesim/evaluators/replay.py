@@ -11,7 +11,6 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,6 @@ from behavesim.evaluators.tracing import Recorder
 from behavesim.task import InvalidSolution, Score
 from behavesim.trajectory import Trajectory
 
-_ONE_AT_A_TIME = Lock()
-"""Evaluators need not be fit for several threads, in which scores are asked for."""
 _NUMBERS = "biuf"
 MOST_BYTES = 4_000_000
 """Largest size of all replies together, as text: the sandbox sends no more than a few megabytes."""
@@ -79,7 +76,7 @@ def judged(evaluation: Any, template: str, solution: Mapping[str, NDArray[Any]])
             raise InvalidSolution("the evaluator calls the function more often than it did in the sandbox")
         return next(left)
 
-    with _ONE_AT_A_TIME, contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()):
         found = classes.result_of(evaluation.evaluate_program(template, answer))
     if found.failure or found.score is None:
         raise InvalidSolution(found.failure or "the evaluator gave no score")

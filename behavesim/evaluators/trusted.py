@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -30,23 +29,29 @@ from behavesim.evaluators.steps import answer_steps, is_of_the_clock, numbers_in
 from behavesim.task import InvalidSolution, Score
 from behavesim.trajectory import Trajectory
 
-_KINDS = {"array": "np.array({}, dtype=np.dtype({!r}))", "list": "{}", "number": "{}"}
-"""For each kind of part of an answer: how the stand-in program writes it, from its numbers and their numpy type."""
+_KINDS = ("array", "list", "number")
+"""The kinds of parts of an answer, by number."""
 _STAND_IN = """import numpy as np
-from numpy import inf, nan
 
+with np.load(PLACE, allow_pickle=False) as _file:
+    _layout, *_arrays = [_file[_name] for _name in _file.files]
 _called = -1
 
 
 def FUNCTION(*arguments, **named):
     global _called
     _called += 1
-    return (ANSWERS)[_called % COUNT]()
+    parts = [
+        array.copy() if kind == 0 else array.tolist()
+        for array, (call, _, kind) in zip(_arrays, _layout.tolist())
+        if call == _called % COUNT
+    ]
+    is_tuple = any(call == _called % COUNT and whole for call, whole, _ in _layout.tolist())
+    return tuple(parts) if is_tuple else parts[0]
 """
-"""The stand-in program; a function makes each answer anew, since an evaluator may change what it is given."""
+"""The stand-in program. It reads the answers as data from a file: as source they would cost hundreds of times their
+size to compile. It makes each answer anew, since an evaluator may change what it is given."""
 _AS_SCRIPT = "from behavesim.evaluators.conventions import shinka; shinka.main()"
-_ONE_AT_A_TIME = Lock()
-"""Evaluators that run in this process need not be fit for several threads, in which scores are asked for."""
 
 
 def sent(*answers: Any) -> dict[str, NDArray[Any]]:
@@ -72,7 +77,7 @@ def judged(evaluator: Path, function: str, solution: Mapping[str, NDArray[Any]],
     score. Raises TaskError if the evaluator cannot be loaded or has neither `evaluate` nor stages. Other errors of the
     evaluator are raised as they are.
     """
-    with _stand_in(function, solution, calls) as program, _ONE_AT_A_TIME, contextlib.redirect_stdout(io.StringIO()):
+    with _stand_in(function, solution, calls) as program, contextlib.redirect_stdout(io.StringIO()):
         return _score(openevolve.evaluated(loaded(evaluator), program))
 
 
@@ -138,21 +143,23 @@ def _stand_in(function: str, solution: Mapping[str, NDArray[Any]], calls: int) -
     Raises InvalidSolution unless there are as many answers as `calls`, all made of numbers; ValueError for names that
     `sent` does not give.
     """
-    answers: dict[str, list[str]] = {}
-    tuples = set()
+    layout: list[tuple[int, bool, int]] = []  # of each array the number of its call, whether that is a tuple, its kind
+    numbers: dict[str, int] = {}  # of calls, by their names
     for name, array in solution.items():
         call, whole, _, kind = name.split()
-        answers.setdefault(call, []).append(_text(kind, array))
-        tuples |= {call} if whole == "part" else set()
-    texts = [
-        f"lambda: ({', '.join(parts)},)" if call in tuples else f"lambda: {parts[0]}" for call, parts in answers.items()
-    ]
-    if len(texts) != calls:
-        raise InvalidSolution(f"there must be an answer to each call: {calls}, not {len(texts)}")
-    text = _STAND_IN.replace("FUNCTION", function).replace("COUNT", str(len(texts)))
+        if kind not in _KINDS or array.dtype.kind not in "biuf":
+            raise InvalidSolution("an answer is made of numbers")
+        layout.append((numbers.setdefault(call, len(numbers)), whole == "part", _KINDS.index(kind)))
+    if len(numbers) != calls:
+        raise InvalidSolution(f"there must be an answer to each call: {calls}, not {len(numbers)}")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "answer.py"
-        path.write_text(text.replace("ANSWERS", ", ".join([*texts, ""])), encoding="utf-8")
+        path, data = Path(folder) / "answer.py", Path(folder) / "answer.npz"
+        np.savez(data, np.array(layout, np.int64).reshape(-1, 3), *solution.values())
+        words = {"FUNCTION": function, "COUNT": str(calls), "PLACE": repr(str(data))}
+        text = _STAND_IN
+        for word, meaning in words.items():
+            text = text.replace(word, meaning)
+        path.write_text(text, encoding="utf-8")
         yield path
 
 
@@ -174,9 +181,3 @@ def _kind(part: Any) -> str:
     if isinstance(part, np.ndarray):
         return "array"
     return "list" if isinstance(part, list) else "number"
-
-
-def _text(kind: str, array: NDArray[Any]) -> str:
-    if kind not in _KINDS or array.dtype.kind not in "biuf":
-        raise InvalidSolution("an answer is made of numbers")
-    return _KINDS[kind].format(array.tolist(), array.dtype.str)

@@ -38,6 +38,41 @@ def test_answers_are_judged_as_the_program_would_be() -> None:
         judged(CIRCLES, "pack", sent("text"), 1)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        np.zeros((0, 3)),
+        np.array([[True], [False]]),
+        0.1,
+        [[1, 2], [3, 4]],
+        (1, [2.5], np.array(7, np.uint8)),
+        (np.array([math.nan, -math.inf]),),
+    ],
+)
+def test_an_answer_reaches_the_evaluator_as_the_program_gave_it(tmp_path: Path, answer: object) -> None:
+    (tmp_path / "says.py").write_text(
+        "import runpy\n"
+        "def evaluate(path):\n"
+        "    function = runpy.run_path(path)['f']\n"
+        "    assert repr(function(1)) == repr(function(2))\n"
+        f"    return {{'combined_score': float(repr(function(1)) == {repr(answer)!r})}}\n"
+    )
+    assert float(judged(tmp_path / "says.py", "f", sent(answer), 1)) == 1.0
+
+
+def test_large_answers_are_read_as_data_and_not_compiled(tmp_path: Path) -> None:
+    (tmp_path / "sums.py").write_text(
+        "import runpy\n"
+        "def evaluate(path):\n"
+        "    text = open(path).read()\n"
+        "    assert len(text) < 2000, 'as source these took 23 s of CPU time and 5.6 GB'\n"
+        "    return {'combined_score': float(len(runpy.run_path(path)['f']()))}\n"
+    )
+    large = np.zeros(7_900_000, np.int8)
+    for answer in (large, large.tolist()):
+        assert float(judged(tmp_path / "sums.py", "f", sent(answer), 1)) == len(large)
+
+
 def test_a_script_judges_the_answers_to_all_runs(tmp_path: Path) -> None:
     answers = [([1, 2], count) for count in (3, 4, 5)]
     script = (HERE / "sorting/evaluate.py").read_text().replace("values != sorted(values)", "values != [1, 2]")
