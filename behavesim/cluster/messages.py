@@ -24,7 +24,7 @@ BEAT_S = 2.0
 """Seconds between two signs of life of a worker."""
 ENOUGH = 1 << 22
 """Bytes of results after which a worker begins another message."""
-KILLED = ("", "cpu", "wall", "waited", "machine", "memory", "processes", "files")
+KILLED = ("", "cpu", "wall", "asleep", "waited", "machine", "memory", "processes", "files")
 """The values of `Ending.killed` that a worker may report: all but "cancelled"."""
 _LONGEST_S = 1e9
 """Bound on CPU seconds that a worker may report: 30 years."""

@@ -61,10 +61,12 @@ async def settled(
 def doubt(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[str, str]:
     """Return why a program's ending may be the machine's fault: "clock", "memory" or "cpu", and words for people.
 
-    Both are empty if the ending is the program's own. `is_alone` is whether no other program ran meanwhile. After a run
-    alone, CPU time decides; the limit is longer if other processes kept the machine busy (`Ending.beside_others`). Time
-    by the clock decides, too, unless the program had no core for most of it. A killed process is at fault then if it
-    had half of the machine's memory, or if `may_signal`: it may have killed itself.
+    Both are empty if the ending is the program's own, as when it slept until its time by the clock was over (killed
+    "asleep"): it would on any machine, and a run alone would let all workers wait for it. `is_alone` is whether no
+    other program ran meanwhile. After a run alone, CPU time decides; the limit is longer if other processes kept the
+    machine busy (`Ending.beside_others`). Time by the clock decides, too, unless the program had no core for most of
+    it. A killed process is at fault then if it had half of the machine's memory, or if `may_signal`: it may have killed
+    itself.
     """
     for ending in filter(None, (ran.program, ran.ending)):
         allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import resource
 import select
 import signal
 import socket
@@ -19,7 +20,7 @@ from typing import NoReturn, Protocol
 
 from behavesim.base.clock import STEP_S, Clock
 from behavesim.sandbox import kernel, processes, randomness, wire
-from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.limits import NEAR, Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Ending, line
 from behavesim.sandbox.progress import Progress
 
@@ -29,6 +30,10 @@ Perform = Callable[..., None]
 The socket is the daemon's or, for a program apart, that of the process that calls it. The link is a socket to another
 process, which has the program; see `apart`.
 """
+_OWN = 0.9
+"""Share of the limit by the clock that a program must have used up by itself to be at fault without another run."""
+_DISK_S = 0.25
+"""Longest time (s) that one wait for the disk is expected to take on a busy machine, as when memory is swapped in."""
 
 
 class Enclosure(Protocol):
@@ -60,7 +65,8 @@ class Enclosure(Protocol):
 class _Child:
     """A running candidate; `killed` is why it was killed, "" if it was not (see `Ending`).
 
-    `started` and `deadline` are times of the zygote's clock (s).
+    `started` and `deadline` are times of the zygote's clock (s). `awake_s` is how long it had a core or did not want
+    one (s), once it was killed by the clock; 0 if unknown.
     """
 
     pid: int
@@ -68,6 +74,7 @@ class _Child:
     deadline: float
     progress: Progress
     killed: str = ""
+    awake_s: float = 0.0
 
 
 class ForkServer:
@@ -180,9 +187,21 @@ class ForkServer:
                 peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
                 ending = Ending(job, status, child.killed, cpu_s, peak_bytes, *child.progress.reached(cpu_s))
                 child.progress.close()
+                if child.killed == "wall" and self._slept(child, usage):
+                    ending = replace(ending, killed="asleep")
                 if ending.is_killed(self._limits) and peak_bytes < self._confinement.memory / 2:
                     ending = replace(ending, killed="machine")
                 self._control.sendall(line(ending))
+
+    def _slept(self, child: _Child, usage: resource.struct_rusage) -> bool:
+        """Whether a child that was killed by the clock would have been on a quiet machine, too, as it mostly slept.
+
+        A run alone would let all workers wait for it, and show the same.
+        """
+        # beside others the same work takes more CPU time, and a busy disk makes a program wait
+        cpu_s = (usage.ru_utime + usage.ru_stime) * (1 - 1 / NEAR)
+        own_s = child.awake_s - cpu_s - _DISK_S * (usage.ru_majflt + usage.ru_inblock)
+        return own_s >= _OWN * self._limits.wall_s
 
     def _enforce_limits(self) -> float | None:
         """Kill candidates that exceeded a time limit; return how soon to look again (ms), None without candidates.
@@ -213,6 +232,8 @@ class ForkServer:
         wall_s, longest_s = self._limits.wall_s, self._limits.longest_s
         child.deadline = child.started + min(wall_s + without_s + min(child.progress.idle_s, wall_s), longest_s)
         if now >= child.deadline:
+            if without_s:  # else this system does not say
+                child.awake_s = now - child.started - without_s - child.progress.idle_s
             self._kill(child, "waited" if without_s >= longest_s / 2 else "wall")
 
 

@@ -159,10 +159,10 @@ class Ending:
     """How the process of candidate `job` (the daemon's number) ended.
 
     `status` is its wait status (see os.wait), `cpu_s` its CPU time (s), `peak_bytes` its peak of resident memory.
-    `killed` is why the zygote killed it: "cpu", "wall" (by the clock) or "cancelled". It is "waited" if it was killed
-    by the clock and had no core most of the time. For an evaluation it may also be "memory", "processes" or "files".
-    It is "machine" if the kernel killed it while it had less than half of the machine's memory, never for an
-    evaluation, and "" otherwise.
+    `killed` is why the zygote killed it: "cpu", "wall" (by the clock) or "cancelled". It is "asleep" if it was killed
+    by the clock and would have been on a quiet machine, too, "waited" if it had no core most of the time. For an
+    evaluation it may also be "memory", "processes" or "files". It is "machine" if the kernel killed it while it had
+    less than half of the machine's memory, never for an evaluation, and "" otherwise.
 
     The process itself says how far it got. `instance` and `calls` are the last that it began, from 1; 0 is unknown.
     `first_s` is the CPU time of its first call (s). The trusted process that ran it alone adds `beside_others`: whether

@@ -93,7 +93,7 @@ def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
     """
     allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
     reached = ending.reached(limits.uncounted_s(ending.first_s))
-    if ending.killed in ("wall", "waited"):
+    if ending.killed in ("wall", "asleep", "waited"):
         said = f"still not done after {limits.wall_s:g} s by the clock, with {spent}"
         return Failure("timeout", f"{said}{reached}")
     code = os.waitstatus_to_exitcode(ending.status)

@@ -24,6 +24,7 @@ LIMITS = Limits(timeout_s=12.0, memory_mb=2048)
 DONE = Ending(0, 0, "", 9.1, 0)
 NEAR = replace(DONE, cpu_s=13.0)
 ASLEEP = Ending(0, signal.SIGKILL, "wall", 0.1, 0)
+SLEPT = replace(ASLEEP, killed="asleep")
 WAITED = replace(ASLEEP, killed="waited", cpu_s=9.1, calls=1310, instance=5, first_s=6.7)
 OUT = Ending(0, signal.SIGKILL, "machine", 0.5, 251 << 20)
 GREEDY = replace(OUT, killed="", peak_bytes=1900 << 20)
@@ -70,6 +71,7 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
             ["clock"],
             "still not done after 26 s by the clock, with 0.1 of 12 s of CPU time that count",
         ),
+        ([SLEPT], [], "still not done after 26 s by the clock, with 0.1 of 12 s of CPU time that count"),
         ([WAITED, WAITED, WAITED, DONE], ["clock"] * 3, ""),
         ([NEAR, DONE], ["cpu"], ""),
         ([NEAR, NEAR], ["cpu"], "it took 13 of 12 s of CPU time that count"),

@@ -130,6 +130,18 @@ def order(points):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="nobody tells how long a process waits for a core")
+async def test_a_program_that_sleeps_is_not_run_again_while_all_others_wait(cities: TaskReference) -> None:
+    postponed: list[str] = []
+    async with Pool(cities, "search", 2, HASTY, allow_weak_isolation=True, preloaded=()) as pool:
+        sleeping = asyncio.create_task(pool.evaluate(SLEEP, lambda reason, words: postponed.append(reason)))
+        while not sleeping.done():
+            assert isinstance(await pool.evaluate(HONEST), Solved)
+        failure = await sleeping
+    assert isinstance(failure, Failure) and failure.reason == "timeout"
+    assert postponed == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nobody tells how long a process waits for a core")
 async def test_a_program_that_others_keep_from_its_core_is_not_out_of_time(cities: TaskReference) -> None:
     cores = os.sched_getaffinity(0)
     core = min(cores)
