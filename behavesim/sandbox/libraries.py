@@ -9,6 +9,11 @@ from pathlib import Path
 
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/dev/urandom")
 """Files and folders that interpreters and libraries need on most systems."""
+_INTERPRETER = (
+    *("bin", "include", "lib", "lib32", "lib64", "libexec", "pyvenv.cfg", "sbin", "share", "ssl"),
+    "*-linux-gnu",  # conda's compilers
+)
+"""Patterns of the files and folders of a Python's root folder that it and the programs beside it use."""
 _ENTER, _READ = 0o001, 0o004
 """Bits of a file's mode: any user may pass through the folder, and read the file."""
 
@@ -29,12 +34,20 @@ def readable_paths() -> tuple[Path, ...]:
     return tuple(sorted(path for path in found if path.exists() and found.isdisjoint(path.parents)))
 
 
-def interpreters() -> tuple[Path, ...]:
-    """Return the root folders of the virtual environment and of its Python, whose programs an evaluator may start.
+def project_folders() -> tuple[Path, ...]:
+    """Return those of `readable_paths` that belong neither to Python nor to the system: projects under development."""
+    others = (*_SYSTEM, "/usr", Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
+    return tuple(path for path in readable_paths() if not any(map(path.is_relative_to, others)))
 
-    They are the same folder if there is no virtual environment.
+
+def interpreter_paths() -> tuple[Path, ...]:
+    """Return what an evaluator needs of the virtual environment and of its Python to start programs there.
+
+    These are only the usual folders of each: the root folder may also hold a whole project, or a pip.conf with keys.
     """
-    return Path(sys.prefix), Path(sys.base_prefix)
+    roots = {Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()}
+    found = (path for root in roots for name in _INTERPRETER for path in root.glob(name))
+    return tuple(sorted(found))
 
 
 def open_to_everybody(paths: tuple[Path, ...]) -> bool:

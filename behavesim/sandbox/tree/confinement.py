@@ -126,15 +126,15 @@ def prepare(
 
     `wanted` are names from `layers.LAYERS`; one that fails is left out and noted. With namespaces, only a child of the
     calling process returns. `readable` files and folders can be read besides Python, its libraries and the machine's
-    programs. With namespaces, `hidden` paths and the `root.secrets` of `readable` folders cannot. At most `workers`
-    evaluations run at once. Raises SandboxError if the system is not Linux, or if this process's limit on address space
+    programs. With namespaces, `hidden` paths and what `root.unreadable` finds cannot. At most `workers` evaluations run
+    at once. Raises SandboxError if the system is not Linux, or if this process's limit on address space
     is too low.
     """
     if not processes.LINUX:
         raise SandboxError("an evaluator and its program are confined together by Linux alone; use a Linux machine")
     given = [path.resolve() for path in readable]
-    unseen = (*hidden, *(each for folder in given if folder.is_dir() for each in root.secrets(folder)))
-    every = {*given, *libraries.readable_paths(), *(path.resolve() for path in libraries.interpreters())}
+    unseen = (*hidden, *root.unreadable([*given, *libraries.project_folders()]))
+    every = {*given, *libraries.readable_paths(), *libraries.interpreter_paths()}
     seen = tuple(sorted(path for path in every if path.exists()))
     # the kernel counts all evaluations together: one that starts too many must not stop the others before the keeper
     # has killed it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import stat
 import struct
@@ -10,7 +12,8 @@ from pathlib import Path
 
 from behavesim.base.errors import SandboxError
 from behavesim.sandbox import kernel, namespaces
-from behavesim.sandbox.namespaces import NO_DEVICES, NO_SETUID, READ_ONLY, RECURSIVE, mount
+from behavesim.sandbox.limits import MEGABYTE
+from behavesim.sandbox.namespaces import NO_DEVICES, NO_SETUID, READ_ONLY, RECURSIVE, mount, mount_memory
 
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"),
@@ -22,8 +25,18 @@ DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
 """The devices that programs expect. None of them holds data of other processes, or passes data on to them."""
 SCRATCH = ("/tmp", "/dev/shm")
 """The folders that an evaluation can write to: its temporary files, and memory that its processes share by name."""
-MOST_ENTRIES = 20_000
-"""Number of files and folders after which `secrets` stops: it takes some 0.1 s."""
+SHARED = ("/opt", "/usr/local")
+"""Folders of SYSTEM in which people install programs by hand, some of them with keys beside their code."""
+SHARED_DEPTH = 3
+"""Levels below each of SHARED at which `unreadable` looks for keys; looking through all of /opt can take seconds."""
+KEY_FILES = frozenset(
+    ("pip.conf", "pip.ini", "uv.toml", "condarc", "netrc", "_netrc", "npmrc", "credentials", "credentials.json")
+)
+"""Names of files that hold passwords for package indexes and clouds, besides hidden ones such as .netrc and .pypirc."""
+MOST_ENTRIES = 1_000_000
+"""Most files and folders that `secrets` looks at, which takes about a second; a larger folder is refused."""
+SCRATCH_ENTRIES = 1 << 16
+"""Most files and folders in each folder of SCRATCH: enough to unpack a data set, and 70 MB of the kernel's memory."""
 _BIND, _REMOUNT = 1 << 12, 1 << 5
 """Flags of mount(2): show a folder or file in a second place; change the flags of a mount."""
 _DETACH = 2
@@ -32,23 +45,46 @@ _HERE, _WITH_ALL_BELOW = -100, 0x8000
 """Arguments of mount_setattr(2): paths start in this process's folder; what is mounted below a path changes, too."""
 
 
-def secrets(folder: Path) -> Iterator[Path]:
-    """Yield the paths below a folder, at any depth, that evaluations must not see: sockets, pipes, and hidden names.
+def unreadable(folders: Iterable[Path]) -> Iterator[Path]:
+    """Yield the `secrets` in these folders, which hold people's own files, at any depth, and in SHARED.
 
-    Keys lie in files such as `.env` and `.netrc`. A socket leads to another program even through a read-only folder.
-    Hidden folders, whose names begin with a dot, are yielded but not entered. The search stops after the folder in
-    which the number of entries exceeds MOST_ENTRIES.
+    Of SHARED it looks at SHARED_DEPTH levels. Raises SandboxError as `secrets` does.
     """
-    looked_at = 0
-    for place, folders, files in os.walk(folder):
-        yield from (Path(place, name) for name in (*folders, *files) if name.startswith("."))
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for path in (Path(place, name) for name in files):
-            if not path.is_symlink() and (path.is_socket() or path.is_fifo()):
-                yield path
-        looked_at += len(files) + len(folders)
+    for folder in folders:
+        yield from secrets(folder)
+    for shared in SHARED:
+        yield from secrets(Path(shared), SHARED_DEPTH)
+
+
+def is_key(name: str, is_file: bool) -> bool:
+    """Whether a file or folder of this name may hold keys: it is hidden, or one of KEY_FILES."""
+    return name.startswith(".") or (is_file and name in KEY_FILES)
+
+
+def secrets(folder: Path, depth: float = math.inf) -> Iterator[Path]:
+    """Yield the paths at most `depth` levels below a folder that evaluations must not see: keys, sockets and pipes.
+
+    A socket leads to another program even through a read-only folder. Hidden folders are yielded but not entered, as
+    are links, and folders that this process may not list are skipped. Raises SandboxError if there are more than
+    MOST_ENTRIES files and folders.
+    """
+    waiting, looked_at = [(folder, 1)], 0
+    while waiting:
+        place, level = waiting.pop()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(place) as entries:
+            for entry in entries:
+                looked_at += 1
+                is_file, is_folder = entry.is_file(follow_symlinks=False), entry.is_dir(follow_symlinks=False)
+                if is_key(entry.name, not is_folder) or not (is_file or is_folder or entry.is_symlink()):
+                    yield Path(entry.path)
+                elif is_folder and level < depth:
+                    waiting.append((Path(entry.path), level + 1))
+        # what was not looked at might be readable
         if looked_at > MOST_ENTRIES:
-            return
+            raise SandboxError(
+                f"{folder} has more than {MOST_ENTRIES:,} files, too many to look for keys among them; "
+                "put the evaluator into a folder of its own"
+            )
 
 
 def enter(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
@@ -61,7 +97,8 @@ def enter(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
     OSError if the machine forbids a step, SandboxError for a path that is not absolute.
     """
     place = Path("/proc")  # the folder that surely exists and holds nothing to be shown
-    mount("tmpfs", str(place), "tmpfs", NO_SETUID | NO_DEVICES, "mode=755")
+    # each file and folder that is shown takes an entry, and an empty folder or file takes no more
+    mount_memory(str(place), NO_SETUID | NO_DEVICES, MEGABYTE, MOST_ENTRIES)
     kept = sorted({*map(Path, SYSTEM), *map(Path, DEVICES), *readable})
     without = {path.resolve() for path in hidden}
     for path in kept:
@@ -87,15 +124,16 @@ def enter(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
 def enter_scratch(size_mb: int, readable: Iterable[Path], has_own_processes: bool = True) -> None:
     """Give this process empty SCRATCH folders to write to, which hold `size_mb` MB each and are seen by it alone.
 
-    `readable` paths below these folders stay visible. `has_own_processes` is whether the process is in a new namespace
-    of processes; it then gets a /proc that shows only these. Raises OSError if the machine forbids a step.
+    Each takes SCRATCH_ENTRIES files and folders at most. `readable` paths below them stay visible. `has_own_processes`
+    is whether the process is in a new namespace of processes; it then gets a /proc that shows only these. Raises
+    OSError if the machine forbids a step.
     """
     kernel.prepared("unshare", namespaces.NEW_MOUNTS | namespaces.NEW_IPC)()
     paths = set(readable)
     highest = (path for path in sorted(paths) if paths.isdisjoint(path.parents))
     covered = [(os.open(path, os.O_PATH), path) for path in highest if any(map(path.is_relative_to, SCRATCH))]
     for folder in SCRATCH:
-        mount("tmpfs", folder, "tmpfs", NO_SETUID | NO_DEVICES, f"size={size_mb}m,mode=1777")
+        mount_memory(folder, NO_SETUID | NO_DEVICES, size_mb * MEGABYTE, SCRATCH_ENTRIES, "1777")
     for fd, path in covered:
         _make(path, stat.S_ISDIR(os.fstat(fd).st_mode))
         mount(f"/proc/self/fd/{fd}", str(path), "none", _BIND | RECURSIVE)

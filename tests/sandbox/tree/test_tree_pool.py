@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
+import venv
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +18,7 @@ import pytest_asyncio
 
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.tree import root
 from behavesim.sandbox.tree.pool import TreePool
 from behavesim.task.verdict import Failure
 from tests.sandbox.outside import processes_naming
@@ -111,6 +115,65 @@ async def test_hidden_files_do_not_exist_even_if_they_are_made_later(tmp_path):
         assert await out(pool, f"out = open({str(tmp_path / 'data.txt')!r}).read()") == "seen"
         if pool.isolation == "strong+":
             assert "raised" in await out(pool, f"open({str(runs / 'run.db')!r})")
+
+
+KEYS = (".env", ".netrc", "pip.conf", "credentials")
+READABLE = """
+import sys
+from pathlib import Path
+from behavesim.sandbox.layers import LAYERS
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.tree import confinement, root
+
+folder = Path(sys.argv[1])
+root.SYSTEM, root.SHARED = (*root.SYSTEM, str(folder / "opt")), (str(folder / "opt"),)
+confined = confinement.prepare(LAYERS, Limits(), (folder / "evaluator",), (), 1)
+if confined.own_pids is None:
+    sys.exit(77)
+print(*sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()), sep=chr(10))
+"""
+
+
+async def test_no_file_of_keys_can_be_read_in_any_folder_that_is_shown(tmp_path):
+    tmp_path.chmod(0o755)
+    venv.create(tmp_path / "venv", symlinks=True, with_pip=False)
+    folders = ("venv", "opt", "opt/app", "opt/app/conf", "evaluator", "evaluator/a/b/c/d/e")
+    for folder in folders:
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        for name in (*KEYS, "plain.txt"):
+            (tmp_path / folder / name).write_text("secret")
+    found = subprocess.run(
+        [tmp_path / "venv/bin/python", "-c", READABLE, str(tmp_path)],
+        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}, text=True, capture_output=True,
+    )  # fmt: skip
+    if found.returncode == 77:
+        pytest.skip("this machine has no namespaces")
+    seen = set(found.stdout.split())
+    assert "venv/pyvenv.cfg" in seen, found.stderr
+    assert {each for each in seen if each.endswith(KEYS)} == set()
+    assert {each for each in seen if each.endswith("plain.txt")} == {f"{each}/plain.txt" for each in folders[1:]}
+
+
+async def test_a_folder_that_is_too_large_to_be_looked_through_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(root, "MOST_ENTRIES", 3)
+    for name in "abcde":
+        (tmp_path / name).touch()
+    with pytest.raises(SandboxError, match="folder of its own"):
+        list(root.secrets(tmp_path))
+
+
+async def test_empty_files_and_links_are_limited_too(pool):
+    if pool.isolation != "strong+":
+        pytest.skip(f"the machine isolates at level {pool.isolation} only")
+    source = (
+        "import os\nmade = []\nfor folder in ('/tmp', '/dev/shm'):\n n = 0\n try:\n"
+        "  for n in range(80_000): os.symlink('x', f'{folder}/{n}') if n % 2 else os.mknod(f'{folder}/{n}')\n"
+        " except OSError as error: made.append((n, error.strerror))\nout = made"
+    )
+    stopped = await out(pool, source)
+    assert len(stopped) == 2
+    for number, why in stopped:
+        assert 60_000 < number < 1 << 16 and why == "No space left on device"
 
 
 async def test_an_evaluator_may_write_temporary_files_while_it_loads_and_no_evaluation_sees_them():
