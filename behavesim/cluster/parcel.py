@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from behavesim.base.errors import TaskError, UsageError
-from behavesim.base.syntax import parsed
+from behavesim.sandbox.tree.root import is_key
 from behavesim.task.evaluated import EvaluatorFile
 
 if TYPE_CHECKING:
@@ -78,32 +78,34 @@ def _update(found: Hash, name: str, piece: bytes) -> None:
     found.update(piece)
 
 
-def parcel_of_file(path: Path) -> Parcel:
-    """Return a task's file, and the files and folders beside it that its text names.
+def parcel_of_task(path: Path, data_files: Sequence[str]) -> Parcel:
+    """Return a task's file and the `Task.data_files` that it declares, a folder with the files in it. Nothing else.
 
-    Text means string constants: `"cities.npz"` or `"data/small"`. Hidden files are left out, and in folders links and
-    Python's caches. Raises TaskError if the files are too large or too many, OSError if one cannot be read.
+    In folders, keys (`is_key`), links and Python's caches are left out. Raises TaskError for a path that is not below
+    the task's folder, names no file there or a hidden one, and if the files are too large or too many; OSError if one
+    cannot be read.
     """
     found = [path]
-    for node in ast.walk(parsed(path.read_text())):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found += _beside(path.parent, node.value)
+    for text in data_files:
+        parts = PurePosixPath(text).parts
+        place = path.parent.joinpath(*parts)
+        if not parts or text.startswith("/") or any(is_key(part, is_file=True) for part in parts):  # ".." is hidden
+            raise TaskError(
+                f"the task's data_files name {text!r:.100}; give paths from the task's folder to files in it, "
+                "not to hidden ones or to keys"
+            )
+        # os.path answers False for texts that no file can have, such as too long ones, where Path raises
+        if os.path.isdir(place):  # noqa: PTH112
+            found += _below(place)
+        elif os.path.isfile(place):  # noqa: PTH113
+            found.append(place)
+        else:
+            raise TaskError(f"the task's data_files name {text!r:.100}, and there is no such file in {path.parent}")
     return _collected(path.parent, dict.fromkeys(found))
 
 
-def _beside(folder: Path, text: str) -> list[Path]:
-    """Return the files that a text names as a path below the folder: one, or all in a folder; none if it names none."""
-    parts = PurePosixPath(text).parts if len(text) < 500 and "\0" not in text else ()
-    if not parts or text.startswith("/") or any(part.startswith(".") for part in parts):
-        return []
-    place = folder.joinpath(*parts)
-    if place.is_file():
-        return [place]
-    return list(_below(place)) if place.is_dir() else []
-
-
 def parcel_of_evaluator(file: EvaluatorFile, hidden: Iterable[Path]) -> Parcel:
-    """Return the files below an evaluator's folder, but no `hidden` paths, links, caches, and names with a dot first.
+    """Return the files below an evaluator's folder, but no `hidden` paths, links, caches, and keys (`is_key`).
 
     `hidden` may name folders. Raises TaskError if the files are too large or too many, OSError if one cannot be read.
     """
@@ -113,9 +115,9 @@ def parcel_of_evaluator(file: EvaluatorFile, hidden: Iterable[Path]) -> Parcel:
 
 
 def _below(folder: Path) -> Iterable[Path]:
-    """Yield the files below a folder in order, without Python's caches, links, and names that begin with a dot."""
+    """Yield the files below a folder in order, without Python's caches, links, and keys (`is_key`)."""
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.name == "__pycache__" or path.is_symlink():
+        if is_key(path.name, path.is_file()) or path.name == "__pycache__" or path.is_symlink():
             continue
         if path.is_dir():
             yield from _below(path)

@@ -10,7 +10,7 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.cluster.facts import facts
 from behavesim.cluster.link import Terms
 from behavesim.cluster.messages import Order
-from behavesim.cluster.parcel import Parcel, parcel_of_evaluator, parcel_of_file
+from behavesim.cluster.parcel import Parcel, parcel_of_evaluator, parcel_of_task
 from behavesim.cluster.proof import proof
 from behavesim.cluster.runner import ClusterRunner
 from behavesim.cluster.schedulers import scheduler_of
@@ -48,11 +48,11 @@ class Cluster:
         """Return the sandbox of programs that are functions, for the instances of a split; not entered yet.
 
         `task` is the task's name or its file, `loaded` the task itself. `limits` are those on this split. Raises
-        TaskError if the task's files are too large or too many, or its instances cannot be made or hashed; OSError if a
+        TaskError if the task's `data_files` cannot be sent, or its instances cannot be made or hashed; OSError if a
         file cannot be read.
         """
         place = TaskReference(task).place()
-        parcel = parcel_of_file(Path(place)) if place.endswith(".py") else Parcel({})
+        parcel = parcel_of_task(Path(place), loaded.data_files) if place.endswith(".py") else Parcel({})
         name = Path(place).name if parcel.files else place
         given = self.allow_weak_isolation, parcel.hash, proof(loaded, split)
         order = Order("functions", name, split, *given, limits=limits)

@@ -191,5 +191,6 @@ async def _proof(task: str, split: str) -> str:
             process.kill()
     if process.returncode:
         said = last_line(errors.decode(errors="replace")) or process.returncode
-        raise SandboxError(f"the task cannot be loaded there: {said}")
+        advice = "; files that it reads must be in its data_files" if task.endswith(".py") else ""
+        raise SandboxError(f"the task cannot be loaded there: {said}{advice}")
     return found.decode()

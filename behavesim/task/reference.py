@@ -89,7 +89,7 @@ def installed_tasks() -> list[str]:
 def _complete(task: object, stem: str) -> Task:
     """Return the task with its name (by default `stem`) and description filled in.
 
-    Raises TaskError if it is not an instance of Task, or has no valid template or objective.
+    Raises TaskError if it is not an instance of Task, or its template, objective or data_files are not valid.
     """
     if isinstance(task, type) and issubclass(task, Task):
         raise TaskError(f"`task` must be an instance of its class; write `task = {task.__name__}()`")
@@ -101,6 +101,8 @@ def _complete(task: object, stem: str) -> Task:
             raise TaskError(f"task {type(task).__name__} has no `{needed}`")
         if not isinstance(found := getattr(task, needed), kind):
             raise TaskError(f"the {needed} of task {type(task).__name__} must be {meant}, not {found!r:.60}")
+    if isinstance(task.data_files, str) or not all(isinstance(each, str) for each in task.data_files):
+        raise TaskError(f"the data_files of task {type(task).__name__} must be a tuple of paths, such as ('data.npz',)")
     task.name = task.name or stem
     task.description = task.description or docstring(type(task))
     _ = task.entry_point  # refuses a template that has none

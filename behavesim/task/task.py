@@ -108,6 +108,11 @@ class Task(ABC):
     """
     niche_radius: float = 0.3
     """Smallest distance between elites of the method `niche`, as a multiple of the median distance of behaviours."""
+    data_files: tuple[str, ...] = ()
+    """Files and folders below the task's own folder that it reads, such as "cities.npz" or "data".
+
+    A cluster's workers get them together with the task's file, and nothing else.
+    """
     grammar: str = ""
     """Building blocks for the offline proposer (see behavesim.proposers.genetic.grammar); "" for general ones."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import msgpack
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError, UsageError
@@ -18,12 +19,13 @@ from behavesim.cluster.dealer import MOST_AHEAD, Dealer
 from behavesim.cluster.facts import differing, facts
 from behavesim.cluster.link import Link
 from behavesim.cluster.messages import Order, as_values, failures_of, results_of
-from behavesim.cluster.parcel import Parcel, Unpacking, parcel_of_evaluator, parcel_of_file
+from behavesim.cluster.parcel import Parcel, Unpacking, parcel_of_evaluator, parcel_of_task
 from behavesim.cluster.wire import Garbage, Line, _unpacked
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ending
 from behavesim.sandbox.solutions import frame_of
+from behavesim.task import TaskReference
 from tests.evaluators.judging import file_of
 
 
@@ -106,30 +108,72 @@ async def test_a_result_clears_a_worker_of_what_was_held_against_it() -> None:
     assert not left_out
 
 
-def test_a_task_takes_along_what_its_text_names_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_takes_along_what_it_declares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data" / "deep").mkdir(parents=True)
-    for name in ("data/one.npz", "data/deep/two.npz", "data/.hidden", "cities.csv", "other.csv", ".env"):
+    for name in (
+        "data/one.npz",
+        "data/deep/two.npz",
+        "data/.hidden",
+        "data/pip.conf",
+        "cities.csv",
+        "other.csv",
+        ".env",
+    ):
         (tmp_path / name).write_text(name)
     monkeypatch.setattr(parcel, "PIECE", 10)
     task = tmp_path / "task.py"
-    task.write_text('FILES = ["cities.csv", ".env", "/etc/passwd", "../x", "", "no such"]\nFOLDER = f"{\'data\'}"\n')
-    found = parcel_of_file(task)
+    task.write_text("data_files = ('cities.csv', 'data')")
+    found = parcel_of_task(task, ("cities.csv", "data"))
     assert sorted(found.files) == ["cities.csv", "data/deep/two.npz", "data/one.npz", "task.py"]
     unpacking = Unpacking(tmp_path / "there")
     for name, piece in found.pieces():
         unpacking.write(name, piece)
     assert unpacking.hash == found.hash
     assert (tmp_path / "there" / "data" / "deep" / "two.npz").read_text() == "data/deep/two.npz"
-    assert parcel_of_file(tmp_path / "there" / "task.py").hash == found.hash
+    assert parcel_of_task(tmp_path / "there" / "task.py", ("cities.csv", "data")).hash == found.hash
     assert Parcel({**found.files, "cities.csv": b"other"}).hash != found.hash
+
+
+@given(st.lists(st.integers(0, 5000) | st.sampled_from(["runs", "secrets", "a/b"])))
+@example([254, 255, 256, 257, 498, 499, 500, 4095, 4096, 4097, "runs", "secrets"])
+def test_nothing_that_a_tasks_text_says_is_sent_and_no_length_of_it_matters(texts: list[int | str]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("runs", "secrets"):
+            (Path(place) / name).mkdir()
+            (Path(place) / name / "file").touch()
+        task = Path(place) / "task.py"
+        task.write_text(f"TEXTS = {[each if isinstance(each, str) else 'x' * each for each in texts]!r}")
+        assert parcel_of_task(task, ()).files.keys() == {"task.py"}
+
+
+@given(st.text(max_size=600) | st.integers(200, 5000).map("x".__mul__))
+@example("../x")
+@example("data/../../x")
+@example("/etc/passwd")
+@example(".env")
+@example("data/pip.conf")
+@example("no/such\0")
+def test_a_data_file_that_cannot_be_sent_is_named_whatever_its_text(text: str) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        task = Path(place) / "task.py"
+        task.touch()
+        with pytest.raises(TaskError, match=r"the task's data_files name"):
+            parcel_of_task(task, (text,))
+
+
+def test_the_examples_can_be_sent() -> None:
+    examples = Path(__file__).parents[2] / "docs" / "examples"
+    for task in examples.glob("*.py"):
+        found = parcel_of_task(task, TaskReference(str(task)).load().data_files)
+        assert found.files.keys() == {task.name}
 
 
 def test_what_is_too_much_to_be_sent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parcel, "LARGEST", 50)
-    (tmp_path / "task.py").write_text('NAME = "large"\n')
-    (tmp_path / "large").write_bytes(bytes(40))
+    (tmp_path / "task.py").touch()
+    (tmp_path / "large").write_bytes(bytes(60))
     with pytest.raises(TaskError, match="too much for workers of a cluster"):
-        parcel_of_file(tmp_path / "task.py")
+        parcel_of_task(tmp_path / "task.py", ("large",))
 
 
 @pytest.mark.parametrize("path", ["/etc/cron.d/x", "../x", "a/../../x"])

@@ -99,6 +99,7 @@ def test_a_reference_to_a_file_holds_from_any_folder(tmp_path: Path, monkeypatch
     [
         ({"task": "Mine"}, r"must be an instance of its class; write `task = Mine\(\)`"),
         ({"task": "3"}, "must be an instance of behavesim.Task, not int"),
+        ({"template": f"{TEMPLATE}\n    data_files = 'a.npz'"}, "the data_files of task Mine must be a tuple of paths"),
         ({"template": ""}, "task Mine has no `template`"),
         ({"template": "template = 3"}, "the template of task Mine must be a program's text, not 3"),
         ({"objective": ""}, "task Mine has no `objective`"),
@@ -138,6 +139,7 @@ def test_a_task_knows_its_instances_in_advance_unless_it_says_otherwise() -> Non
     [
         *(("normaliser", "pair"), ("score_scale", 1.0), ("budget", 2000), ("timeout_s", 50.0), ("first_call_s", 0.0)),
         *(("stateless", False), ("online", False), ("apart", False), ("kind", "other"), ("suffix", ".py")),
+        ("data_files", ()),
         *((name, "") for name in ("name", "description", "rules", "shifted", "grammar", "used_by", "search_size")),
     ],
 )
