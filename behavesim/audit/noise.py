@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -17,6 +18,16 @@ TRIALS = 3
 # what `noise` returns: the scores differ, or everything but the scores
 SCORE = "noisy: the score differs each time the program is run"
 REST = "noisy: the score is equal, metrics, feedback or behaviour differ each time"
+
+
+_WORDS_OF_EXIT, _OLD_EXIT = (
+    re.compile(r"\Athe program called os\._exit\((-?\d+)\)\Z"),
+    r"the program ended its process itself, with status \1",
+)
+_WORDS_OF_LENGTHS, _OLD_LENGTHS = (
+    re.compile(r"\Athe program's process sent bytes that are no solution .*\Z"),
+    "the program's solutions cannot be read: its lengths do not agree",
+)
 
 
 async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Awaitable[Outcome]]) -> str:
@@ -40,7 +51,8 @@ def lasting(event: Outcome, is_self_reported: bool = False) -> Outcome:
 
     If an evaluator reported it (`is_self_reported`), its metrics of time and memory (`is_of_the_clock`) are left out
     too. A task's own metrics are kept, whatever their names. A failure at a stage without a score counts as refused by
-    the evaluator, as it has been called since; "stage-N" named exceptions before, too.
+    the evaluator, as it has been called since; "stage-N" named exceptions before, too. Sentences of the sandbox that
+    had other words in older journals get these.
     """
     metrics = event.metrics
     if is_self_reported:
@@ -48,6 +60,6 @@ def lasting(event: Outcome, is_self_reported: bool = False) -> Outcome:
     if isinstance(event, Rejected):
         is_old = event.reason.startswith("stage-") and STAGE_SCORE not in event.metrics
         reason = "evaluator" if is_old else event.reason
-        message = without_addresses(event.message)
+        message = _WORDS_OF_LENGTHS.sub(_OLD_LENGTHS, _WORDS_OF_EXIT.sub(_OLD_EXIT, without_addresses(event.message)))
         return replace(event, cpu_s=0.0, reason=reason, message=message, metrics=metrics)
     return replace(event, cpu_s=0.0, counted_s=None, metrics=metrics)

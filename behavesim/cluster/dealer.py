@@ -18,7 +18,7 @@ MOST_LOST = 3
 MOST_STRIKES = 3
 """A worker is left out when it was lost or failed with programs this many times, without a result in between."""
 AHEAD_S = 0.05
-"""Seconds of work that wait at each place of a worker, so that it has no pause while messages travel."""
+"""Work queued at each place of a worker (s): covers the round trip."""
 MOST_AHEAD = 16
 """Most programs that wait at each place of a worker."""
 SLOW_S = 1.0

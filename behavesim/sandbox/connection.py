@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import itertools
 import json
 import os
@@ -91,7 +92,7 @@ class ZygoteConnection:
         Raises SandboxError, with the zygote's own error if it sent one, if it does not start or takes longer than
         START_S. A zygote that is to run an evaluator raises TaskError if that evaluator is at fault.
         """
-        with _enough_files(), tempfile.TemporaryFile() as errors:
+        with _shortage_named(), tempfile.TemporaryFile() as errors:
             ours, theirs = socket.socketpair()
             ours.setblocking(False)
             with theirs:
@@ -267,22 +268,38 @@ async def _send(ours: socket.socket, sent: bytes, is_all: bool) -> None:
 @contextlib.contextmanager
 def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
     """Yield two connected sockets, which are closed on leaving; raises SandboxError if none can be opened."""
-    with _enough_files():
+    with _shortage_named():
         ends = socket.socketpair()
     with ends[0], ends[1]:
         yield ends
 
 
 @contextlib.contextmanager
-def _enough_files() -> Iterator[None]:
-    """Raise SandboxError in place of any OSError inside, with advice to raise limits on files and processes."""
+def _shortage_named() -> Iterator[None]:
+    """Raise SandboxError in place of any OSError inside, with what this machine has too little of."""
     try:
         yield
     except OSError as error:
-        raise SandboxError(
-            f"the sandbox has too little to work with: {error.strerror}; raise the limits on open files and processes "
-            "(ulimit -n, -u), or set fewer workers"
-        ) from error
+        raise SandboxError(_shortage(error)) from error
+
+
+def _shortage(error: OSError) -> str:
+    """Return what is too little where a zygote, its sockets and its file of errors were to be made, and what to do."""
+    match error.errno:
+        case errno.EMFILE | errno.ENFILE | errno.EAGAIN:
+            return (
+                f"the sandbox has too little to work with: {error.strerror}; raise the limits on open files and "
+                "processes (ulimit -n, -u), or set fewer workers"
+            )
+        case errno.ENOMEM:
+            return "no memory for another process: free some, or set fewer workers"
+        case errno.E2BIG:
+            return "the task's description is longer than 128 kB: shorten it"
+    # Python's own error if no folder for temporary files can be written to has no file name
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS) or (error.errno == errno.ENOENT and not error.filename):
+        folder = os.environ.get("TMPDIR", "/tmp")
+        return f"no room for a temporary file in {folder} ({error.strerror}): free some, or set TMPDIR"
+    return f"the sandbox cannot be started: {error}"
 
 
 def _start(assignment: Assignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:

@@ -27,8 +27,8 @@ from behavesim.sandbox.progress import Progress
 Perform = Callable[..., None]
 """What a child runs: takes a program's source, its page of progress, its socket, and that of a link if any.
 
-The socket is the daemon's or, for a program apart, that of the process that calls it. The link is a socket to another
-process, which has the program; see `apart`.
+The socket leads to whoever asked: the daemon, or the process with the instances. The link leads to the process with the
+program, if that is another one; see `apart`.
 """
 _OWN = 0.9
 """Share of the limit by the clock that a program must have used up by itself to be at fault without another run."""

@@ -107,7 +107,10 @@ def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
         _refuse(f"{len(frame)} bytes are no frame")
     size, header_size = PREFIX.unpack_from(frame)
     if size != len(frame) - PREFIX.size or header_size > min(size, header_limit(instances)):
-        _refuse("its lengths do not agree")
+        raise FrameError(
+            f"the program's process sent bytes that are no solution (length says {size:,}, "
+            f"{len(frame) - PREFIX.size:,} came); did it write to file 3 or end itself?"
+        )
     try:
         header = json.loads(frame[PREFIX.size : PREFIX.size + header_size])
     except (ValueError, RecursionError) as error:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from behavesim.sandbox import kernel, namespaces, processes
-from behavesim.sandbox.layers import Confinement
+from behavesim.sandbox.layers import LAYERS, Attempts, Confinement
 
 if TYPE_CHECKING:
     from behavesim.sandbox.tree.confinement import TreeConfinement
 
 LEVELS = ("process", "partial", "strong", "strong+")
 """The isolation levels, weakest first: only resource limits; Landlock or seccomp; both; both within namespaces."""
-_REMEDIES = {
-    "landlock": "Landlock does not hold; it needs Linux 5.13 or later with `landlock` in /sys/kernel/security/lsm",
-    "seccomp": "seccomp does not hold; it needs Linux on x86-64 or arm64, and a container that allows its use",
-    "namespaces": "namespaces do not hold; they need user namespaces for all (sysctl user.max_user_namespaces, "
+_NEEDS = {
+    "landlock": "Landlock does not hold{}; it needs Linux 5.13 or later with `landlock` in /sys/kernel/security/lsm",
+    "seccomp": "seccomp does not hold{}; it needs Linux on x86-64 or arm64, and a container that allows its use",
+    "namespaces": "namespaces do not hold{}; they need user namespaces for all (sysctl user.max_user_namespaces, "
     "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)",
 }
-"""For each layer that the self-test tries, the note on what it needs."""
+"""For each layer that the self-test tries, the note on what it needs; braces stand for why it failed."""
+C = TypeVar("C", bound=Confinement)
 Attempt = Callable[[], object]
 """Does something forbidden; raises OSError if a layer prevents it."""
 
@@ -39,7 +41,7 @@ def attempts_to_reach_outside() -> Iterator[tuple[Attempt, ...]]:
     outside = os.getpid()
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
         if processes.LINUX:
-            abstract.bind("")  # the kernel finds a free name
+            abstract.bind(f"\0behavesim-{os.urandom(8).hex()}")
             abstract.listen()
         yield (
             # asked for here: a child has closed the sockets, and the question would fail in place of the attempt
@@ -58,27 +60,29 @@ def find(confinement: Confinement, reaching_outside: Sequence[Attempt]) -> tuple
     be forked.
     """
     own_pids, rules, calls = confinement.own_pids, confinement.rules, confinement.calls
+    confinement = without_failing_steps(confinement)
     bare = replace(confinement, rules=None, calls=None)
     holds = {
         "landlock": rules is not None and prevents(replace(bare, rules=rules), (_list_root, _make_file)),
         "seccomp": calls is not None and prevents(replace(bare, calls=calls), (socket.socket, _fork, _signal_parent)),
         "namespaces": own_pids is not None and prevents(bare, reaching_outside),
     }
-    notes = (*confinement.notes, *_remedies(holds))
-    proven = replace(
+    # namespaces alone raise no level: they hide neither files nor the kernel's calls
+    level = LEVELS[holds["landlock"] + holds["seccomp"] + all(holds.values())]
+    notes = _notes(holds, confinement.failed, level)
+    return level, replace(
         bare, rules=rules if holds["landlock"] else None, calls=calls if holds["seccomp"] else None, notes=notes
     )
-    # namespaces alone raise no level: they hide neither files nor the kernel's calls
-    return LEVELS[holds["landlock"] + holds["seccomp"] + all(holds.values())], proven
 
 
-def find_of_tree(confined: TreeConfinement, reaching_outside: Sequence[Attempt]) -> tuple[str, tuple[str, ...]]:
-    """Try each layer around an evaluator's processes; return the isolation level, and notes of one line each.
+def find_of_tree(confined: TreeConfinement, reaching_outside: Sequence[Attempt]) -> tuple[str, TreeConfinement]:
+    """Try each layer around an evaluator's processes; return the level, and the confinement without those that fail.
 
-    The level is "strong+" if all layers hold, else "partial" if Landlock or seccomp holds, else "process". The notes
-    say what keeps it from "strong+". `reaching_outside` is what `attempts_to_reach_outside` yields, in its order.
-    Raises OSError if no child can be forked.
+    The level is "strong+" if all layers hold, else "partial" if Landlock or seccomp holds, else "process". The
+    confinement's notes say what keeps it from "strong+". `reaching_outside` is what `attempts_to_reach_outside` yields,
+    in its order. Raises OSError if no child can be forked.
     """
+    confined = without_failing_steps(confined)
     bare = replace(confined, has_landlock=False, calls=None)
     *sockets_and_signals, _ = reaching_outside  # the last asks for /proc, which a tree has a view of its own of
     world = (*sockets_and_signals, _write_outside)
@@ -88,12 +92,45 @@ def find_of_tree(confined: TreeConfinement, reaching_outside: Sequence[Attempt])
         "namespaces": confined.own_pids is not None and prevents(bare, world),
     }
     level = LEVELS[-1] if all(holds.values()) else LEVELS[min(holds["landlock"] + holds["seccomp"], 1)]
-    return level, (*confined.notes, *_remedies(holds))
+    return level, replace(
+        confined,
+        has_landlock=holds["landlock"],
+        calls=confined.calls if holds["seccomp"] else None,
+        notes=_notes(holds, confined.failed, level),
+    )
 
 
-def _remedies(holds: Mapping[str, bool]) -> tuple[str, ...]:
-    """Return what the machine needs for each layer that does not hold, a line each."""
-    return tuple(_REMEDIES[layer] for layer, held in holds.items() if not held)
+def without_failing_steps(confinement: C) -> C:
+    """Try each step of a child in a fork; return the confinement without the named steps that fail here."""
+    ours, theirs = os.pipe()
+    child = confinement.fork()
+    if child == 0:
+        attempts = Attempts(())
+        try:
+            for name, step in confinement.steps():
+                # a step without a name must not fail; if it does, the self-test says that its layer does not hold
+                attempts.take(name, step)
+            attempts.failed.pop("", None)
+            os.write(theirs, json.dumps(attempts.failed).encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    with open(ours, "rb") as reading:  # noqa: PTH123 (a descriptor)
+        said = reading.read()
+    os.waitpid(child, 0)
+    return replace(confinement, failed={**confinement.failed, **json.loads(said or "{}")})
+
+
+def _notes(holds: Mapping[str, bool], failed: Mapping[str, str], level: str) -> tuple[str, ...]:
+    """Return what is missing on this machine and how to get it, a line each; `failed` are reasons by layer or step."""
+    notes = [f"{name}: {why}" for name, why in failed.items() if name == "user"]
+    for layer in [layer for layer, held in holds.items() if not held]:
+        if layer == "namespaces" and layer in failed:
+            notes.append(f"{failed[layer]}: level {level} instead of strong+")
+        else:
+            notes.append(_NEEDS[layer].format(f" ({failed[layer]})" if layer in failed else ""))
+    without = [f"{name} ({why})" for name, why in failed.items() if name not in LAYERS]
+    return (*notes, f"the kernel lacks, so that programs go without: {', '.join(without)}") if without else tuple(notes)
 
 
 def prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:

@@ -7,12 +7,13 @@ The zygote applies the layers that all its children share (`prepare`). Each chil
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import resource
 import signal
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
@@ -36,6 +37,12 @@ _AS_BY_DEFAULT = bytes(256)
 T = TypeVar("T")
 Step = Callable[[], object]
 """One action for a layer, prepared before the first fork; it raises OSError if it fails."""
+NamedStep = tuple[str, Step]
+"""A step of a child, and a name for people if it can be left out where the kernel lacks it; else ""."""
+UNTRACED = "protection from being traced"
+"""Name of the step that keeps other processes of the same user from reading the zygote's memory."""
+_LIMITS = {value: name for name, value in vars(resource).items() if name.startswith("RLIMIT_")}
+"""The name of each kind of resource limit."""
 PR_SET_NO_NEW_PRIVS = 38
 """The option of prctl(2) after which no program that a process starts has more rights than the process."""
 
@@ -46,9 +53,10 @@ class Confinement:
 
     `zygote` is its process id, `address_space` the size of its address space in bytes (0 if unknown), `tasks` the limit
     on the user's threads. `own_pids` is a descriptor of its namespace of processes, `rules` one of a Landlock ruleset,
-    `calls` a seccomp filter as BPF code. Each of the three is None without that layer. `notes` say what failed or holds
-    no more, a line each. `all_pids` is a descriptor of /proc as it was before the layers, for the zygote alone.
-    `memory` is that of the machine or container (bytes), 0 if unknown.
+    `calls` a seccomp filter as BPF code. Each of the three is None without that layer. `failed` says why a layer or a
+    named step failed here, by its name. `notes` say what keeps the level from "strong+", a line each. `all_pids` is a
+    descriptor of /proc as it was before the layers, for the zygote alone. `memory` is that of the machine or container
+    (bytes), 0 if unknown.
     """
 
     limits: Limits
@@ -58,6 +66,7 @@ class Confinement:
     own_pids: int | None = None
     rules: int | None = None
     calls: bytes | None = None
+    failed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     all_pids: int | None = None
     memory: int = 0
@@ -95,9 +104,9 @@ class Confinement:
 
     @cached_property
     def _forking(self) -> tuple[tuple[Step, ...], Callable[[], int], tuple[Step, ...]]:
-        """The steps that the zygote takes before a fork, the fork, and the steps that the zygote takes after it.
+        """What to do before a fork, how to fork, what to do after it in the parent.
 
-        The fork returns 0 in the child, which takes none of these steps. Without namespaces there are no steps.
+        The fork returns 0 in the child, which does none of the rest. Without namespaces there is nothing else to do.
         """
         # os.fork also repairs in the child what other threads may have left unfinished. There are none, and that takes
         # a fifth of the time of an evaluation.
@@ -109,25 +118,39 @@ class Confinement:
     @cached_property
     def _before_closing(self) -> tuple[Step, ...]:
         """The child's steps before it closes its files: Landlock's rules are one of these files."""
-        return (*self._leave_zygote(), *self._limit_resources(), *self._give_up_rights())
+        return tuple(step for name, step in self.steps() if name not in self.failed)
+
+    def steps(self) -> Iterator[NamedStep]:
+        """Yield all steps of a child before it closes its files, in their order, also those that fail here."""
+        yield from self._leave_zygote()
+        yield from self._have_own_files()
+        yield from self._limit_resources()
+        yield from self._give_up_rights()
+        if self.rules is not None:
+            yield "", landlock.restriction(self.rules)
+
+    def _have_own_files(self) -> Iterator[NamedStep]:
+        """Yield steps that change which files the child sees; none here."""
+        yield from ()
 
     @cached_property
     def _after_closing(self) -> tuple[Step, ...]:
         """The child's last step: installing the filter of system calls, which would forbid the others."""
         return () if self.calls is None else (seccomp.installation(self.calls),)
 
-    def _leave_zygote(self) -> Iterator[Step]:
+    def _leave_zygote(self) -> Iterator[NamedStep]:
         """Yield steps that give the child a session and default signals, and on Linux end it when the zygote dies."""
-        yield partial(signal.set_wakeup_fd, -1)
+        yield "", partial(signal.set_wakeup_fd, -1)
         for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
-            yield kernel.prepared("sigaction", each, _AS_BY_DEFAULT, None)  # signal.signal takes as long as all others
-        yield os.setsid
+            # signal.signal takes as long as all others
+            yield "", kernel.prepared("sigaction", each, _AS_BY_DEFAULT, None)
+        yield "sessions", os.setsid
         if processes.LINUX:
-            yield kernel.prepared_prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+            yield "PR_SET_PDEATHSIG", kernel.prepared_prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         if self.own_pids is None:  # otherwise the kernel has killed the namespace's processes with the zygote
-            yield partial(_leave_orphaned, self.zygote)
+            yield "", partial(_leave_orphaned, self.zygote)
 
-    def _limit_resources(self) -> Iterator[Step]:
+    def _limit_resources(self) -> Iterator[NamedStep]:
         """Yield steps that limit CPU time, files, core dumps, on Linux memory, and without seccomp the threads."""
         bounds = {
             resource.RLIMIT_AS: self.address_space + self.limits.memory if self.address_space else _NO_BOUND,
@@ -141,26 +164,21 @@ class Confinement:
             bounds[resource.RLIMIT_NPROC] = self.tasks
         yield from bounded(bounds)
 
-    def _give_up_rights(self) -> Iterator[Step]:
-        """Yield steps after which the child, on Linux, has no capabilities and gains no rights.
-
-        It may read what `rules` allow, or everything if they are None.
-        """
+    def _give_up_rights(self) -> Iterator[NamedStep]:
+        """Yield steps after which the child, on Linux, has no capabilities and gains no rights."""
         if processes.LINUX:
             # No setuid program gains rights. The kernel demands this before Landlock and before a filter.
-            yield kernel.prepared_prctl(PR_SET_NO_NEW_PRIVS, 1)
+            yield "PR_SET_NO_NEW_PRIVS", kernel.prepared_prctl(PR_SET_NO_NEW_PRIVS, 1)
             # those of root, if it stayed root, and those over the zygote's namespaces
-            yield kernel.prepared_to_drop_capabilities()
-        if self.rules is not None:
-            yield landlock.restriction(self.rules)
+            yield "the loss of capabilities", kernel.prepared_to_drop_capabilities()
 
 
 def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = ()) -> Confinement:
     """Apply the shared layers to this process, the zygote, and prepare those of its children.
 
-    `wanted` are names from LAYERS; a layer that fails is left out and noted. With namespaces, only a child of the
-    calling process returns. With Landlock, files at and below `hidden` paths cannot be read even if they lie among the
-    libraries. Raises SandboxError if this process's limit on address space leaves too little for `limits`.
+    `wanted` are names from LAYERS; one that fails is left out, and `failed` says why. With namespaces, only a child of
+    the calling process returns. With Landlock, files at and below `hidden` paths cannot be read even if they lie among
+    the libraries. Raises SandboxError if this process's limit on address space leaves too little for `limits`.
     """
     all_pids, memory = processes.open_processes(), processes.memory_of_machine()
     address_space, tasks = begin(limits, SPARE_TASKS)
@@ -168,15 +186,18 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
     attempts = Attempts(wanted)
     attempts.put_on("user", lambda: leave_root(readable))
     if not processes.LINUX:
-        notes = (*attempts.notes, "this system has none of Linux's layers")
-        return Confinement(limits, os.getpid(), address_space, tasks, notes=notes)
+        attempts.failed["landlock"] = attempts.failed["seccomp"] = attempts.failed["namespaces"] = "this is not Linux"
+        return Confinement(limits, os.getpid(), address_space, tasks, failed=attempts.failed)
     own_pids = attempts.put_on("namespaces", namespaces.enter)
     rules = attempts.put_on("landlock", lambda: landlock.ruleset(landlock.readable(readable, hidden)))
     calls = attempts.put_on("seccomp", seccomp.program)
     # no other process of this user may trace the zygote and its children, or read their memory
-    kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
+    attempts.take(UNTRACED, kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0))
     return Confinement(
-        limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(attempts.notes), all_pids, memory
+        *(limits, os.getpid(), address_space, tasks, own_pids, rules, calls),
+        failed=attempts.failed,
+        all_pids=all_pids,
+        memory=memory,
     )
 
 
@@ -195,18 +216,22 @@ def begin(limits: Limits, spare_tasks: int) -> tuple[int, int]:
 
 
 class Attempts:
-    """Applies layers one by one, if they are among the `wanted` names; `notes` has a line for each that failed."""
+    """Applies layers one by one, if they are among the `wanted` names; `failed` says why one failed, by its name."""
 
     def __init__(self, wanted: Collection[str]) -> None:
         self._wanted = wanted
-        self.notes: list[str] = []
+        self.failed: dict[str, str] = {}
 
     def put_on(self, layer: str, apply: Callable[[], T]) -> T | None:
-        """Return what `apply` returns; None if `layer` is not wanted, or if `apply` raises OSError, which is noted."""
+        """Return what `apply` returns; None if `layer` is not wanted, or if `apply` raises OSError."""
+        return self.take(layer, apply) if layer in self._wanted else None
+
+    def take(self, name: str, step: Callable[[], T]) -> T | None:
+        """Return what a step returns, None if it raises OSError; then `failed` says why."""
         try:
-            return apply() if layer in self._wanted else None
+            return step()
         except OSError as error:
-            self.notes.append(f"{layer}: {error.strerror or error}")
+            self.failed[name] = error.strerror or str(error)
             return None
 
 
@@ -253,7 +278,7 @@ def _leave_orphaned(zygote: int) -> None:
         os._exit(1)
 
 
-def bounded(bounds: Mapping[int, int]) -> Iterator[Step]:
+def bounded(bounds: Mapping[int, int]) -> Iterator[NamedStep]:
     """Yield steps that set resource limits to the values in `bounds`, by kind (RLIMIT_…).
 
     Soft and hard limits are equal, so that a program cannot raise them. A lower hard limit of this process (`ulimit`)
@@ -261,7 +286,15 @@ def bounded(bounds: Mapping[int, int]) -> Iterator[Step]:
     """
     for kind, bound in bounds.items():
         lowest = min(bound, hard_limit(kind))
-        yield partial(resource.setrlimit, kind, (lowest, lowest))
+        yield _LIMITS[kind], partial(_set_limit, kind, lowest)
+
+
+def _set_limit(kind: int, bound: int) -> None:
+    """Set both resource limits of a kind to a number; raises OSError if that fails."""
+    try:
+        resource.setrlimit(kind, (bound, bound))
+    except ValueError as error:  # what Python raises if the kernel says EPERM or EINVAL
+        raise PermissionError(errno.EPERM, str(error)) from error
 
 
 def hard_limit(kind: int) -> int:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import signal
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 from behavesim.sandbox import kernel, processes
@@ -32,8 +35,14 @@ def enter() -> int:
     namespace. The calling process waits for it and exits with it. Raises OSError in the calling process if the machine
     forbids any step. Another child tries all steps first, since a partial move cannot be undone.
     """
-    _try_in_child()
-    return _enter()
+    try_in_child(_rehearse)
+    return enter_untried()
+
+
+def _rehearse() -> None:
+    own = enter_untried()
+    next_child_alone()()
+    next_child_as_usual(own)()
 
 
 def next_child_alone() -> kernel.Call:
@@ -46,7 +55,7 @@ def next_child_as_usual(own: int) -> kernel.Call:
     return kernel.prepared("setns", own, NEW_PIDS)
 
 
-def _enter() -> int:
+def enter_untried() -> int:
     """Enter the namespaces of `enter`, without a trial, and cover COVERED; return a descriptor of that of processes.
 
     Only a child process returns, as from `enter`. Raises OSError if the machine forbids a step; earlier steps are then
@@ -119,17 +128,38 @@ def _continue_inside() -> None:
     os._exit(abs(os.waitstatus_to_exitcode(status)))
 
 
-def _try_in_child() -> None:
-    """Check in a forked child that later children can enter namespaces and fork there; raises OSError if not."""
+def try_in_child(steps: Callable[[], object]) -> None:
+    """Take `steps` in a forked child, which may enter namespaces and fork; raises OSError, with advice, if one fails.
+
+    A step that fails half-way through cannot be undone, so a process tries all of them in a child first.
+    """
+    ours, theirs = os.pipe()
     trial = os.fork()
     if trial == 0:
+        code = 1
         try:
-            own = _enter()
-            next_child_alone()()
-            next_child_as_usual(own)()
-            os._exit(0)
+            steps()
+            code = 0
         except OSError as error:
-            os._exit(error.errno or 1)
-    _, status = os.waitpid(trial, 0)
-    if code := os.waitstatus_to_exitcode(status):
-        raise OSError(code, f"no namespaces: {os.strerror(code)}")
+            os.write(theirs, f"{error.errno or 0} {error.strerror or error}".encode())
+        finally:
+            os._exit(code)
+    os.close(theirs)
+    with open(ours, "rb") as reading:  # noqa: PTH123 (a descriptor)
+        number, _, said = reading.read().decode().partition(" ")
+    if os.waitpid(trial, 0)[1]:
+        raise OSError(int(number or 0), _why_not(int(number or 0), said))
+
+
+def _why_not(number: int, said: str) -> str:
+    """Return why a machine has no namespaces, from the error's number and text."""
+    if number in (errno.ENOSPC, errno.EUSERS):
+        with contextlib.suppress(OSError):
+            most = Path("/proc/sys/user/max_user_namespaces").read_text().strip()
+            return f"no user namespaces here (user.max_user_namespaces is {most})"
+    if number in (errno.EPERM, errno.EACCES):
+        return (
+            f"no user namespaces here ({said}; see kernel.unprivileged_userns_clone, "
+            "kernel.apparmor_restrict_unprivileged_userns, or the profile of the container)"
+        )
+    return f"no namespaces here ({said or 'a trial of them was killed'})"

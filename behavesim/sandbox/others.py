@@ -1,4 +1,4 @@
-"""How busy other processes keep this machine while a program runs: its CPU time is longer then."""
+"""Whether other processes made the machine busy during a run, which makes CPU times longer."""
 
 from __future__ import annotations
 

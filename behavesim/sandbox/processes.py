@@ -13,6 +13,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
+from behavesim.base.errors import SandboxError
 from behavesim.sandbox import kernel
 
 LINUX = sys.platform == "linux"
@@ -39,18 +40,21 @@ def wake_on(*signals: signal.Signals) -> socket.socket:
 
 
 def die_with_parent(by: signal.Signals) -> None:
-    """Have the kernel send this process the signal `by` when its parent dies; does nothing except on Linux."""
+    """Have the kernel send this process the signal `by` when its parent dies, where the kernel can."""
     if LINUX:
-        kernel.prepared_prctl(kernel.PR_SET_PDEATHSIG, by)()
+        # without it, this process ends when the parent's end of its socket closes
+        with contextlib.suppress(OSError):
+            kernel.prepared_prctl(kernel.PR_SET_PDEATHSIG, by)()
 
 
 def adopt_orphans() -> None:
     """Have this process become the parent of descendants whose own parents die, so that `kill_strays` finds them.
 
-    Does nothing except on Linux.
+    Does nothing except on Linux, and where the kernel lacks it, as gVisor does.
     """
     if LINUX:
-        kernel.prepared_prctl(_PR_SET_CHILD_SUBREAPER, 1)()
+        with contextlib.suppress(OSError):
+            kernel.prepared_prctl(_PR_SET_CHILD_SUBREAPER, 1)()
 
 
 def reap(pid: int) -> tuple[int, resource.struct_rusage] | None:
@@ -140,6 +144,22 @@ def pid_of(handle: int, proc: int | None = None) -> int:
     return pid
 
 
+def require_handles() -> None:
+    """Raise SandboxError if this kernel cannot name processes by pidfds, by which a keeper knows evaluations."""
+    try:
+        handle = os.pidfd_open(os.getpid())
+        try:
+            signal.pidfd_send_signal(handle, 0)
+            pid_of(handle)
+        finally:
+            os.close(handle)
+    except (OSError, ValueError) as error:
+        raise SandboxError(
+            f"an evaluator cannot be confined here: the kernel lacks pidfd_open or what belongs to it ({error}); use "
+            "Linux 5.3 or later. Tasks with `solve` and `score` need less"
+        ) from error
+
+
 def _text_in(proc: int | None, path: str) -> str:
     """Return the text of the file `path` in the folder `proc`, a descriptor, or in /proc if that is None.
 
@@ -161,7 +181,8 @@ def memory_of_machine() -> int:
     if not LINUX:
         return 0
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")]
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    groups = Path("/proc/self/cgroup")
+    for line in groups.read_text().splitlines() if groups.exists() else ():
         _, kinds, path = line.split(":", 2)
         root, name = ("memory", "memory.limit_in_bytes") if kinds else ("", "memory.max")
         if kinds in ("", "memory"):

@@ -6,6 +6,7 @@ words for people, and to lengthen a limit by a bounded time.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import time
 from collections.abc import Callable
@@ -28,7 +29,8 @@ class Progress:
     def keep_to_one_child(self) -> None:
         """Keep later children from the page; call it in the zygote after the fork. Has no effect except on Linux."""
         if hasattr(mmap, "MADV_DONTFORK"):
-            self._page.madvise(mmap.MADV_DONTFORK)
+            with contextlib.suppress(OSError):  # where the kernel lacks it, another child could write false numbers
+                self._page.madvise(mmap.MADV_DONTFORK)
 
     def close(self) -> None:
         """Give the page back; nothing may be read afterwards."""

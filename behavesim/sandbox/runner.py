@@ -59,7 +59,8 @@ class Places:
     async def taken(self, alone: bool = False) -> AsyncIterator[None]:
         """Wait for a place, or with `alone` for all of them, and keep what was taken until the block ends."""
         async with AsyncExitStack() as places:
-            async with self._turn:  # two that need all places would wait for each other
+            # only one may collect places, else two that want all would each hold some and wait for ever
+            async with self._turn:
                 for _ in range(self._count if alone else 1):
                     await places.enter_async_context(self._free)
             yield

@@ -91,10 +91,10 @@ def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
 
     None if the process ended well, or exceeded its CPU time `beside_others`. The failure's `cpu_s` is left at 0.
     """
-    allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
+    allowed_s, counted_s = limits.allowed_s(ending.first_s), limits.counted_s(ending.cpu_s, ending.first_s)
     reached = ending.reached(limits.uncounted_s(ending.first_s))
     if ending.killed in ("wall", "asleep", "waited"):
-        said = f"still not done after {limits.wall_s:g} s by the clock, with {spent}"
+        said = f"stopped after {limits.wall_s:g} s: it slept or waited ({counted_s:.2g} s of CPU time)"
         return Failure("timeout", f"{said}{reached}")
     code = os.waitstatus_to_exitcode(ending.status)
     if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s > allowed_s):
@@ -102,12 +102,12 @@ def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
         return Failure("timeout", f"{said}{reached}")
     # beside others the limit is NEAR times as long: a program that took longer was killed
     if not ending.killed and ending.cpu_s > allowed_s and not ending.beside_others:
-        return Failure("timeout", f"it took {spent}{reached}")
+        return Failure("timeout", f"{counted_s:.3g} s of CPU time; the limit is {limits.timeout_s:.3g} s{reached}")
     if code == OUT_OF_MEMORY:
         return Failure("memory", "the program asked for more memory than its limit")
     if code == -signal.SIGKILL:
-        held = f"it held {ending.peak_bytes // MEGABYTE} MB"
-        return Failure("memory", f"killed, also alone, for lack of the machine's memory or by itself; {held}")
+        held = f"the second time alone ({ending.peak_bytes // MEGABYTE} MB held)"
+        return Failure("memory", f"ended by SIGKILL, twice, {held}: out of memory, or it killed itself")
     if code == -signal.SIGSYS:
         return Failure("forbidden", "the program made a system call that no program may make")
     if code < 0:
@@ -119,4 +119,4 @@ def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
 
 def _left(code: int) -> Failure:
     """Return the failure of a program that ended its process with the exit status `code`."""
-    return Failure("exit", f"the program ended its process itself, with status {code}")
+    return Failure("exit", f"the program called os._exit({code})")

@@ -28,7 +28,7 @@ SLEPT = replace(ASLEEP, killed="asleep")
 WAITED = replace(ASLEEP, killed="waited", cpu_s=9.1, calls=1310, instance=5, first_s=6.7)
 OUT = Ending(0, signal.SIGKILL, "machine", 0.5, 251 << 20)
 GREEDY = replace(OUT, killed="", peak_bytes=1900 << 20)
-KILLED = "killed, also alone, for lack of the machine's memory or by itself"
+KILLED = "ended by SIGKILL, twice, the second time alone ({} MB held): out of memory, or it killed itself"
 BESIDE = replace(NEAR, beside_others=True)
 ENDLESS = Ending(0, signal.SIGKILL, "cpu", 18.5, 0)
 STOPPED = "still not done after the 12 s of CPU time that count"
@@ -69,19 +69,19 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             [ASLEEP, ASLEEP],
             ["clock"],
-            "still not done after 26 s by the clock, with 0.1 of 12 s of CPU time that count",
+            "stopped after 26 s: it slept or waited (0.1 s of CPU time)",
         ),
         ([SLEPT], [], "still not done after 26 s by the clock, with 0.1 of 12 s of CPU time that count"),
         ([WAITED, WAITED, WAITED, DONE], ["clock"] * 3, ""),
         ([NEAR, DONE], ["cpu"], ""),
-        ([NEAR, NEAR], ["cpu"], "it took 13 of 12 s of CPU time that count"),
+        ([NEAR, NEAR], ["cpu"], "13 s of CPU time; the limit is 12 s"),
         ([NEAR, BESIDE], ["cpu"], ""),
-        ([BESIDE, NEAR], ["cpu"], "it took 13 of 12 s of CPU time that count"),
+        ([BESIDE, NEAR], ["cpu"], "13 s of CPU time; the limit is 12 s"),
         ([BESIDE, replace(ENDLESS, beside_others=True)], ["cpu"], STOPPED),
-        ([OUT, OUT, NEAR], ["memory", "memory"], "it took 13 of 12 s of CPU time that count"),
+        ([OUT, OUT, NEAR], ["memory", "memory"], "13 s of CPU time; the limit is 12 s"),
         ([NEAR, OUT, DONE], ["cpu", "memory"], ""),
         ([GREEDY, DONE], ["memory"], ""),
-        ([GREEDY, GREEDY], ["memory"], f"{KILLED}; it held 1900 MB"),
+        ([GREEDY, GREEDY], ["memory"], KILLED.format(1900)),
     ],
 )
 async def test_a_program_is_put_off_until_its_ending_is_its_own(
@@ -105,7 +105,7 @@ async def test_a_program_that_may_kill_itself_does_not_stop_the_run() -> None:
     ran = await settled(Scripted(OUT, OUT), LIMITS, "", lambda *_: None, may_signal=True)
     found = frame_of(ran, LIMITS)
     assert isinstance(found, Failure)
-    assert found.message == f"{KILLED}; it held 251 MB"
+    assert found.message == KILLED.format(251)
 
 
 def test_the_first_call_may_be_left_out_of_the_limit_by_a_bounded_time() -> None:
@@ -138,7 +138,7 @@ def test_a_reason_says_how_much_of_the_first_call_does_not_count() -> None:
     failure = frame_of(Ran(late, b"frame"), replace(LIMITS, first_call_s=8.0))
     assert isinstance(failure, Failure)
     assert failure.message == (
-        "it took 15 of 12 s of CPU time that count, at call 1988, on instance 6; "
+        "15 s of CPU time; the limit is 12 s, at call 1988, on instance 6; "
         "the first call took 9.2 s (of which 8 s do not count), all else 13.8 s"
     )
 

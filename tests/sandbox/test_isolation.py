@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
 import os
+import platform
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from behavesim.base.errors import UsageError
+from behavesim.base.errors import SandboxError, UsageError
+from behavesim.sandbox import connection
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.pool import Pool
 from behavesim.task import TaskReference
@@ -58,6 +63,97 @@ async def test_the_level_is_that_of_the_layers_that_hold(held: tuple[tuple[str, 
     assert isinstance(await pool.evaluate(HONEST), Solved)
     notes = " ".join(pool.notes).lower()
     assert all(layer in notes for layer in set(LAYERS) - set(layers) - {"user"})
+
+
+AS, DATA, SIGPENDING, QUEUE = 9, 2, 11, 12
+SUBREAPER, DUMPABLE = ["prctl", 36, "EINVAL"], ["prctl", 4, "EINVAL"]
+LACKING: dict[str, tuple[list[list[Any]], str, str, str]] = {
+    # the calls that fail, the levels of functions and of evaluators, and what the notes say
+    "no Landlock": (
+        [["landlock_create_ruleset", None, "ENOSYS"]],
+        "partial",
+        "partial",
+        "Landlock does not hold .landlo",
+    ),
+    "Landlock forbids": (
+        [["landlock_restrict_self", None, "ENOSYS"]],
+        "partial",
+        "partial",
+        "Landlock does not hold; it",
+    ),
+    "no seccomp": ([["prctl", 22, "EINVAL"]], "partial", "partial", "seccomp does not hold"),
+    "no namespace left": (
+        [["unshare", None, "ENOSPC"]],
+        *(
+            "strong",
+            "partial",
+            r"no user namespaces here \(user.max_user_namespaces is \d+\): level strong instead of strong",
+        ),
+    ),
+    "no way back": (
+        [["setns", None, "EINVAL"]],
+        "strong",
+        "partial",
+        r"no namespaces here \(setns: Invalid argument\)",
+    ),
+    "no read-only mounts": ([["mount_setattr", None, "ENOSYS"]], "strong+", "partial", ""),
+    "no subreaper": ([SUBREAPER], "strong+", "strong+", ""),
+    "no capset": ([["capset", None, "ENOSYS"]], "strong+", "strong+", r"go without: the loss of capabilities \(capset"),
+    "no limits of memory": (
+        [["prlimit64", AS, "EPERM"], ["prlimit64", DATA, "EPERM"]],
+        "strong+",
+        "strong+",
+        "RLIMIT_AS",
+    ),
+    "no pidfds": ([["pidfd_open", None, "ENOSYS"]], "strong+", "none", ""),
+    "as gVisor": (
+        [
+            *(SUBREAPER, DUMPABLE, ["landlock_create_ruleset", None, "ENOSYS"], ["setns", None, "EINVAL"]),
+            *(["mount_setattr", None, "ENOSYS"], ["prlimit64", SIGPENDING, "EPERM"], ["prlimit64", QUEUE, "EPERM"]),
+        ],
+        *("partial", "partial", "go without: protection from being traced"),
+    ),
+}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of the calls are those of x86-64")
+def test_a_kernel_that_lacks_a_call_gives_the_level_that_holds_and_programs_run(cities: TaskReference) -> None:
+    asked = json.dumps({name: calls for name, (calls, *_) in LACKING.items()})
+    command = (sys.executable, "-m", "tests.sandbox.lacking", cities.text, asked)
+    said = subprocess.check_output(command, cwd=REPOSITORY, text=True)
+    found = dict(json.loads(line) for line in said.splitlines())
+    for name, (_, level, level_of_evaluators, note) in LACKING.items():
+        functions, evaluators = found[name]["functions"], found[name]["evaluators"]
+        assert (functions[0], functions[2], evaluators[0]) == (level, True, level_of_evaluators), (name, found[name])
+        assert re.search(note, " ".join(functions[1])), (name, functions)
+        assert evaluators[2] is True or "the kernel lacks pidfd_open" in evaluators[2], (name, evaluators)
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.EMFILE, r"ulimit -n, -u"),
+        (errno.EAGAIN, r"ulimit -n, -u"),
+        (errno.ENOMEM, "no memory for another process"),
+        (errno.ENOSPC, r"no room for a temporary file in /full .*set TMPDIR"),
+        (errno.EROFS, r"no room for a temporary file in /full .*set TMPDIR"),
+        (errno.ENOENT, r"no room for a temporary file in /full .*set TMPDIR"),
+        (errno.E2BIG, "the task's description is longer than 128 kB"),
+        (errno.EIO, "the sandbox cannot be started: .*Input/output error"),
+    ],
+)
+async def test_what_the_machine_has_too_little_of_is_named(
+    cities: TaskReference, monkeypatch: pytest.MonkeyPatch, number: int, says: str
+) -> None:
+    def failing(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setenv("TMPDIR", "/full")
+    monkeypatch.setattr(connection, "_start", failing)
+    with pytest.raises(SandboxError, match=says) as raised:
+        async with Pool(cities, "search", 1, preloaded=()):
+            pass
+    assert ("ulimit" in str(raised.value)) == ("ulimit" in says)
 
 
 WITHOUT_LINUX = """

@@ -7,12 +7,12 @@ import os
 import resource
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 from behavesim.base.errors import SandboxError
 from behavesim.sandbox import kernel, landlock, layers, libraries, namespaces, processes, seccomp
-from behavesim.sandbox.layers import Confinement, Step
+from behavesim.sandbox.layers import Confinement, NamedStep
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.tree import root
 
@@ -48,17 +48,14 @@ class TreeConfinement(Confinement):
     has_landlock: bool = False
     proc: int | None = None
 
-    @cached_property
-    def _before_closing(self) -> tuple[Step, ...]:
-        """The child's steps before it closes its files: with namespaces, it gets scratch folders of its own, too."""
-        alone: tuple[Step, ...] = ()
+    def _have_own_files(self) -> Iterator[NamedStep]:
+        """Yield the steps, with namespaces, that give the child scratch folders of its own."""
         if self.own_pids is not None:
+            yield "", partial(root.enter_scratch, SCRATCH_MB, self.readable)
             # the keeper may then read how much memory the child shares; no other evaluation sees the child
-            measurable = kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 1)
-            alone = partial(root.enter_scratch, SCRATCH_MB, self.readable), measurable
-        return (*self._leave_zygote(), *alone, *self._limit_resources(), *self._give_up_rights())
+            yield layers.UNTRACED, kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 1)
 
-    def _limit_resources(self) -> Iterator[Step]:
+    def _limit_resources(self) -> Iterator[NamedStep]:
         """Yield steps that set the resource limits of each process; the keeper limits all processes together."""
         bounds = {
             # what the evaluator has loaded does not count: this runs when the nursery forks its first child
@@ -70,11 +67,11 @@ class TreeConfinement(Confinement):
         }
         yield from layers.bounded(bounds)
 
-    def _give_up_rights(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[NamedStep]:
         """Yield the steps of every confinement, then those of Landlock for a tree."""
-        yield from super()._give_up_rights()
+        yield from super().steps()
         if self.has_landlock:
-            yield self._restrict_files
+            yield "", self._restrict_files
 
     def _restrict_files(self) -> None:
         """Let this process read and execute only what it may see, and write only to devices and scratch folders."""
@@ -98,11 +95,15 @@ class TreeConfinement(Confinement):
             os.close(self.own_pids)
             root.enter_scratch(SCRATCH_MB, self.readable, has_own_processes=False)
         processes.adopt_orphans()
-        for step in layers.bounded(_shared_bounds()):
-            step()
-        kernel.prepared_prctl(layers.PR_SET_NO_NEW_PRIVS, 1)()
-        kernel.prepared_to_drop_capabilities(kept)()
-        kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
+        steps: tuple[NamedStep, ...] = (
+            *layers.bounded(_shared_bounds()),
+            ("PR_SET_NO_NEW_PRIVS", kernel.prepared_prctl(layers.PR_SET_NO_NEW_PRIVS, 1)),
+            ("the loss of capabilities", kernel.prepared_to_drop_capabilities(kept)),
+            (layers.UNTRACED, kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)),
+        )
+        for name, step in steps:
+            if name not in self.failed:
+                step()
         if self.calls is not None:
             seccomp.installation(seccomp.nursery_program())()
         return replace(self, own_pids=own_pids, proc=None, zygote=os.getpid())
@@ -124,14 +125,15 @@ def prepare(
 ) -> TreeConfinement:
     """Apply the shared layers to this process, the keeper; prepare those of the nursery and of its children.
 
-    `wanted` are names from `layers.LAYERS`; one that fails is left out and noted. With namespaces, only a child of the
-    calling process returns. `readable` files and folders can be read besides Python, its libraries and the machine's
-    programs. With namespaces, `hidden` paths and what `root.unreadable` finds cannot. At most `workers` evaluations run
-    at once. Raises SandboxError if the system is not Linux, or if this process's limit on address space
-    is too low.
+    `wanted` are names from `layers.LAYERS`; one that fails is left out, and `failed` says why. With namespaces, only a
+    child of the calling process returns. `readable` files and folders can be read besides Python, its libraries and the
+    machine's programs. With namespaces, `hidden` paths and what `root.unreadable` finds cannot. At most `workers`
+    evaluations run at once. Raises SandboxError if the system is not Linux or has no pidfds, if this process's limit on
+    address space is too low, or if a folder is too large to be looked through.
     """
     if not processes.LINUX:
         raise SandboxError("an evaluator and its program are confined together by Linux alone; use a Linux machine")
+    processes.require_handles()
     given = [path.resolve() for path in readable]
     unseen = (*hidden, *root.unreadable([*given, *libraries.project_folders()]))
     every = {*given, *libraries.readable_paths(), *libraries.interpreter_paths()}
@@ -141,17 +143,43 @@ def prepare(
     address_space, tasks = layers.begin(limits, workers * MOST_PROCESSES)
     attempts = layers.Attempts(wanted)
     attempts.put_on("user", lambda: layers.leave_root(seen))
-    own = attempts.put_on("namespaces", lambda: (namespaces.enter(), root.enter(seen, unseen)))
+    own = attempts.put_on("namespaces", partial(_enter_root, seen, unseen))
     has_landlock = attempts.put_on("landlock", _landlock_works) or False
     filtered = attempts.put_on("seccomp", partial(seccomp.tree_program, may_connect=own is not None))
-    kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
+    attempts.take(layers.UNTRACED, kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0))
     own_pids, proc = own or (None, None)
     return TreeConfinement(
-        *(limits, os.getpid(), address_space, tasks, own_pids, None, filtered, tuple(attempts.notes)),
+        *(limits, os.getpid(), address_space, tasks, own_pids, None, filtered),
+        failed=attempts.failed,
         readable=seen,
         has_landlock=has_landlock,
         proc=proc,
     )
+
+
+def _enter_root(seen: Collection[Path], unseen: Collection[Path]) -> tuple[int, int]:
+    """Enter namespaces and a root folder of their own; return a descriptor of that of processes, and of a /proc.
+
+    Only a child of the calling process returns. Raises OSError, with nothing changed, if the machine forbids a step of
+    this process, of the nursery or of its children.
+    """
+    namespaces.try_in_child(partial(_rehearse, seen, unseen))
+    return namespaces.enter_untried(), root.enter(seen, unseen)
+
+
+def _rehearse(seen: Collection[Path], unseen: Collection[Path]) -> None:
+    """Do with namespaces and mounts what the keeper, the nursery and its children will do; raises OSError."""
+    namespaces.enter_untried()
+    own = namespaces.nest(root.enter(seen, unseen))
+    root.enter_scratch(SCRATCH_MB, seen, has_own_processes=False)
+    namespaces.next_child_alone()()
+    child = os.fork()
+    if child == 0:
+        return root.enter_scratch(SCRATCH_MB, seen)
+    if os.waitpid(child, 0)[1]:
+        raise ChildProcessError("a process in namespaces failed")  # and has sent why
+    namespaces.next_child_as_usual(own)()
+    return None
 
 
 def _landlock_works() -> bool:

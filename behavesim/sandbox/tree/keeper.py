@@ -153,7 +153,8 @@ class Keeper:
                 self._hear(json.loads(each), fds)
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
             raise NurseryFailed(
-                "the evaluator wrote into a socket of the sandbox, which it must leave alone"
+                "the evaluator's process sent broken data to the sandbox: does it write to file descriptors that it "
+                "did not open?"
             ) from error
         finally:
             for fd in fds:

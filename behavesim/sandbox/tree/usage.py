@@ -100,19 +100,23 @@ def holds_more(members: Mapping[int, Process], limit: int) -> bool:
     """
     if sum(process.resident for process in members.values()) <= limit:
         return False
-    return sum(map(_held, members)) > limit
+    return sum(_held(pid, process.resident) for pid, process in members.items()) > limit
 
 
-def _held(pid: int) -> int:
+def _held(pid: int, resident: int) -> int:
     """Return the bytes of memory of a process that no file backs, swap included; 0 if it has ended.
 
-    Shared memory is divided among the processes, or counts in full if smaps_rollup cannot be read.
+    Shared memory is divided among the processes, or counts in full if smaps_rollup cannot be read. A kernel that counts
+    neither, such as gVisor's, says how much is `resident`, with files.
     """
     for file, names in (("smaps_rollup", _SHARED_BY_ALL), ("status", _ALL_OF_ONE)):
         # the process has ended, or keeps the first file to itself: then all that it shares counts as its own
         with contextlib.suppress(OSError):
             lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
-            return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(names))
+            if found := [int(line.split()[1]) << 10 for line in lines if line.startswith(names)]:
+                return sum(found)
+            if file == "status":
+                return resident
     return 0
 
 

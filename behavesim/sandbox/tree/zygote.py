@@ -26,7 +26,7 @@ def main(assignment: TreeAssignment, control: socket.socket) -> None:
     with errors_sent(control), isolation.attempts_to_reach_outside() as attempts:
         paths = (tuple(map(Path, assignment.readable)), tuple(map(Path, assignment.hidden)))
         confined = confinement.prepare(assignment.layers, assignment.limits, *paths, assignment.workers)
-        level, notes = isolation.find_of_tree(confined, attempts)
+        level, confined = isolation.find_of_tree(confined, attempts)
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
@@ -35,7 +35,7 @@ def main(assignment: TreeAssignment, control: socket.socket) -> None:
         nursery.serve(theirs, assignment, confined)
     theirs.close()
     # the level was found before anything of the evaluator ran
-    Keeper(control, ours, pid, assignment.limits, assignment.load_s, Ready(level, notes, 1)).serve()
+    Keeper(control, ours, pid, assignment.limits, assignment.load_s, Ready(level, confined.notes, 1)).serve()
 
 
 if __name__ == "__main__":
