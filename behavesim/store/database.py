@@ -196,6 +196,7 @@ def copy_journal(path: Path, to: Path) -> None:
     Raises sqlite3.Error if the journal cannot be read or copied, OSError if the copy cannot be put in its place.
     """
     draft = to.with_suffix(".draft")  # a process that is killed here leaves no half journal
+    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # else SQLite would let everybody read it
     with closing(connected(path)) as db, closing(sqlite3.connect(draft)) as copy:
         db.backup(copy)
     draft.replace(to)

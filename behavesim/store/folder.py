@@ -98,11 +98,11 @@ class RunFolder:
     def created(self) -> Iterator[None]:
         """Make the folder for the block; remove it with all its files if the block raises or is cancelled.
 
-        Raises UsageError if the name is taken or the folder cannot be made.
+        Only its owner may enter it. Raises UsageError if the name is taken or the folder cannot be made.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.mkdir()
+            self.path.mkdir(mode=0o700)
         except FileExistsError:
             raise self._taken() from None
         except OSError as error:

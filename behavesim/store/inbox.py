@@ -29,7 +29,7 @@ class Inbox:
         name = f"{time.time_ns()}-{secrets.token_hex(2)}-{stem}{suffix}"
         draft = self.path / f".{name}.draft"
         try:
-            self.path.mkdir(exist_ok=True)
+            self.path.mkdir(mode=0o700, exist_ok=True)
             # the draft has another suffix, so the run cannot take half a text
             draft.write_text(text, encoding="utf-8")
             draft.replace(self.path / name)

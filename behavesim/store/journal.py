@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -81,6 +82,9 @@ class SqliteJournal:
         self._turn = asyncio.Lock()  # one transaction at a time
 
     async def __aenter__(self) -> SqliteJournal:
+        with suppress(OSError):  # it exists, or SQLite says why it cannot be made
+            # SQLite would let everybody read it; the log beside it gets the same rights
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         with translated(self._path):
             self._connection = await aiosqlite.connect(
                 self._path, isolation_level="IMMEDIATE", timeout=self._patience_s

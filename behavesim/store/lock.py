@@ -23,7 +23,7 @@ def lock(path: Path) -> Iterator[bool]:
 
     Yield False if another process still holds it after a second. Raises OSError if the file cannot be opened.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield any(_taken(descriptor) for _ in range(ATTEMPTS))
     finally:

@@ -22,7 +22,7 @@ def keep_copy(task: str, folder: Path) -> None:
     if file.suffix not in (".py", ".toml") or folder.exists():
         return
     with write_errors_named(folder):
-        folder.mkdir()
+        folder.mkdir(mode=0o700)
         if file.suffix == ".py":
             shutil.copyfile(file, folder / file.name)
             return

@@ -11,6 +11,14 @@ from pathlib import Path
 from behavesim.base.errors import JournalError
 
 
+def owner_only(path: str, flags: int) -> int:
+    """Open a file; if it is made, only its owner may read it. The `opener` of `open` for all files of a run.
+
+    A run's folder holds prompts, replies and programs, which other users of a machine must not read.
+    """
+    return os.open(path, flags, 0o600)
+
+
 def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:
     """Replace a file's text in one step, so that a reader never sees half of it.
 
@@ -20,7 +28,7 @@ def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:
     draft = path.with_suffix(".draft")
     with write_errors_named(path):
         refuse_pipe(draft)
-        with draft.open("w", encoding="utf-8") as file:
+        with open(draft, "w", encoding="utf-8", opener=owner_only) as file:
             file.write(text)
             if is_lasting:
                 file.flush()
@@ -32,7 +40,7 @@ def append_line(path: Path, line: str) -> None:
     """Append a line and a line end to a file, made if missing; raises JournalError if it cannot be written."""
     with write_errors_named(path):
         refuse_pipe(path)
-        with path.open("a", encoding="utf-8") as file:
+        with open(path, "a", encoding="utf-8", opener=owner_only) as file:
             file.write(f"{line}\n")
 
 

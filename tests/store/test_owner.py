@@ -1,4 +1,4 @@
-"""A journal has one writer, also where locks do nothing: whoever opened it last, and nobody else, may append."""
+"""A journal has one writer, also where locks do nothing: whoever opened it last. A run is read by its owner alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Event, NotAdded, RunStopped
 from behavesim.store.damage import altered_rows
+from behavesim.store.database import copy_journal
+from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 
@@ -57,3 +59,30 @@ async def test_a_log_that_another_process_began_anew_is_noticed_by_the_next_comm
         log.write_bytes(b"")
         with pytest.raises(JournalError, match="another process writes this journal"):
             await journal.append([RunStopped("b")])
+
+
+async def test_a_run_can_be_read_by_its_owner_alone_from_its_first_file_on(tmp_path: Path) -> None:
+    task = tmp_path / "mine.py"
+    task.touch()
+    folder = RunFolder(tmp_path / "runs" / "one")
+    before = os.umask(0)
+    try:
+        with folder.created(), folder.locked():
+            assert folder.path.stat().st_mode & 0o077 == 0
+            folder.write_settings({"seed": 1})
+            folder.keep_task(str(task))
+            folder.write_best("x = 1", "best")
+            folder.write_recommended("x = 1", "best")
+            folder.keep("held-out.json", "{}")
+            folder.note("begun")
+            folder.inbox.put("advice", "text")
+            async with SqliteJournal(folder.journal) as journal:
+                await journal.append([RunStopped("a")])
+                copy_journal(folder.journal, tmp_path / "copy.db")
+                assert {"run.db-wal", "run.db-shm"} <= {path.name for path in folder.path.iterdir()}
+                inside = [*folder.path.iterdir(), tmp_path / "copy.db"]
+                modes = {path.name: path.stat().st_mode & 0o077 for path in inside}
+    finally:
+        os.umask(before)
+    assert set(modes.values()) == {0}, modes
+    assert {"run.db", "run.db-wal", "copy.db", "task", "best.py", "log.txt", ".lock", "settings.toml"} <= modes.keys()
