@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
 from pydantic_core import PydanticUndefined
 
 from behavesim.base.errors import UsageError
@@ -70,6 +71,19 @@ def _checked_workers(value: Any) -> Any:
 
 Workers = Annotated[int | str, BeforeValidator(_checked_workers)]
 """Where programs are evaluated: a number of them at once on this machine, or the name of a Dask cluster."""
+
+
+def _checked_wall(value: str) -> str:
+    """Return a command as it is; raises ValueError if a quote in it is not closed."""
+    try:
+        shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"should be a command as a shell reads it: {error}") from None
+    return value
+
+
+Wall = Annotated[str, AfterValidator(_checked_wall)]
+"""A command that starts another one, whose words are put behind its own."""
 
 
 class Settings(Options):
@@ -156,6 +170,12 @@ class Settings(Options):
     """Largest size (MB of 2^20 bytes) of a program's solutions on all search instances together."""
     allow_weak_isolation: bool = False
     """Run programs even if this machine isolates them less than "strong"; else the run is refused."""
+    wall: Adjustable[Wall] = ""
+    """Command through which the processes of the sandbox are started, such as bwrap with its options: your own wall. If
+    the self-test finds that it holds, the isolation is at least "walled". None if empty."""
+    devices: Adjustable[tuple[str, ...]] = ()
+    """Paths of devices that an evaluator and its programs may use, such as /dev/nvidia0 and /dev/nvidiactl; none if
+    empty. What they leave in a device's memory is out of the sandbox's reach."""
 
     recommend: Adjustable[bool] = True
     """Evaluate the best programs on the validation instances when a run ends, and write the best to recommended.py."""

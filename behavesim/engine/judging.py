@@ -43,7 +43,9 @@ def sandbox(
     """
     limits, weak = Limits.of(settings).on(task, split, starts), settings.allow_weak_isolation
     task_here, workers = TaskReference(settings.task), settings.workers_here
-    return Pool(task_here, split, workers, limits, allow_weak_isolation=weak, clock=clock, starts=starts)
+    return Pool(
+        task_here, split, workers, limits, allow_weak_isolation=weak, clock=clock, starts=starts, wall=settings.wall
+    )
 
 
 def pool_of(
@@ -59,11 +61,13 @@ def pool_of(
     It is on this machine if `settings.workers` is a number, else on the cluster that it names. If the task has an
     evaluator, the sandbox runs that, whatever the split is. `clock` measures time limits; None makes one. `tell` gets a
     line when workers of a cluster join or leave. On a cluster, a function that returns what its workers do is appended
-    to `sights`, unless that is None. Raises UsageError if what a cluster needs is not installed, TaskError if the
-    instances cannot be made.
+    to `sights`, unless that is None. Raises UsageError if what a cluster needs is not installed or a setting does
+    not fit it, TaskError if the instances cannot be made.
     """
     limits, weak = Limits.of(settings), settings.allow_weak_isolation
     if isinstance(settings.workers, str):
+        if settings.wall or settings.devices:
+            raise UsageError("wall and devices are for this machine; leave them out with a cluster")
         others = settings.allow_other_workers
         window = settings.window if split == "search" else None
         given = (settings.workers, weak, others, tell, clock or Heartbeat(), window)
@@ -73,7 +77,7 @@ def pool_of(
         return cluster.functions(settings.task, task, split, limits.on(task, split))
     if not isinstance(task, EvaluatorTask):
         return sandbox(settings, task, split, clock)
-    return evaluator_pool(task.file, settings.workers, limits, weak, clock)
+    return evaluator_pool(task.file, settings.workers, limits, weak, clock, settings.wall, settings.devices)
 
 
 def _cluster_type() -> type[Cluster]:

@@ -25,17 +25,24 @@ _JOURNALS = ("run.db", "*/run.db", "*/*/run.db", "*/*/*/run.db")
 
 
 def evaluator_pool(
-    file: EvaluatorFile, workers: int, limits: Limits, allow_weak_isolation: bool, clock: Heartbeat | None = None
+    file: EvaluatorFile,
+    workers: int,
+    limits: Limits,
+    allow_weak_isolation: bool,
+    clock: Heartbeat | None = None,
+    wall: str = "",
+    devices: tuple[str, ...] = (),
 ) -> TreePool:
     """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
 
     They can read the evaluator's folder as it is when the sandbox starts; where namespaces hold, without the folders
     of runs in it and names that begin with a dot. `limits` are those of each evaluation. Entering raises UsageError if
     the isolation is below "strong+", unless `allow_weak_isolation`. Time limits on the sandbox's processes go by
-    `clock`, a new one if None.
+    `clock`, a new one if None. Processes are started through the command `wall`, and may use `devices`.
     """
     hidden = folders_of_runs(file)
-    return TreePool(LOADER, file.to_json(), workers, limits, [file.folder], hidden, allow_weak_isolation, clock=clock)
+    given = (LOADER, file.to_json(), workers, limits, [file.folder], hidden, allow_weak_isolation)
+    return TreePool(*given, clock=clock, wall=wall, devices=devices)
 
 
 def folders_of_runs(file: EvaluatorFile) -> set[Path]:

@@ -8,6 +8,7 @@ import errno
 import itertools
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typing import Any
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import last_line
+from behavesim.sandbox import isolation
 from behavesim.sandbox.environment import bare_environment, trusted_environment
 from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
@@ -92,7 +94,8 @@ class ZygoteConnection:
         Raises SandboxError, with the zygote's own error if it sent one, if it does not start or takes longer than
         START_S. A zygote that is to run an evaluator raises TaskError if that evaluator is at fault.
         """
-        with _shortage_named(), tempfile.TemporaryFile() as errors:
+        with _shortage_named(), tempfile.TemporaryFile() as errors, _outside(assignment) as outside:
+            assignment = replace(assignment, outside=outside)
             ours, theirs = socket.socketpair()
             ours.setblocking(False)
             with theirs:
@@ -257,6 +260,11 @@ class ZygoteConnection:
             waiting.set_result(Ending(**message))
 
 
+def _outside(assignment: Assignment) -> contextlib.AbstractContextManager[dict[str, Any]]:
+    """Yield what the zygote must not reach if it is started through a wall of the site; nothing without a wall."""
+    return isolation.outside_of_wall() if assignment.wall else contextlib.nullcontext({})
+
+
 async def _send(ours: socket.socket, sent: bytes, is_all: bool) -> None:
     """Send bytes to a child, and with `is_all` say that no more will come; return early if the child has died."""
     with contextlib.suppress(ConnectionError):
@@ -309,7 +317,7 @@ def _start(assignment: Assignment, control: socket.socket, errors: int) -> subpr
     """
     fd = control.fileno()
     return subprocess.Popen(
-        [sys.executable, "-sP", "-m", assignment.module, assignment.to_json(), str(fd)],
+        [*shlex.split(assignment.wall), sys.executable, "-sP", "-m", assignment.module, assignment.to_json(), str(fd)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,

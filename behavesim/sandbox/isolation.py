@@ -6,11 +6,13 @@ import contextlib
 import json
 import os
 import socket
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from behavesim.sandbox import kernel, namespaces, processes
 from behavesim.sandbox.layers import LAYERS, Attempts, Confinement
@@ -18,8 +20,12 @@ from behavesim.sandbox.layers import LAYERS, Attempts, Confinement
 if TYPE_CHECKING:
     from behavesim.sandbox.tree.confinement import TreeConfinement
 
-LEVELS = ("process", "partial", "strong", "strong+")
-"""The isolation levels, weakest first: only resource limits; Landlock or seccomp; both; both within namespaces."""
+LEVELS = ("process", "partial", "walled", "strong", "strong+")
+"""The isolation levels, weakest first.
+
+Only resource limits; Landlock or seccomp; less than both, but inside a wall of the site that holds; both Landlock and
+seccomp; both within namespaces.
+"""
 _NEEDS = {
     "landlock": "Landlock does not hold{}; it needs Linux 5.13 or later with `landlock` in /sys/kernel/security/lsm",
     "seccomp": "seccomp does not hold{}; it needs Linux on x86-64 or arm64, and a container that allows its use",
@@ -52,12 +58,67 @@ def attempts_to_reach_outside() -> Iterator[tuple[Attempt, ...]]:
         )
 
 
-def find(confinement: Confinement, reaching_outside: Sequence[Attempt]) -> tuple[str, Confinement]:
+@contextlib.contextmanager
+def outside_of_wall() -> Iterator[dict[str, Any]]:
+    """Yield what a site's own wall must keep from programs, for `_attempts_on_wall`; call it outside of the wall.
+
+    It is two sockets of this process, the process itself, a new file, and hidden files of the person's own, which hold
+    keys. Leaving the context closes and deletes what was made.
+    """
+    home = Path.home()
+    hidden = [str(path) for path in sorted(home.glob(".*")) if path.is_file() and os.access(path, os.R_OK)]
+    with (
+        tempfile.NamedTemporaryFile(prefix="behavesim-", buffering=0) as canary,
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_UNIX) as unix,
+    ):
+        canary.write(b"canary")
+        Path(canary.name).chmod(0o644)  # else a change of user would hide it, and not the wall
+        name = f"behavesim-{os.urandom(8).hex()}"
+        unix.bind(f"\0{name}")
+        unix.listen()
+        yield {
+            "files": [canary.name, *hidden[:8]],
+            "tcp": list(tcp.getsockname()),
+            "unix": name,
+            "process": [os.getpid(), processes.started(os.getpid())],
+        }
+
+
+def _attempts_on_wall(outside: Mapping[str, Any]) -> Iterator[tuple[str, Attempt]]:
+    """Yield attempts to reach what `outside_of_wall` yielded, each with words for what it reaches."""
+    for file in outside["files"]:
+        yield f"the file {file}", partial(Path(file).read_bytes)
+    yield "the network", partial(_connect, socket.AF_INET, tuple(outside["tcp"]))
+    yield "abstract sockets", partial(_connect, socket.AF_UNIX, f"\0{outside['unix']}")
+    yield "processes", partial(_signal, *outside["process"])
+
+
+def _signal(pid: int, started: int) -> None:
+    """Try to signal a process; raises OSError if it cannot be reached, or another process has its number here."""
+    if processes.started(pid) != started:
+        raise ProcessLookupError(pid)
+    os.kill(pid, 0)
+
+
+def _within_wall(level: str, bare: Confinement, outside: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Return the level if programs are also inside a site's own wall, and notes on that; unchanged without a wall."""
+    if not outside:
+        return level, ()
+    reached = [what for what, attempt in _attempts_on_wall(outside) if not prevents(bare, (attempt,))]
+    if reached:
+        return level, (f"the wall does not hold: programs inside it reach {', '.join(reached)}",)
+    return max(level, "walled", key=LEVELS.index), ("inside a wall of the site's own, which holds",)
+
+
+def find(
+    confinement: Confinement, reaching_outside: Sequence[Attempt], outside: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[str, Confinement]:
     """Try each layer; return the level, one of LEVELS, and the confinement without the layers that do not hold.
 
     Namespaces stay in the confinement: the zygote has entered them already. The confinement's notes say what keeps the
-    level from "strong+". `reaching_outside` is what `attempts_to_reach_outside` yields. Raises OSError if no child can
-    be forked.
+    level from "strong+". `reaching_outside` is what `attempts_to_reach_outside` yields, `outside` what
+    `outside_of_wall` yielded if there is a wall. Raises OSError if no child can be forked.
     """
     own_pids, rules, calls = confinement.own_pids, confinement.rules, confinement.calls
     confinement = without_failing_steps(confinement)
@@ -68,19 +129,22 @@ def find(confinement: Confinement, reaching_outside: Sequence[Attempt]) -> tuple
         "namespaces": own_pids is not None and prevents(bare, reaching_outside),
     }
     # namespaces alone raise no level: they hide neither files nor the kernel's calls
-    level = LEVELS[holds["landlock"] + holds["seccomp"] + all(holds.values())]
-    notes = _notes(holds, confinement.failed, level)
+    level = ("process", "partial", "strong", "strong+")[holds["landlock"] + holds["seccomp"] + all(holds.values())]
+    level, walls = _within_wall(level, bare, outside)
+    notes = (*_notes(holds, confinement.failed, level), *walls)
     return level, replace(
         bare, rules=rules if holds["landlock"] else None, calls=calls if holds["seccomp"] else None, notes=notes
     )
 
 
-def find_of_tree(confined: TreeConfinement, reaching_outside: Sequence[Attempt]) -> tuple[str, TreeConfinement]:
+def find_of_tree(
+    confined: TreeConfinement, reaching_outside: Sequence[Attempt], outside: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[str, TreeConfinement]:
     """Try each layer around an evaluator's processes; return the level, and the confinement without those that fail.
 
     The level is "strong+" if all layers hold, else "partial" if Landlock or seccomp holds, else "process". The
     confinement's notes say what keeps it from "strong+". `reaching_outside` is what `attempts_to_reach_outside` yields,
-    in its order. Raises OSError if no child can be forked.
+    in its order, `outside` as in `find`. Raises OSError if no child can be forked.
     """
     confined = without_failing_steps(confined)
     bare = replace(confined, has_landlock=False, calls=None)
@@ -92,11 +156,12 @@ def find_of_tree(confined: TreeConfinement, reaching_outside: Sequence[Attempt])
         "namespaces": confined.own_pids is not None and prevents(bare, world),
     }
     level = LEVELS[-1] if all(holds.values()) else LEVELS[min(holds["landlock"] + holds["seccomp"], 1)]
+    level, walls = _within_wall(level, bare, outside)
     return level, replace(
         confined,
         has_landlock=holds["landlock"],
         calls=confined.calls if holds["seccomp"] else None,
-        notes=_notes(holds, confined.failed, level),
+        notes=(*_notes(holds, confined.failed, level), *walls),
     )
 
 

@@ -14,8 +14,8 @@ import os
 import signal
 import socket
 import struct
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from behavesim.base.errors import BehavesimError
@@ -58,6 +58,8 @@ class Assignment(Instructions):
     """What every zygote needs to start; it is sent as an argument of the command line.
 
     `layers` are the names of the layers of isolation to apply. Programs must not read the files and folders `hidden`.
+    The zygote is started through the command `wall`, unless that is empty. It then tries to reach what is `outside`: see
+    `isolation.outside_of_wall`.
     """
 
     module: ClassVar[str]
@@ -68,6 +70,8 @@ class Assignment(Instructions):
     """Whether its children run no program: then it has the environment and the folder of the search."""
     layers: Sequence[str]
     hidden: Sequence[str] = ()
+    wall: str = ""
+    outside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def longest_s(self) -> float:
@@ -124,7 +128,7 @@ class TreeAssignment(Assignment):
     function that children of that process run: from a program's text to the bytes to send back. Evaluator and programs
     may read the files and folders `readable`, besides Python and the machine's programs, except, where
     namespaces hold, `hidden` ones below them. Loading may take `load_s` seconds of CPU time. At most `workers`
-    evaluations run at once.
+    evaluations run at once. They may use the `devices`, paths of character devices.
     """
 
     module = "behavesim.sandbox.tree.zygote"
@@ -134,6 +138,7 @@ class TreeAssignment(Assignment):
     readable: Sequence[str] = ()
     load_s: float = LOAD_S
     workers: int = 1
+    devices: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Pool(SolutionPool):
     `limits` are those of each program, the default ones if None. Each program's process is forked from one that has the
     modules `preloaded` imported, and for programs that mention scipy `scientific`, too: a zygote. Time limits on
     zygotes go by `clock`, a new one if None. Each instance is begun at most `starts` times (`instances_begun`). Tests
-    give fewer `layers`.
+    give fewer `layers`. Zygotes are started through the command `wall`, unless that is empty.
     """
 
     def __init__(
@@ -51,8 +51,9 @@ class Pool(SolutionPool):
         scientific: tuple[str, ...] = SCIENTIFIC,
         clock: Heartbeat | None = None,
         starts: int = 1,
+        wall: str = "",
     ) -> None:
         limits = limits or Limits()
         given = (task.place(), split, preloaded, FIRST_USE_S)
-        assignment = TaskAssignment(*given, starts=starts, layers=layers, limits=limits)
+        assignment = TaskAssignment(*given, starts=starts, layers=layers, limits=limits, wall=wall)
         super().__init__(TaskRunner(assignment, scientific, workers, allow_weak_isolation, clock), limits)

@@ -144,6 +144,14 @@ def pid_of(handle: int, proc: int | None = None) -> int:
     return pid
 
 
+def started(pid: int) -> int:
+    """Return when a process started, in clock ticks since the machine did, which tells it from others with its number.
+
+    Raises OSError if there is no such process here, or it cannot be seen.
+    """
+    return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+
+
 def require_handles() -> None:
     """Raise SandboxError if this kernel cannot name processes by pidfds, by which a keeper knows evaluations."""
     try:

@@ -85,7 +85,7 @@ class RunnerPool:
 
     @property
     def isolation(self) -> str:
-        """The isolation level: "strong+", "strong", "partial" or "process", from the strongest to the weakest.
+        """The isolation level, one of `isolation.LEVELS`.
 
         Raises SandboxError if the pool was not entered: the level is found then.
         """
@@ -169,12 +169,12 @@ class ZygoteRunner:
     def _accept(self, ready: Ready) -> None:
         """Keep a zygote's first message as `ready`.
 
-        Raises UsageError if the zygote's isolation is below "strong", unless that is allowed. Raises SandboxError if it
+        Raises UsageError if the zygote's isolation is below "walled", unless that is allowed. Raises SandboxError if it
         is weaker than that of the zygote accepted before.
         """
         self._refuse_weaker(ready)
         self._ready = ready
-        if not self._allow_weak_isolation and LEVELS.index(ready.isolation) < LEVELS.index("strong"):
+        if not self._allow_weak_isolation and LEVELS.index(ready.isolation) < LEVELS.index("walled"):
             raise UsageError(
                 f"{self._content} would run at isolation level {ready.isolation!r}, too weak for code that nobody has "
                 f"read: {'; '.join(ready.notes)}. Mend that, or accept it with --allow-weak-isolation"

@@ -36,7 +36,8 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
         perform, ready = _load(assignment) if assignment.task else _without_task(assignment)
         hidden = tuple(map(Path, ready.hidden))
         with isolation.attempts_to_reach_outside() as attempts:
-            level, confinement = isolation.find(layers.prepare(assignment.layers, assignment.limits, hidden), attempts)
+            confined = layers.prepare(assignment.layers, assignment.limits, hidden)
+            level, confinement = isolation.find(confined, attempts, assignment.outside)
     prepare_for_forks()
     control.sendall(line(replace(ready, isolation=level, notes=confinement.notes)))
     ForkServer(control, perform, assignment.limits, confinement).serve()

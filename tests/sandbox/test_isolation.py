@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -154,6 +155,30 @@ async def test_what_the_machine_has_too_little_of_is_named(
         async with Pool(cities, "search", 1, preloaded=()):
             pass
     assert ("ulimit" in str(raised.value)) == ("ulimit" in says)
+
+
+def own_wall(task: TaskReference) -> str:
+    """The command of a wall that shows Python, this repository and the task."""
+    shown = (sys.prefix, sys.base_prefix, REPOSITORY, Path(task.text).parent)
+    return shlex.join([sys.executable, str(REPOSITORY / "tests/sandbox/own_wall.py"), *map(str, shown), "--"])
+
+
+async def test_a_wall_of_the_sites_own_is_tried_and_recorded(cities: TaskReference) -> None:
+    async with Pool(cities, "search", 1, layers=(), preloaded=(), wall=own_wall(cities)) as pool:
+        assert pool.isolation == "walled"
+        assert pool.notes[-1] == "inside a wall of the site's own, which holds"
+        assert isinstance(await pool.evaluate(HONEST), Solved)
+
+
+async def test_a_wall_that_does_not_hold_is_found_out(cities: TaskReference) -> None:
+    with pytest.raises(
+        UsageError, match=r"level 'process'.*the wall does not hold.*/behavesim-.*the network.*processes"
+    ):
+        async with Pool(cities, "search", 1, layers=(), preloaded=(), wall="env"):
+            pass
+    async with Pool(cities, "search", 1, preloaded=(), wall="env") as pool:
+        assert pool.isolation.startswith("strong")
+        assert "the wall does not hold" in pool.notes[-1]
 
 
 WITHOUT_LINUX = """

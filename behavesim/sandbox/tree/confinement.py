@@ -42,10 +42,12 @@ class TreeConfinement(Confinement):
     If `own_pids` is not None, the keeper has a network and a root folder of its own. Then `proc` is a descriptor of a
     writable /proc, which only the nursery uses, once. `readable` are the files and folders that can be read besides the
     machine's programs. `has_landlock` is whether each child makes Landlock rules: they name folders that it mounts.
+    Evaluations may use the `devices`.
     """
 
     readable: tuple[Path, ...] = ()
     has_landlock: bool = False
+    devices: tuple[Path, ...] = ()
     proc: int | None = None
 
     def _have_own_files(self) -> Iterator[NamedStep]:
@@ -76,7 +78,7 @@ class TreeConfinement(Confinement):
     def _restrict_files(self) -> None:
         """Let this process read and execute only what it may see, and write only to devices and scratch folders."""
         seen = (Path("/"),) if self.own_pids is not None else (*self.readable, *map(Path, root.SYSTEM))
-        written = map(Path, (*root.DEVICES, *root.SCRATCH))
+        written = (*map(Path, (*root.DEVICES, *root.SCRATCH)), *self.devices)
         allowed = [(path, landlock.READ | landlock.EXECUTE) for path in seen]
         rules = landlock.ruleset([*allowed, *((path, landlock.EVERYTHING) for path in written)])
         landlock.restriction(rules)()
@@ -121,19 +123,26 @@ def _shared_bounds() -> dict[int, int]:
 
 
 def prepare(
-    wanted: Collection[str], limits: Limits, readable: tuple[Path, ...], hidden: tuple[Path, ...], workers: int
+    wanted: Collection[str],
+    limits: Limits,
+    readable: tuple[Path, ...],
+    hidden: tuple[Path, ...],
+    workers: int,
+    devices: tuple[Path, ...] = (),
 ) -> TreeConfinement:
     """Apply the shared layers to this process, the keeper; prepare those of the nursery and of its children.
 
     `wanted` are names from `layers.LAYERS`; one that fails is left out, and `failed` says why. With namespaces, only a
     child of the calling process returns. `readable` files and folders can be read besides Python, its libraries and the
     machine's programs. With namespaces, `hidden` paths and what `root.unreadable` finds cannot. At most `workers`
-    evaluations run at once. Raises SandboxError if the system is not Linux or has no pidfds, if this process's limit on
-    address space is too low, or if a folder is too large to be looked through.
+    evaluations run at once; they may use `devices`. Raises SandboxError if one of these is no
+    device, if the system is not Linux or has no pidfds, if this process's limit on address space is too low, or if a
+    folder is too large to be looked through.
     """
     if not processes.LINUX:
         raise SandboxError("an evaluator and its program are confined together by Linux alone; use a Linux machine")
     processes.require_handles()
+    root.check_devices(devices)
     given = [path.resolve() for path in readable]
     unseen = (*hidden, *root.unreadable([*given, *libraries.project_folders()]))
     every = {*given, *libraries.readable_paths(), *libraries.interpreter_paths()}
@@ -143,7 +152,7 @@ def prepare(
     address_space, tasks = layers.begin(limits, workers * MOST_PROCESSES)
     attempts = layers.Attempts(wanted)
     attempts.put_on("user", lambda: layers.leave_root(seen))
-    own = attempts.put_on("namespaces", partial(_enter_root, seen, unseen))
+    own = attempts.put_on("namespaces", partial(_enter_root, (*seen, *devices), unseen))
     has_landlock = attempts.put_on("landlock", _landlock_works) or False
     filtered = attempts.put_on("seccomp", partial(seccomp.tree_program, may_connect=own is not None))
     attempts.take(layers.UNTRACED, kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0))
@@ -153,6 +162,7 @@ def prepare(
         failed=attempts.failed,
         readable=seen,
         has_landlock=has_landlock,
+        devices=devices,
         proc=proc,
     )
 

@@ -55,6 +55,7 @@ class TreePool(ResultPool):
     `given`, for `load_s` seconds of CPU time at most. `limits` are those of each evaluation. Evaluator and programs may
     read `readable` paths (absolute), and where namespaces hold not the `hidden` ones below them. Time limits on
     processes go by `clock`, a new one if None. Tests give fewer `layers`. Leaving ends all processes.
+    The processes are started through the command `wall`, unless that is empty, and may use `devices`.
 
     Entering raises UsageError if the isolation is below `strong+`, unless `allow_weak_isolation`; TaskError if the
     evaluator cannot be loaded; SandboxError if the sandbox does not start.
@@ -72,7 +73,11 @@ class TreePool(ResultPool):
         layers: tuple[str, ...] = LAYERS,
         clock: Heartbeat | None = None,
         load_s: float = LOAD_S,
+        wall: str = "",
+        devices: tuple[str, ...] = (),
     ) -> None:
         shown, unseen = tuple(map(str, readable)), tuple(map(str, hidden))
-        assignment = TreeAssignment(loader, given, shown, load_s, workers, limits=limits, layers=layers, hidden=unseen)
+        assignment = TreeAssignment(
+            *(loader, given, shown, load_s, workers, devices), limits=limits, layers=layers, hidden=unseen, wall=wall
+        )
         super().__init__(ZygoteRunner(assignment, workers, allow_weak_isolation, clock), limits)

@@ -45,6 +45,22 @@ _HERE, _WITH_ALL_BELOW = -100, 0x8000
 """Arguments of mount_setattr(2): paths start in this process's folder; what is mounted below a path changes, too."""
 
 
+def check_devices(devices: Iterable[Path]) -> None:
+    """Raise SandboxError for a path that is no device which an evaluation may use, such as a GPU's.
+
+    Block devices are disks, and devices of the kernel's own kind 1 include the machine's memory.
+    """
+    for path in devices:
+        try:
+            about = path.stat()
+        except OSError as error:
+            raise SandboxError(
+                f"the device {path} cannot be used: {error.strerror}; change the setting devices"
+            ) from error
+        if not path.is_absolute() or not stat.S_ISCHR(about.st_mode) or os.major(about.st_rdev) == 1:
+            raise SandboxError(f"{path} is no device that evaluations may use; name such as /dev/nvidia0 in devices")
+
+
 def unreadable(folders: Iterable[Path]) -> Iterator[Path]:
     """Yield the `secrets` in these folders, which hold people's own files, at any depth, and in SHARED.
 

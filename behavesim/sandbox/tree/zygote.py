@@ -25,8 +25,9 @@ def main(assignment: TreeAssignment, control: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
     with errors_sent(control), isolation.attempts_to_reach_outside() as attempts:
         paths = (tuple(map(Path, assignment.readable)), tuple(map(Path, assignment.hidden)))
-        confined = confinement.prepare(assignment.layers, assignment.limits, *paths, assignment.workers)
-        level, confined = isolation.find_of_tree(confined, attempts)
+        devices = tuple(map(Path, assignment.devices))
+        confined = confinement.prepare(assignment.layers, assignment.limits, *paths, assignment.workers, devices)
+        level, confined = isolation.find_of_tree(confined, attempts, assignment.outside)
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:

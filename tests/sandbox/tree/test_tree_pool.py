@@ -162,6 +162,30 @@ async def test_a_folder_that_is_too_large_to_be_looked_through_is_refused(tmp_pa
         list(root.secrets(tmp_path))
 
 
+TERMINAL = Path("/dev/tty")
+"""A character device that every machine has, in place of a GPU's."""
+
+
+async def test_a_device_is_there_if_it_is_named_and_only_then(pool):
+    source = (
+        f"import os, stat\nout = stat.S_ISCHR(os.stat({str(TERMINAL)!r}).st_mode) and os.access('/dev/tty', os.R_OK)"
+    )
+    given = ("tests.sandbox.tree.executes:load", "hello", 1, LIMITS, [HERE])
+    async with TreePool(*given, allow_weak_isolation=True, devices=(str(TERMINAL),)) as with_device:
+        assert await out(with_device, source) is True
+        assert await out(with_device, "import os\ntry: os.open('/dev/tty', 0)\nexcept OSError as e: out = e.errno") == 6
+    if pool.isolation == "strong+":
+        assert "No such file" in (await out(pool, source))["raised"]
+
+
+@pytest.mark.parametrize("path", ["/dev/mem", "/dev/null", "/dev/none", "/etc/passwd", "/dev/loop0"])
+async def test_what_is_no_device_for_evaluations_is_refused(path):
+    given = ("tests.sandbox.tree.executes:load", "hello", 1, LIMITS, [HERE])
+    with pytest.raises(SandboxError, match=r"(is no device that|cannot be used).*devices"):
+        async with TreePool(*given, allow_weak_isolation=True, devices=(path,)):
+            pass
+
+
 async def test_empty_files_and_links_are_limited_too(pool):
     if pool.isolation != "strong+":
         pytest.skip(f"the machine isolates at level {pool.isolation} only")

@@ -1,0 +1,16 @@
+"""A wall as a site may have one: `python own_wall.py FOLDER… -- COMMAND` shows a command these folders alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from behavesim.sandbox import namespaces
+from behavesim.sandbox.tree import root
+
+if __name__ == "__main__":
+    end = sys.argv.index("--")
+    namespaces.enter_untried()
+    root.enter(map(Path, sys.argv[1:end]), ())
+    os.execvp(sys.argv[end + 1], sys.argv[end + 1 :])
