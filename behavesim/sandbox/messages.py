@@ -58,8 +58,8 @@ class Assignment(Instructions):
     """What every zygote needs to start; it is sent as an argument of the command line.
 
     `layers` are the names of the layers of isolation to apply. Programs must not read the files and folders `hidden`.
-    The zygote is started through the command `wall`, unless that is empty. It then tries to reach what is `outside`: see
-    `isolation.outside_of_wall`.
+    The zygote is started through the command `wall`, unless that is empty. It then tries to reach what lies `outside`
+    (see `isolation.outside_of_wall`).
     """
 
     module: ClassVar[str]
