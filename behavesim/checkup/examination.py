@@ -182,9 +182,9 @@ async def _building_blocks(task: Task) -> Finding:
 def _isolation(level: str) -> Finding:
     """Return a finding on whether a run starts at an isolation level without --allow-weak-isolation.
 
-    It is a warning unless the level is "strong" or "strong+".
+    It is a warning unless the level is "walled", "strong" or "strong+".
     """
-    if level in ("strong", "strong+"):
+    if level in ("walled", "strong", "strong+"):
         return Finding("isolation", "ok", level)
     advice = "a run here needs --allow-weak-isolation; `behavesim doctor` says why"
     return Finding("isolation", "warning", f"{level}: {advice}")
