@@ -36,8 +36,8 @@ def readable_paths() -> tuple[Path, ...]:
 
 def project_folders() -> tuple[Path, ...]:
     """Return those of `readable_paths` that belong neither to Python nor to the system: projects under development."""
-    others = (*_SYSTEM, "/usr", Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
-    return tuple(path for path in readable_paths() if not any(map(path.is_relative_to, others)))
+    others = {*map(Path, (*_SYSTEM, "/usr")), Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()}
+    return tuple(path for path in readable_paths() if others.isdisjoint((path, *path.parents)))
 
 
 def interpreter_paths() -> tuple[Path, ...]:
