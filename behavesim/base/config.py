@@ -173,7 +173,7 @@ class Settings(Options):
     wall: Adjustable[Wall] = ""
     """Command through which the processes of the sandbox are started, such as bwrap with its options: your own wall. If
     the self-test finds that it holds, the isolation is at least "walled". None if empty."""
-    devices: Adjustable[tuple[str, ...]] = ()
+    devices: tuple[str, ...] = ()
     """Paths of devices that an evaluator and its programs may use, such as /dev/nvidia0 and /dev/nvidiactl; none if
     empty. What they leave in a device's memory is out of the sandbox's reach."""
 

@@ -137,7 +137,7 @@ def test_settings_that_cannot_change_what_a_run_finds_are_those_that_may_differ_
     settings = settings_from_person({"task": "tsp", "proposer": "openai"})
     assert settings.flat().keys() - settings.decisive().keys() == {
         *("label", "workers", "connections", "max_cost_usd", "max_tokens", "max_calls", "max_time_s"),
-        *("max_rejected_share", "request_timeout_s", "service_tier", "batch", "prices", "recommend"),
+        *("max_rejected_share", "request_timeout_s", "service_tier", "batch", "prices", "recommend", "wall"),
     }
 
 

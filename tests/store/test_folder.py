@@ -17,6 +17,7 @@ from behavesim.base.errors import BehavesimError, JournalError, UsageError
 from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import RunStarted
 from behavesim.state.settings import settings_from_journal
+from behavesim.store import writing
 from behavesim.store.folder import HELD_OUT, SUMMARY, RunFolder
 from tests.analysis.journals import started, write
 from tests.store.written import written
@@ -221,7 +222,7 @@ def test_what_cannot_be_written_is_named_with_what_to_do(
         raise OSError(number, os.strerror(number))
 
     folder = made(tmp_path, "first")
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(writing, "owner_only", refuse)
     with pytest.raises(JournalError, match=rf"cannot write .*best.py: .*{advice}.*resume the run"):
         folder.write_best("def f(): ...", "score 1")
 
