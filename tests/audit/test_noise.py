@@ -55,3 +55,20 @@ def test_times_and_addresses_do_not_last() -> None:
     stopped = replace(raised, metrics={"stage_score": 0.1})
     assert lasting(stopped) != lasting(replace(stopped, reason="evaluator"))
     assert lasting(FAILED) != lasting(Rejected(3, "evaluation", "evaluator", "no route"))
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("the program ended its process itself, with status 3", "the program called os._exit(3)"),
+        (
+            "the program's solutions cannot be read: its lengths do not agree",
+            "the program's process sent bytes that are no solution (length says 120, 5,100 came); did it write to file 3 "
+            "or end itself?",
+        ),
+    ],
+)
+def test_what_the_sandbox_said_in_other_words_before_is_no_difference(before: str, now: str) -> None:
+    recorded = Rejected(3, "evaluation", "exit", before)
+    assert lasting(recorded) == lasting(replace(recorded, message=now))
+    assert lasting(recorded) != lasting(replace(recorded, message=now.replace("program", "evaluator")))
