@@ -6,8 +6,15 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
+from behavesim.base.text import one_line, storable
+
+MOST_TOKENS = 10**9
+"""Token counts of this or more are treated as unknown: no request has so large a one."""
+MOST_USD = 1e6
+"""Costs of one request from this on are treated as unknown, as are negative ones and nan."""
 BYTES_PER_TOKEN = 2
 """Bytes a token is estimated to hold. Prompts and programs have 2.6 to 4.5, so 2 estimates too many rather than few."""
 
@@ -15,6 +22,14 @@ BYTES_PER_TOKEN = 2
 def estimated_tokens(text: str) -> int:
     """Return a text's UTF-8 bytes / BYTES_PER_TOKEN, rounded up: mostly more tokens than a model counts."""
     return math.ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)
+
+
+def token_count(found: object) -> int | None:
+    """Return a number of tokens from 0 to below MOST_TOKENS as an int; None for anything else, such as "10" or nan."""
+    # a whole number may be written as 7.0; true and false are no counts
+    if not isinstance(found, Real) or isinstance(found, bool) or not 0 <= found < MOST_TOKENS or found != int(found):
+        return None
+    return int(found)
 
 
 @dataclass(frozen=True)
@@ -39,6 +54,19 @@ class Usage:
     """Estimated tokens of the prompt; None unless `prompt` is None."""
     estimated_completion: int | None = None
     """Estimated tokens of the reply; None unless `completion` is None."""
+
+    def checked(self) -> Usage:
+        """Return a copy in which counts, a tier and a cost that make no sense are None, which means unknown.
+
+        A negative cost or one of nan would otherwise keep a cap on cost from ever being reached.
+        """
+        cost, tier = self.cost_usd, self.tier
+        has_cost = isinstance(cost, Real) and not isinstance(cost, bool) and 0 <= cost < MOST_USD
+        return Usage(
+            **{name: token_count(getattr(self, name)) for name in _COUNTS},
+            tier=one_line(storable(tier), 50) if isinstance(tier, str) else None,
+            cost_usd=float(cost) if has_cost and cost is not None else None,
+        )
 
     def with_estimates(self, prompt: str, completion: str) -> Usage:
         """Return a copy with estimates from these texts where `prompt` or `completion` has no count and no estimate."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
+from itertools import takewhile
 from typing import Any
 
 from behavesim.base.errors import BehavesimError, JournalError, PartError, what_failed
@@ -35,6 +36,7 @@ from behavesim.state.events import (
 from behavesim.state.protocols import Journal, Judge, Responder
 from behavesim.state.requests import Requests
 from behavesim.state.state import RunState
+from behavesim.store.codec import is_storable
 from behavesim.task import Task
 
 DECISIONS_PER_COMMIT = 8
@@ -219,7 +221,19 @@ class Search:
             await finished(self._append_and_apply(decided, arrived))
 
     async def _append_and_apply(self, decided: list[Event], arrived: list[Event]) -> None:
-        await self._journal.append([*decided, *arrived])
+        try:
+            await self._journal.append([*decided, *arrived])
+        except (ValueError, TypeError, AttributeError):
+            # An event cannot be written as JSON, and nothing is committed. It must not take paid replies with it.
+            refused = next((event for event in (*decided, *arrived) if not is_storable(event)), None)
+            if refused is None:
+                raise
+            # decisions behind it build on it, and are taken again on resume
+            await self._append_and_apply(list(takewhile(is_storable, decided)), list(filter(is_storable, arrived)))
+            raise BehavesimError(
+                f"an event of the run cannot be stored ({type(refused).__name__}): a text in it has half a character, "
+                "or a value is of a wrong type; mend the method or task that made it, and go on with --fork NEW-ID"
+            ) from None
         for event in decided:
             self.observe(event, self.state)
         for event in arrived:  # only now: no decision may follow from an event that a crash could still lose

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from behavesim.base.errors import ProposerError, UsageError
+from behavesim.base.text import storable
 from behavesim.programs.fences import fenced
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import Evaluated, Prompt, Rejected, Reply, Responded
@@ -239,7 +240,8 @@ class HttpProposer(Proposer[HttpSettings]):
         thought = body.get("thought", "") if isinstance(body, dict) else None
         if not isinstance(program, str) or not program.strip() or not isinstance(thought, str):
             return _json({"error": '"program" must be the text of a program, and "thought", if given, a text'}, 400)
-        text = "\n\n".join(filter(None, (thought.strip(), fenced(program))))
+        # as it will be stored, so that the same program is known again after a resume
+        text = storable("\n\n".join(filter(None, (thought.strip(), fenced(program)))))
         if text not in self._numbers and text not in self._posted:
             if len(self._posted) >= MOST_WAITING:
                 return _json({"error": f"{MOST_WAITING} programs wait already; post this one later"}, 429)

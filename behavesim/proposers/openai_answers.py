@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from behavesim.base.text import one_line
-from behavesim.base.tokens import Usage, estimated_tokens
+from behavesim.base.tokens import Usage, estimated_tokens, token_count
 from behavesim.programs.answer import interruption, written_out
 from behavesim.proposers.limiter import exhausted_for_s
 from behavesim.proposers.openai_faults import EndpointError, fault_of
@@ -24,8 +24,6 @@ ERROR_LIMIT = 5_000
 """Most characters of an error's text, code or parameter that are kept: the beginning says what is wrong."""
 REASON_LIMIT = 50
 """Most characters of a finish reason or a service tier that are kept: the protocol's own have at most fourteen."""
-MOST_TOKENS = 10**9
-"""Token counts of this or more are treated as unknown: no request has so large a one."""
 REASONING = ("reasoning_content", "reasoning")
 """Names of a message's field for the model's reasoning: DeepSeek and vLLM use the first, OpenRouter and Ollama the
 second."""
@@ -174,13 +172,11 @@ def _usage(counts: object) -> Usage:
 
 
 def _count(counts: object, *paths: str) -> int | None:
-    """Return the first count from 0 to below MOST_TOKENS at a path in `counts` (names joined by dots), else None."""
+    """Return the first `token_count` at a path in `counts` (names joined by dots); None if there is none."""
     for path in paths:
         found: Any = counts
         for name in path.split("."):
             found = _mapping(found).get(name)
-        # a whole number may be written as 7.0; true and false are no counts
-        is_number = isinstance(found, int | float) and not isinstance(found, bool)
-        if is_number and 0 <= found < MOST_TOKENS and found == int(found):
-            return int(found)
+        if (count := token_count(found)) is not None:
+            return count
     return None

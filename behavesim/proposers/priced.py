@@ -1,21 +1,40 @@
-"""Adds costs, and estimates of tokens that no endpoint counted, to the requests of each reply."""
+"""The door for replies: what any proposer returns is checked, and its requests get estimates of tokens and costs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from behavesim.base.errors import PartError
 from behavesim.base.plugins import failures_named
-from behavesim.base.tokens import Usage
+from behavesim.base.text import one_line, storable
+from behavesim.base.tokens import Usage, token_count
 from behavesim.state.events import Prompt, Reply
 from behavesim.state.protocols import Responder
+
+LONGEST_REPLY = 4 * 2**20
+"""Most characters of a reply that are kept: eight times what is read of one. SQLite refuses rows of a gigabyte."""
+LONGEST_NAME = 200
+"""Most characters of a model's name and of a finish reason that are kept."""
+
+_FIELDS = {
+    "text": "a str",
+    "model": "a str",
+    "calls": "Usage, in a tuple",
+    "finish_reason": "a str or None",
+    "unanswered": "an int of 0 or more",
+    "fault": "a str",
+}
+"""What each field of a Reply must be, in words."""
 
 Cost = Callable[[str, Usage], float | None]
 """Returns a request's cost in USD at today's prices, for a model's name and its tokens; None if it is unknown."""
 
 
 class PricedProposer:
-    """Passes prompts to another proposer and adds missing token estimates and costs to its replies."""
+    """Passes prompts to another proposer, checks its replies, and adds missing token estimates and costs to them."""
 
     def __init__(self, proposer: Responder, cost: Cost | None) -> None:
         """`cost` gives the price of a request of `proposer`; it is None for a proposer that costs no money."""
@@ -23,13 +42,25 @@ class PricedProposer:
         self._cost = cost
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Return the other proposer's reply, with tokens for each of its calls, and a cost in USD if that is known.
+        """Return the other proposer's checked reply, with tokens for each of its calls, and a cost in USD if known.
 
         A reply that lists no calls counts as one call if it costs money. Raises whatever the other proposer raises, but
-        PartError if a user's own proposer raises an exception that is no BehavesimError.
+        PartError if a user's own proposer raises an exception that is no BehavesimError, or returns no proper reply.
         """
+        name = type(self._proposer).__name__
         with failures_named(type(self._proposer), "proposer"):
-            reply = await self._proposer.propose(prompt, number)
+            answering = self._proposer.propose(prompt, number)
+            if not inspect.isawaitable(answering):
+                raise _mistake(name, "must define `async def propose`, not `def propose`")
+            try:
+                found = await answering
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                # nobody cancelled the request: without a reply or an error, its candidate would be open for ever
+                raise _mistake(name, "cancelled its own request, where it should return or raise") from None
+        reply = checked_reply(found, name)
         # A proposer of a user's own need not list calls; a reply that may cost something counts as one all the same.
         calls = reply.calls or ((Usage(),) if self._cost else ())
         estimated = (call.with_estimates(prompt.text, reply.text) for call in calls)
@@ -40,3 +71,44 @@ class PricedProposer:
         if self._cost is None or call.cost_usd is not None:
             return call
         return replace(call, cost_usd=self._cost(model, call))
+
+
+def checked_reply(found: object, proposer: str) -> Reply:
+    """Return what a proposer answered as a reply that can be stored, counted and priced, whatever it is.
+
+    Lone surrogates become U+FFFD, and what is too long is cut. Numbers of a call that make no sense are unknown, as
+    they are for an endpoint. Raises PartError, which names the `proposer`, if `found` is no Reply or a field has the
+    wrong type: then each of its replies would.
+    """
+    if not isinstance(found, Reply):
+        raise _mistake(proposer, f"must return a behavesim.Reply, not {type(found).__name__}")
+    calls = found.calls if isinstance(found.calls, Sequence) else [found.calls]
+    is_right = {
+        "text": isinstance(found.text, str),
+        "model": isinstance(found.model, str),
+        "calls": all(isinstance(call, Usage) for call in calls),
+        "finish_reason": isinstance(found.finish_reason, str | None),
+        "unanswered": token_count(found.unanswered) is not None,
+        "fault": isinstance(found.fault, str),
+    }
+    for field, is_good in is_right.items():
+        if not is_good:
+            kinds = (
+                {type(call).__name__ for call in calls} if field == "calls" else {type(getattr(found, field)).__name__}
+            )
+            came = " and ".join(sorted(kinds))
+            raise _mistake(proposer, f"returned a Reply whose `{field}` must be {_FIELDS[field]}, not {came}")
+    reason = found.finish_reason
+    return Reply(
+        storable(found.text[:LONGEST_REPLY]),
+        one_line(storable(found.model), LONGEST_NAME),
+        tuple(call.checked() for call in calls),
+        None if reason is None else one_line(storable(reason), LONGEST_NAME),
+        int(found.unanswered),
+        one_line(storable(found.fault)),
+    )
+
+
+def _mistake(proposer: str, what: str) -> PartError:
+    """Return the error for a mistake in the code of a proposer; `what` says what it must do, or did."""
+    return PartError(f"the proposer {proposer} {what}; mend it, and go on with --fork NEW-ID")

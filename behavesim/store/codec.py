@@ -59,6 +59,15 @@ def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, s
     return kind, _adapter(kind).serializer.to_json(event).decode(), None
 
 
+def is_storable(event: Event) -> bool:
+    """Whether the event can be encoded: an event of a plug-in's making may hold a lone surrogate, or any object."""
+    try:
+        encode(event)
+    except (ValueError, TypeError, AttributeError):
+        return False
+    return True
+
+
 def decode(kind: object, payload: object, blob: object, passages: Mapping[int, str] = NO_PASSAGES) -> Event:
     """Return the event of a row by its type, JSON payload and blob, which may hold anything.
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from behavesim.base.errors import BehavesimError, PartError
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.tokens import Usage
 from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
 from behavesim.engine.judging import evaluated_template
 from behavesim.engine.loop import Search
+from behavesim.proposers.prices import Prices
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
 from behavesim.state.events import (
     Added,
@@ -37,7 +42,7 @@ from behavesim.store.codec import decode
 from behavesim.task import Objective, Task
 from behavesim.task.verdict import Failure, Sent
 from behavesim.trajectory import Trajectory
-from tests.engine.toys import MemoryJournal, Stop, fitting
+from tests.engine.toys import MemoryJournal, Stop, fitting, search
 from tests.programs.replies import ACCEPTED, REJECTED
 from tests.sandbox.fakes import Returns, judge_here
 
@@ -214,3 +219,69 @@ async def test_a_run_on_poison_that_dies_whenever_something_happens_is_resumed_t
     assert run.state.digest() == whole.state.digest()
     asked = Counter(json.loads(row[1])["candidate"] for row in journal.rows if row[0] == "Responded")
     assert set(asked.values()) == {1}, "no reply that was committed is asked for again"
+
+
+class Mistaken:
+    """Answers candidate 3 as told, all others at the same moment with a program; each costs ten cents."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    async def propose(self, prompt: Prompt, number: int) -> Any:
+        await asyncio.sleep(0)
+        program = f"```python\ndef number() -> int:\n    return {number}\n```"
+        return self._answer if number == 3 else Reply(program, "m", (Usage(9, 0, 9, 0, cost_usd=0.1),))
+
+
+NAN = float("nan")
+ANSWERS = [
+    *(Reply("half a \ud83d", "m\ud83d"), Reply('{"program": "\\ud83d"}', "m"), Reply("x", "m", (Usage(prompt="10"),))),  # type: ignore[arg-type]
+    *(Reply("x", "m", (Usage(1, 0, 1, 0, cost_usd=cost),)) for cost in (NAN, -NAN, -1e9, math.inf, 10**400)),
+    *("text", b"bytes", None, 7, ("x", "m"), Reply("x", None), Reply(b"x", "m"), Reply("x", "m", {"prompt": 1})),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=ascii)
+async def test_a_wrong_answer_of_a_proposer_loses_no_other_reply_and_is_no_traceback_and_stops_no_resume(
+    answer: Any,
+) -> None:
+    settings = {"budget": 8, "window": 8, "method": "best-of-n", "connections": 8}
+    journal, reason = MemoryJournal(), ""
+    try:
+        reason = await (await search(journal, settings, proposer=Mistaken(answer))).run()
+    except PartError as error:
+        assert "the proposer Mistaken " in str(error)
+    assert sum(row[0] == "Responded" for row in journal.rows) == 7 + isinstance(answer, Reply) * (reason != "")
+    resumed = await search(journal, settings, proposer=Mistaken(Reply("mended", "m")))
+    assert await resumed.run() == "budget"
+    asked = Counter(json.loads(row[1])["candidate"] for row in journal.rows if row[0] == "Responded")
+    assert asked == Counter(range(8))
+
+
+@pytest.mark.parametrize("cost", [NAN, -1e9, math.inf, "0.1", True], ids=repr)
+async def test_a_cap_on_cost_holds_whatever_costs_a_proposer_claims(cost: Any) -> None:
+    answer = Reply("x", "m", (Usage(1, 0, 1, 0, cost_usd=cost),))
+    settings = {"budget": 40, "window": 4, "method": "best-of-n", "max_cost_usd": 0.95}
+    run = await search(MemoryJournal(), settings, proposer=Mistaken(answer))
+    run.caps = replace(run.caps, price=Prices({}).cost)
+    assert await run.run() == "unknown_price"
+    assert run.state.asked <= 10
+
+
+async def test_a_decision_that_cannot_be_stored_takes_no_reply_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"budget": 8, "window": 4, "method": "best-of-n"}
+    journal = MemoryJournal()
+    run = await search(journal, settings, proposer=Mistaken(Reply("x", "m")))
+    ask = run.method.ask
+
+    def asked(state: Any, candidate: int) -> Any:
+        found = ask(state, candidate)
+        return replace(found, group="\ud83d") if candidate == 5 else found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run.method, "ask", asked)
+        with pytest.raises(BehavesimError, match=r"cannot be stored \(Asked\): a text in it has half a character"):
+            await run.run()
+    kinds = Counter(row[0] for row in journal.rows)
+    assert (kinds["Asked"], kinds["Responded"]) == (5, 5)
+    assert await (await search(journal, settings, proposer=Mistaken(Reply("x", "m")))).run() == "budget"

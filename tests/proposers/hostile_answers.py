@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.base.tokens import Usage
+from behavesim.base.tokens import MOST_TOKENS, Usage
 from behavesim.proposers.limiter import exhausted_for_s
-from behavesim.proposers.openai_answers import MOST_TOKENS, REASON_LIMIT, answer
+from behavesim.proposers.openai_answers import REASON_LIMIT, answer
 from behavesim.proposers.openai_endpoint import Endpoint
 from behavesim.proposers.patience import Completion, Fault
 from behavesim.state.events import Reply, Responded

@@ -23,7 +23,7 @@ from tests.proposers.asking import context, prompt
 
 NEAREST = "def select_next_node(a, b, unvisited, d):\n    return unvisited[0]\n"
 FARTHEST = NEAREST.replace("[0]", "[-1]")
-FAULTY = NEAREST.replace("[0]", "[99]")
+FAULTY = NEAREST.replace("[0]", "[99]  # half a character: \ud83d")
 SETTINGS: dict[str, Any] = {"method": "best-of-n", "proposer": "http", "window": 2, "recommend": False}
 
 
@@ -68,6 +68,7 @@ async def test_an_agent_is_told_the_task_and_the_outcome_of_each_program(tmp_pat
         assert await agent.evaluated(FARTHEST, thought="The farthest first.") == first  # and no candidate more
         rejected = await agent.evaluated(FAULTY)
         assert (rejected["status"], rejected["stage"], rejected["score"]) == ("rejected", "evaluation", None)
+        assert await agent.evaluated(FAULTY) == rejected
         _, told = await agent("GET", "/status")
         assert (told["evaluated"], told["feasible"], told["budget"], told["best"]) == (2, 1, 3, first)
         last = await agent.evaluated(NEAREST)

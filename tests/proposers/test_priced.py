@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
 
-from behavesim.base.tokens import Usage, estimated_tokens
-from behavesim.proposers.priced import PricedProposer
-from behavesim.state.events import Prompt, Reply
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from behavesim.base.errors import PartError
+from behavesim.base.tokens import MOST_TOKENS, MOST_USD, Usage, estimated_tokens
+from behavesim.proposers.priced import LONGEST_NAME, LONGEST_REPLY, PricedProposer, checked_reply
+from behavesim.state.events import Prompt, Reply, Responded
+from behavesim.store.codec import decode, encode
 from tests.proposers.asking import OWN, prompt
 
 
@@ -46,3 +58,64 @@ async def test_a_reply_that_lists_no_call_was_one_where_it_costs_money_and_none_
     assert paid.calls == (estimate,)
     free = await PricedProposer(Answering(), None).propose(prompt("what?"), 0)
     assert free.calls == ()
+
+
+TEXT = st.text(st.characters(), max_size=30) | st.sampled_from(["\ud83d", "a\udc80b", "\x00", "\x1b[2J\n", "x" * 999])
+NUMBER = (
+    st.integers()
+    | st.floats()
+    | st.booleans()
+    | st.sampled_from([10**30, -(10**400), 7.0, np.int64(7), np.float32("nan"), Decimal(1), Fraction(1, 3), 1j])
+)
+ANYTHING = st.none() | TEXT | NUMBER | st.binary(max_size=9) | st.lists(NUMBER, max_size=2) | st.just(object())
+USAGE = st.builds(Usage, **{name: ANYTHING for name in Usage.__dataclass_fields__})
+REPLY = st.builds(
+    Reply,
+    text=TEXT | ANYTHING,
+    model=TEXT | ANYTHING,
+    calls=st.lists(USAGE, max_size=3).map(tuple) | st.lists(USAGE | ANYTHING, max_size=2) | ANYTHING,
+    finish_reason=TEXT | ANYTHING,
+    unanswered=NUMBER | ANYTHING,
+    fault=TEXT | ANYTHING,
+)
+GOOD = st.builds(Reply, TEXT, TEXT, st.lists(USAGE, max_size=3).map(tuple), st.none() | TEXT, st.integers(0, 9), TEXT)
+
+
+@given(GOOD | REPLY | ANYTHING | USAGE)
+@settings(max_examples=400, deadline=None)
+@example(Reply("x" * (LONGEST_REPLY + 1), "m" * 999, [Usage(cost_usd=float("nan"))], "\ud83d", np.int64(2)))  # type: ignore[arg-type]
+def test_whatever_a_proposer_returns_can_be_stored_and_counted_or_is_a_mistake_in_a_line(found: Any) -> None:
+    try:
+        reply = checked_reply(found, "Own")
+    except PartError as error:
+        assert str(error).isprintable() and str(error).startswith("the proposer Own ")
+        return
+    assert decode(*encode(Responded(0, reply))) == Responded(0, reply)
+    assert checked_reply(reply, "Own") == reply, "a replay would change it"
+    assert len(reply.text) <= LONGEST_REPLY
+    assert reply.model.isprintable() and len(reply.model) <= LONGEST_NAME
+    for call in reply.calls:
+        known = {name: value for name, value in vars(call).items() if value is not None}
+        tier, cost = known.pop("tier", ""), known.pop("cost_usd", 0.0)
+        assert tier.isprintable()
+        assert type(cost) is float and 0 <= cost < MOST_USD
+        assert all(type(count) is int and 0 <= count < MOST_TOKENS for count in known.values())
+
+
+async def cancelled() -> Reply:
+    raise asyncio.CancelledError
+
+
+MISTAKES: list[tuple[Callable[..., Any], str]] = [
+    (lambda *_: Reply("text", "m"), "must define `async def propose`"),
+    (lambda *_: cancelled(), "cancelled its own request"),
+    (lambda *_: asyncio.sleep(0, "text"), r"must return a behavesim\.Reply, not str"),
+    (lambda *_: asyncio.sleep(0, Reply("text", "m", (10,))), "`calls` must be Usage, in a tuple, not int"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("propose", "said"), MISTAKES)
+async def test_a_mistake_of_a_proposer_is_said_in_a_line(propose: Callable[..., Any], said: str) -> None:
+    own = type("Own", (), {"propose": staticmethod(propose)})()
+    with pytest.raises(PartError, match=f"the proposer Own .*{said}"):
+        await PricedProposer(own, None).propose(prompt(), 0)
