@@ -95,8 +95,8 @@ class CommandProposer(Proposer[CommandSettings]):
 
 
 def _fault(what: str, *, is_run: bool = True) -> Fault:
-    """Return the fault "the command `what`": "passing" if it was run, else "setup", as it is probably wrong."""
-    return Fault("passing" if is_run else "setup", f"the command {what}", usage=None, may_be_billed=is_run)
+    """Return the fault "the command `what`"; if it was not run, it is probably wrong."""
+    return Fault("ask again", f"the command {what}", usage=None, is_setup=not is_run, may_be_billed=is_run)
 
 
 def _words(ended: Ended) -> str:

@@ -52,7 +52,7 @@ class Limiter:
         self._in_flight = 0
         self._opens_at = 0.0  # in seconds of `clock`: no request starts before
         self._cuts = 0
-        self._refusals_in_a_row = 0
+        self.refusals_in_a_row = 0  # since the last success; a burst counts once
         self._changed = asyncio.Event()
 
     @property
@@ -83,7 +83,7 @@ class Limiter:
         The limit of requests at once rises by RECOVERY, to `connections` at most. The pause is LONGEST_BACKOFF_S at
         most: an endpoint that wants more time refuses the next request and says so.
         """
-        self._refusals_in_a_row = 0
+        self.refusals_in_a_row = 0
         self._allowance = min(self._connections, self._allowance + RECOVERY)
         self._pause(min(LONGEST_BACKOFF_S, wait_s))
         self._changed.set()
@@ -98,10 +98,10 @@ class Limiter:
         # A burst of refusals is one message: the requests behind them were sent before anybody could slow down.
         if cuts == self._cuts:
             self._cuts += 1
-            self._refusals_in_a_row += 1
+            self.refusals_in_a_row += 1
             self._allowance = max(1.0, self._allowance / 2)
             if not wait_s:
-                wait_s = backoff_s(self._refusals_in_a_row, self._backoff_s, self._jitter())
+                wait_s = backoff_s(self.refusals_in_a_row, self._backoff_s, self._jitter())
         self._pause(wait_s or 0.0)
         return max(0.0, self._opens_at - self._clock())
 

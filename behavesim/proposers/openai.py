@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from behavesim.proposers.open_files import allow
 from behavesim.proposers.openai_dialect import Dialect
 from behavesim.proposers.openai_settings import OpenAISettings, base_url, has_endpoint
-from behavesim.proposers.patience import Completion, Fault, Patience, Perseverance
+from behavesim.proposers.patience import VERSION, Completion, Fault, Patience, Perseverance
 from behavesim.proposers.proposer import Proposer, ProposerContext
 from behavesim.state.events import Prompt, Reply
 
@@ -92,18 +91,20 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         before the path from then on. Gives a notice if the endpoint answered in another service tier than asked for.
         """
         url, body = self._endpoint.url, self._dialect.body(model, prompt, number)
-        result = await self._endpoint.completion(body, self._dialect.optional(body))
+        result = await self._endpoint.completion(body, self._dialect.terms(body))
         if isinstance(result, Completion):
             tier, asked = result.usage.tier, self._settings.service_tier
             if tier and asked not in (None, "auto", tier) and (asked, tier) != ("fast", "priority"):
                 message = f"asked for service tier {asked}, and answered in {tier}, which is what is billed"
                 self._persevering.sparing("tier notice", message)
-        elif result.meaning == "parameter" and self._dialect.refuse(model, result.parameter):
-            self._persevering.note(f"{model} is asked without {result.parameter!r} from now on: {result.message}")
-        elif result.meaning == "path":
+        elif result.remedy == VERSION:
             if self._endpoint.add_version():
                 host = self._endpoint.host
                 self._persevering.note(f"{host} is asked under /v1, since the URL alone answers no chat completions")
             if self._endpoint.url != url:  # perhaps another request has added /v1 meanwhile
-                return replace(result, meaning="again")
+                return result.mended()
+        elif result.remedy:
+            if self._dialect.refuse(model, result.remedy):
+                self._persevering.note(f"{model} is asked without {result.remedy!r} from now on: {result.message}")
+            return result.mended()
         return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +13,11 @@ from behavesim.base.text import one_line
 from behavesim.base.tokens import Usage, estimated_tokens, token_count
 from behavesim.programs.answer import interruption, written_out
 from behavesim.proposers.limiter import exhausted_for_s
+from behavesim.proposers.openai_dialect import Terms
 from behavesim.proposers.openai_faults import EndpointError, fault_of
 from behavesim.proposers.patience import REFUSED, Completion, Fault
 
-_FLAGGED = re.compile(r"\b(?:flagged|moderation)\b", re.IGNORECASE)
-_FILTERED = frozenset({"content_filter", "content_policy_violation"})
+_FILTERED = frozenset({"content_filter", "content_policy_violation", "flagged_input"})
 _INVISIBLE = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 
 ERROR_LIMIT = 5_000
@@ -30,13 +30,13 @@ second."""
 
 
 def answer(
-    status: int, headers: Mapping[str, str], body: bytes, optional: Collection[str], clean: Callable[[str], str]
+    status: int, headers: Mapping[str, str], body: bytes, terms: Terms, clean: Callable[[str], str]
 ) -> Completion | Fault:
     """Return the completion in a response, or the fault that it means; `body` is decompressed already.
 
     A refusal by the model or a content filter is a completion with the finish reason "content_filter". A JSON object
-    without choices is a completion without content. `optional` names the parameters that the request could leave out.
-    `clean` removes secrets from every text of the endpoint that the result holds, before the text is shortened.
+    without choices is a completion without content. `terms` are the request's. `clean` removes secrets from every text
+    of the endpoint that the result holds, before the text is shortened.
     """
     try:
         document = _document(body)
@@ -46,13 +46,13 @@ def answer(
                 return _no_document(headers, clean(_words(body)))
             return _completion(document, exhausted_for_s(headers), clean)
     except RecursionError:  # from reading, or from writing a part of it as text
-        return Fault("passing", "the endpoint answered with JSON that is nested too deeply to read", Usage())
+        return Fault("ask again", "the endpoint answered with JSON that is nested too deeply to read", Usage())
     error = error or EndpointError(clean(_words(body))[:ERROR_LIMIT])
     if status < 400:  # some gateways put the error behind them into a response of status 200
-        status = int(error.code) if re.fullmatch(r"[45]\d\d", error.code) else 502
-    if error.code in _FILTERED or (status == 403 and _FLAGGED.search(error.text)):
+        status = next((int(code) for code in error.codes if re.fullmatch(r"[45]\d\d", code)), 502)
+    if error.codes & _FILTERED:
         return Completion("", "content_filter", REFUSED, exhausted_for_s(headers))
-    return fault_of(status, headers, error, optional)
+    return fault_of(status, headers, error, terms)
 
 
 def _document(body: bytes) -> object:
@@ -72,10 +72,11 @@ def _no_document(headers: Mapping[str, str], words: str) -> Fault:
     kind, seen = headers.get("content-type", "").lower(), one_line(words, 100)
     if "event-stream" in kind:
         advice = "have it answer at once, with stream = false under [extra_body]"
-        return Fault("setup", f"the endpoint answered with an event stream; {advice}", Usage())
+        return Fault("ask again", f"the endpoint answered with an event stream; {advice}", Usage(), is_setup=True)
     if "html" in kind:
-        return Fault("setup", f"the endpoint answered with a web page ({seen}); check OPENAI_BASE_URL", Usage())
-    return Fault("passing", f"the endpoint answered with something that is not a JSON object ({seen})", Usage())
+        message = f"the endpoint answered with a web page ({seen}); check OPENAI_BASE_URL"
+        return Fault("ask again", message, Usage(), is_setup=True)
+    return Fault("ask again", f"the endpoint answered with something that is not a JSON object ({seen})", Usage())
 
 
 def _words(body: bytes) -> str:
@@ -98,8 +99,17 @@ def _error(document: object, clean: Callable[[str], str]) -> EndpointError | Non
         return None
     if not isinstance(error, Mapping):
         error = {"message": error}
-    given = (error.get("message") or error.get("detail"), error.get("code") or error.get("type"), error.get("param"))
-    return EndpointError(*(clean(str(part or ""))[:ERROR_LIMIT] for part in given))
+    # FastAPI lists what is wrong with a request: the kind of each mistake, and the way to it in the body
+    detail, metadata = error.get("detail"), _mapping(error.get("metadata"))
+    first = _mapping(detail[0]) if isinstance(detail, list) and detail else {}
+    place = first.get("loc")
+    parameter = error.get("param") or (place[-1] if isinstance(place, list) and place else "")
+    codes = [error.get("code"), error.get("type"), first.get("type"), *({"flagged_input"} & metadata.keys())]
+
+    def said(part: object) -> str:
+        return clean(str(part or ""))[:ERROR_LIMIT]
+
+    return EndpointError(said(error.get("message") or detail), frozenset(map(said, codes)) - {""}, said(parameter))
 
 
 def _completion(document: Mapping[str, Any], wait_s: float, clean: Callable[[str], str]) -> Completion | Fault:
@@ -119,7 +129,7 @@ def _completion(document: Mapping[str, Any], wait_s: float, clean: Callable[[str
     if usage.completion is None:
         usage = replace(usage, estimated_completion=estimated_tokens("".join([*replies, *thoughts])))
     if reason == "error":  # some gateways say so if the server behind them broke off
-        return Fault("passing", "the model broke off", usage)
+        return Fault("ask again", "the model broke off", usage)
     reason = _word(reason, clean)
     text = "\n\n".join(part for part in replies if part.strip())
     # some servers move the whole reply into the reasoning; reasoning that was cut off holds only drafts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from behavesim.base.text import counted, one_line
 from behavesim.proposers.limiter import backoff_s
 from behavesim.proposers.openai_answers import answer
-from behavesim.proposers.openai_dialect import Dialect
+from behavesim.proposers.openai_dialect import Dialect, Terms
 from behavesim.proposers.openai_endpoint import URL_IN_BATCH, Endpoint
-from behavesim.proposers.patience import Completion, Fault, Perseverance, Tries
+from behavesim.proposers.patience import VERSION, Completion, Fault, Perseverance, Tries
 from behavesim.proposers.price_list import BATCH
 from behavesim.state.batches import Batches
 from behavesim.state.events import BatchSent, Reply
@@ -178,10 +178,10 @@ class BatchSender:
         """
         tries = self._persevering.begin()
         while isinstance(found := await self._persevering.once(send), Fault):
-            if not (found.meaning == "path" and self._endpoint.add_version()):
-                if found.meaning in ("path", "request", "prompt", "parameter"):
+            if not (found.remedy == VERSION and self._endpoint.add_version()):
+                if found.remedy == VERSION or found.meaning == "give up":
                     advice = "if the endpoint has no batches, or this one is gone, go on with --set batch=false"
-                    found = replace(found, meaning="fatal", message=f"{found.message}; {advice}")
+                    found = replace(found, meaning="stop", message=f"{found.message}; {advice}")
                 await asyncio.sleep(self._persevering.after_fault(tries, found) or 0.0)
             if look is not None and (earlier := await look()):
                 return earlier
@@ -204,15 +204,15 @@ class BatchSender:
         if ended["status"] == "failed":
             return dict.fromkeys(questions, _failure(ended, clean))
 
-        def optional(number: int) -> Collection[str]:
-            return self._dialect.optional(self._body(questions[number])) if number in questions else ()
+        def terms(number: int) -> Terms:
+            return self._dialect.terms(self._body(questions[number])) if number in questions else Terms()
 
-        missing = Fault("passing", f"batch {batch} ended ({ended['status']}) without an answer to this prompt")
+        missing = Fault("ask again", f"batch {batch} ended ({ended['status']}) without an answer to this prompt")
         found: dict[int, Completion | Fault] = dict.fromkeys(questions, missing)
         for kind in ("error_file_id", "output_file_id"):
             if isinstance(file := ended.get(kind), str) and file:
                 content = await self._answered(partial(self._endpoint.content, file))
-                found |= _results_in(content, optional, clean)
+                found |= _results_in(content, terms, clean)
         return found
 
     def _settle(self, question: _Question, result: Completion | Fault, is_earlier: bool) -> float:
@@ -229,12 +229,14 @@ class BatchSender:
             return 0.0
         if is_earlier:
             return 0.0  # the prompt is asked for in a new batch, with what is known now
-        if result.meaning == "request" and not self._has_replied:
-            result = replace(result, meaning="fatal")
-        if result.meaning == "parameter" and self._dialect.refuse(tries.model, result.parameter):
-            self._persevering.note(f"{tries.model} is asked without {result.parameter!r} from now on")
+        if result.remedy:
+            if self._dialect.refuse(tries.model, result.remedy):
+                self._persevering.note(f"{tries.model} is asked without {result.remedy!r} from now on")
+            result = result.mended()
+        if result.meaning == "give up" and result.is_setup and not self._has_replied:
+            result = replace(result, meaning="stop")
         pause = self._persevering.after_fault(tries, result)
-        if result.meaning == "limited":
+        if result.meaning == "slow down":
             return FULL_S
         tries.batches += 1
         if pause is None or tries.batches >= MOST_BATCHES:
@@ -249,12 +251,12 @@ class BatchSender:
 
 
 def _results_in(
-    content: bytes, optional: Callable[[int], Collection[str]], clean: Callable[[str], str]
+    content: bytes, terms: Callable[[int], Terms], clean: Callable[[str], str]
 ) -> Iterator[tuple[int, Completion | Fault]]:
     """Yield each result in a file of an ended batch, with the prompt's number; lines of another form are left out.
 
-    `content` is the file, one JSON object a line. `optional` takes a prompt's number and returns the parameters that
-    its request could leave out. `clean` removes secrets.
+    `content` is the file, one JSON object a line. `terms` takes a prompt's number and returns those of its request.
+    `clean` removes secrets.
     """
     for text in content.splitlines():
         try:
@@ -267,33 +269,35 @@ def _results_in(
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # JSON of any other form
             continue
         if response:
-            yield number, _priced(answer(status, {}, body, optional(number), clean))
+            yield number, _priced(answer(status, {}, body, terms(number), clean))
         else:
-            yield number, Fault("passing", f"the batch left a prompt undone: {one_line(clean(str(why)), 300)}")
+            yield number, Fault("ask again", f"the batch left a prompt undone: {one_line(clean(str(why)), 300)}")
 
 
 def _failure(batch: Mapping[str, Any], clean: Callable[[str], str]) -> Fault:
     """Return the fault of a batch that the endpoint refused as a whole, from the first of the errors it lists.
 
-    It is "limited" if the endpoint holds too many tokens in batches, else "fatal". `clean` removes secrets.
+    It is "slow down" if the endpoint holds too many tokens in batches, else "stop". `clean` removes secrets.
     """
     errors = batch.get("errors")
     listed = errors.get("data") if isinstance(errors, Mapping) else None
     error = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], Mapping) else {}
     if error.get("code") == "token_limit_exceeded":
         said = one_line(clean(str(error.get("message") or "")), 300)
-        return Fault("limited", f"the endpoint takes no further batch until others have ended: {said}")
-    meant = answer(400, {}, json.dumps({"error": dict(error) or "no reason given"}).encode(), (), clean)
+        return Fault("slow down", f"the endpoint takes no further batch until others have ended: {said}")
+    meant = answer(400, {}, json.dumps({"error": dict(error) or "no reason given"}).encode(), Terms(), clean)
     message = meant.message if isinstance(meant, Fault) else "its filter refuses it"
-    return Fault("fatal", f"the endpoint refuses the batch: {message}")
+    return Fault("stop", f"the endpoint refuses the batch: {message}")
 
 
 def _priced(found: Completion | Fault) -> Completion | Fault:
     """Return a result of a batch, with BATCH as its service tier, so that it has the price of batches.
 
-    A fault that means "limited", "path" or "setup" then means "passing": its prompt goes into the next batch.
+    After a demand to slow down, or where the address seems to be wrong, its prompt goes into the next batch.
     """
     if isinstance(found, Completion):
         return replace(found, usage=replace(found.usage, tier=BATCH))
-    meaning = "passing" if found.meaning in ("limited", "path", "setup") else found.meaning
-    return replace(found, meaning=meaning, usage=found.usage and replace(found.usage, tier=BATCH))
+    found = replace(found, usage=found.usage and replace(found.usage, tier=BATCH))
+    if found.meaning in ("slow down", "ask again") or found.remedy == VERSION:
+        return replace(found, meaning="ask again", is_setup=False, remedy="")
+    return found

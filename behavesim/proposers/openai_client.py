@@ -42,7 +42,8 @@ class _Client(openai.DefaultAioHttpClient):
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         """Send a request and read its answer; `how` are the package's options.
 
-        At most MOST_REDIRECTS redirects are followed, on the same host only: no other may get the prompt and the key.
+        At most MOST_REDIRECTS redirects are followed, within the same origin (scheme, host and port) only: no other may
+        get the prompt and the key.
         Any other redirect is returned as the answer.
         """
         if not self.sends_key:
@@ -58,10 +59,12 @@ class _Client(openai.DefaultAioHttpClient):
 
 
 def is_onward(response: httpx2.Response) -> bool:
-    """Whether an answer redirects the request, with its method unchanged, to the same host and port."""
+    """Whether an answer redirects the request, with its method unchanged, to the same scheme, host and port.
+
+    From https to http, prompt, key and password would go out in clear text.
+    """
     here, there = response.request, response.next_request
-    # the port is None for the usual one, of https as of http
-    place, onward = [each and (each.method, each.url.host, each.url.port) for each in (here, there)]
+    place, onward = [each and (each.method, each.url.scheme, each.url.host, each.url.port) for each in (here, there)]
     return place == onward
 
 

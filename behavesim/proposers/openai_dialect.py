@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from behavesim.base.errors import UsageError
@@ -25,6 +26,16 @@ _SCHEMA = {
     "required": ["idea", "program"],
     "additionalProperties": False,
 }
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the refusal of a request can be about."""
+
+    model: str = ""
+    """The model that was asked; "" if none was."""
+    optional: Collection[str] = ()
+    """The parameters that the request could do without."""
 
 
 class Dialect:
@@ -69,14 +80,16 @@ class Dialect:
         """Return all text that a request for `prompt` sends, by which its tokens are estimated."""
         return f"{self._settings.system_prompt}{prompt}"
 
-    def optional(self, body: Mapping[str, Any]) -> Collection[str]:
-        """Return the names of the parameters in `body` that may be left out if the model refuses them.
+    def terms(self, body: Mapping[str, Any]) -> Terms:
+        """Return the model of a request's `body`, and the parameters that may be left out if the model refuses them.
 
         The name "system" stands for the system role: its text can go into the user's message. The service tier is not
-        among the names: in another tier the request may cost twice as much.
+        optional: in another tier the request may cost twice as much. Nor is what a person wrote into `extra_body`, such
+        as a provider that must not keep prompts.
         """
         roles = {"system"} if body["messages"][0]["role"] == "system" else set()
-        return (body.keys() - {"model", "messages", "service_tier"}) | roles
+        needed = {"model", "messages", "service_tier", *self._settings.extra_body}
+        return Terms(body["model"], (body.keys() - needed) | roles)
 
     def refuse(self, model: str, parameter: str) -> bool:
         """Leave a parameter out of all later requests to a model; return whether it was not left out before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -18,6 +18,7 @@ from behavesim.base.text import one_line
 from behavesim.base.tokens import Usage
 from behavesim.proposers.openai_answers import answer
 from behavesim.proposers.openai_client import ANSWER_BYTES, FILE_BYTES, client_of, is_onward
+from behavesim.proposers.openai_dialect import Terms
 from behavesim.proposers.openai_environment import Route, is_usable
 from behavesim.proposers.openai_faults import diagnosed, listens
 from behavesim.proposers.openai_settings import base_url
@@ -81,14 +82,14 @@ class Endpoint:
         self._client.base_url = f"{self.url.rstrip('/')}/v1"
         return True
 
-    async def completion(self, body: Mapping[str, Any], optional: Collection[str]) -> Completion | Fault:
-        """Send `body` as JSON to the chat completions; `optional` names the parameters in it that could be left out."""
+    async def completion(self, body: Mapping[str, Any], terms: Terms) -> Completion | Fault:
+        """Send `body`, whose `terms` are given, as JSON to the chat completions."""
         # Written as ASCII here: the package writes UTF-8, which cannot encode a lone surrogate.
         content = json.dumps(body).encode()
         found = await self._answered(
             lambda client: client.post(PATH, cast_to=httpx2.Response, content=content, options={"headers": _UNSAID})
         )
-        return found if isinstance(found, Fault) else self._read(found, optional)
+        return found if isinstance(found, Fault) else self._read(found, terms)
 
     async def uploaded(self, name: str, content: bytes) -> str | Fault:
         """Upload the prompts of a batch, the lines in `content`, as the file `name`.jsonl; return the file's id."""
@@ -127,7 +128,7 @@ class Endpoint:
         if isinstance(found, Fault):
             return found
         if len(found.content) > FILE_BYTES:
-            return Fault("fatal", f"the replies of a batch are longer than {FILE_BYTES >> 20} MB")
+            return Fault("stop", f"the replies of a batch are longer than {FILE_BYTES >> 20} MB")
         return found.content
 
     async def models(self) -> dict[str, str | None]:
@@ -164,16 +165,17 @@ class Endpoint:
         """Return what the endpoint sends in place of its list of models, as a web page; "" if it is something else."""
         # asked for again: the package keeps nothing of an answer that it cannot read
         found = await self._answered(lambda client: client.get("/models", cast_to=httpx2.Response))
-        read = self._read(found, ()) if isinstance(found, httpx2.Response) else found
-        return read.message if isinstance(read, Fault) and read.meaning == "setup" else ""
+        read = self._read(found, Terms()) if isinstance(found, httpx2.Response) else found
+        return read.message if isinstance(read, Fault) and read.is_setup else ""
 
     async def _called(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | Fault:
         """Return what `send` makes of the answer to its request, or the fault that an error means."""
         found = await self._answered(send)
         if not isinstance(found, httpx2.Response):
             return found
-        meant = self._read(found, ())
-        return meant if isinstance(meant, Fault) else Fault("request", "the endpoint's filter refuses the request")
+        meant = self._read(found, Terms())
+        said = "the endpoint's filter refuses the request"
+        return meant if isinstance(meant, Fault) else Fault("give up", said, is_setup=True)
 
     async def _answered(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | httpx2.Response | Fault:
         """Return what `send` makes of the answer to its request, or the answer if its status is an error's.
@@ -190,19 +192,19 @@ class Endpoint:
                 return await self._answered(send)
             return await diagnosed(error, self._route, self._timeout_s, is_new=not self._has_answered)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # JSON of any other form
-            return Fault("passing", "the endpoint answered in another form than that of its protocol", Usage())
+            return Fault("ask again", "the endpoint answered in another form than that of its protocol", Usage())
         self._has_answered = True
         return found
 
-    def _read(self, response: httpx2.Response, optional: Collection[str]) -> Completion | Fault:
-        """Return what an answer of any status means; `optional` names parameters that the request could leave out."""
+    def _read(self, response: httpx2.Response, terms: Terms) -> Completion | Fault:
+        """Return what an answer of any status to a request with these `terms` means."""
         if len(response.content) > ANSWER_BYTES and response.is_success:
             # one such reply says nothing about the next one, so it does not stop a run, even as the first
             advice = "set max_completion_tokens, or choose another model"
-            return Fault("prompt", f"the endpoint's answer is longer than {ANSWER_BYTES >> 20} MB; {advice}", Usage())
+            return Fault("give up", f"the endpoint's answer is longer than {ANSWER_BYTES >> 20} MB; {advice}", Usage())
         if response.has_redirect_location:
             return self._redirected(response)
-        return answer(response.status_code, response.headers, response.content, optional, self.secrets.clean)
+        return answer(response.status_code, response.headers, response.content, terms, self.secrets.clean)
 
     async def _id(self, made: Awaitable[openai.BaseModel]) -> str:
         """Return the id of a new file or batch, without secrets; raises ValueError if the endpoint gave it none."""
@@ -231,8 +233,10 @@ class Endpoint:
         moved = str(onward.url) if onward else response.headers["location"]
         moved = one_line(self.secrets.clean(moved).removesuffix(PATH), 200)
         if not is_usable(moved) or is_onward(response):
-            return Fault("setup", f"{self._route.server} redirects to nowhere; check OPENAI_BASE_URL", Usage())
-        return Fault("setup", f"the endpoint has moved to {moved}; put that into OPENAI_BASE_URL", Usage())
+            message = f"{self._route.server} redirects to nowhere; check OPENAI_BASE_URL"
+        else:
+            message = f"the endpoint has moved to {moved}; put that into OPENAI_BASE_URL"
+        return Fault("ask again", message, Usage(), is_setup=True)
 
 
 async def _object(asked: Awaitable[openai.BaseModel]) -> dict[str, Any]:

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import re
 import socket
 import ssl
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import aiohttp
 
 from behavesim.base.text import one_line
 from behavesim.proposers.limiter import retry_after_s
+from behavesim.proposers.openai_dialect import Terms
 from behavesim.proposers.openai_environment import Route
-from behavesim.proposers.patience import Fault, Meaning
+from behavesim.proposers.patience import REFUSED, VERSION, Fault
 
-# By the words of the error: most endpoints other than OpenAI's give the same code for all of these.
-_NO_SUCH_MODEL = re.compile(
-    r"model_not_found|\bmodel\b.*(?:not found|not a valid|does ?n[o']t exist|not exist|unknown)"
-    r"|(?:not a valid|no such|unknown|invalid) model\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_TOO_LONG = re.compile(
-    r"context[_ ](?:length|window|size)|prompt is too long|too many (?:input )?tokens", re.IGNORECASE
-)
-_SYSTEM_ROLE = re.compile(r"system\W+(?:role|message|prompt)|role\W+system|messages\[0\]\.role", re.IGNORECASE)
+# Decisions go by codes, never by an error's words: "the upstream provider refused" is no refusal of `provider`.
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
-_SERVICE_TIER = re.compile(r"service[_ ]tier", re.IGNORECASE)
+_TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"})
+_UNSUPPORTED = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter", "extra_forbidden"})
+_NO_SUCH_MODEL = "model_not_found"
+_SYSTEM_ROLE = "messages[0].role"
+_MAY_PASS = frozenset({408, 409, 425, 460, 499})
+"""Statuses below 500 after which the request is sent again; 460 and 499 say that a gateway lost it."""
+_NOT_DONE = frozenset({409, 425, 500, 501, 503, 505, 511, 529})
+"""Statuses by which a server says that it did not do the work. After any other that may pass, such as a gateway's 504,
+the server behind it may go on and bill."""
 PROBE_S = 3.0
 """Seconds to wait for a server when testing whether it takes connections."""
 NEVER_PASSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
@@ -42,71 +41,61 @@ class EndpointError:
 
     text: str
     """What is wrong, shortened."""
-    code: str = ""
-    """The endpoint's name or number for this kind of error."""
+    codes: frozenset[str] = frozenset()
+    """The endpoint's names and numbers for this kind of error."""
     parameter: str = ""
     """The name of the request's parameter that is wrong."""
 
 
-def fault_of(status: int, headers: Mapping[str, str], error: EndpointError, optional: Collection[str]) -> Fault:
+def fault_of(status: int, headers: Mapping[str, str], error: EndpointError, terms: Terms) -> Fault:
     """Return the fault that an error means, by its HTTP status (400 or more): OpenAI's list, and what others add.
 
-    `headers` may name a pause; their names are in lower case, or their case does not matter. `optional` names the
-    parameters that the request could do without.
+    `headers` may name a pause; their names are in lower case, or their case does not matter. `terms` are the request's.
     """
     words = one_line(error.text, 300)
     said = f"({status}): {words}" if words else f"({status})"
     if status == 401:  # the endpoint's own words may hold a part of the key
-        return Fault("fatal", "the endpoint refuses the key (401); check OPENAI_API_KEY")
-    if status == 402 or error.code in _NO_CREDIT:
-        return Fault("fatal", f"the account has no credit left {said}; top it up")
+        return Fault("stop", "the endpoint refuses the key (401); check OPENAI_API_KEY")
+    if status == 402 or error.codes & _NO_CREDIT:
+        return Fault("stop", f"the account has no credit left {said}; top it up")
     if status == 403:
-        return Fault("fatal", f"the endpoint forbids this request {said}; check what the key may use")
+        return Fault("stop", f"the endpoint forbids this request {said}; check what the key may use")
     if status == 407:
-        return Fault(
-            "setup", f"the proxy wants a login {said}; name it in HTTP_PROXY, as http://user:password@host:port"
-        )
+        advice = "name it in HTTP_PROXY, as http://user:password@host:port"
+        return Fault("ask again", f"the proxy wants a login {said}; {advice}", is_setup=True)
     if status == 429 or (status in (503, 529) and "retry-after" in headers):
-        return Fault("limited", f"the endpoint asks for a pause {said}", wait_s=retry_after_s(headers))
-    if status >= 500 or status in (408, 409, 425):
-        return Fault("passing", f"the endpoint failed {said}", wait_s=retry_after_s(headers))
-    if status in (400, 404, 405, 413, 422):
-        return _refusal(status, said, error, optional)
-    return Fault("request", f"the endpoint refuses the request {said}")
+        return Fault("slow down", f"the endpoint asks for a pause {said}", wait_s=retry_after_s(headers))
+    if status >= 500 or status in _MAY_PASS:
+        usage = REFUSED if status in _NOT_DONE else None
+        wait_s = retry_after_s(headers)
+        return Fault("ask again", f"the endpoint failed {said}", usage, wait_s, may_be_billed=usage is None)
+    return _refusal(status, said, error, terms)
 
 
-def _refusal(status: int, said: str, error: EndpointError, optional: Collection[str]) -> Fault:
-    """Return the fault in a request that was refused with status 400, 404, 405, 413 or 422.
+def _refusal(status: int, said: str, error: EndpointError, terms: Terms) -> Fault:
+    """Return the fault in a request that was refused with a status below 500, by `error` and the request's `terms`.
 
-    `said` is the status in brackets, with the endpoint's words behind it if there are any; messages contain it. `error`
-    is what the endpoint said, in parts. `optional` names the parameters that the request could do without.
+    `said` is the status in brackets, with the endpoint's words behind it if there are any; messages contain it.
     """
-    if error.code == "context_length_exceeded" or status == 413:
-        return Fault("prompt", f"the prompt is longer than the model takes {said}")
-    if status in (400, 422) and (parameter := _refused_parameter(error, optional)):
-        return Fault("parameter", f"the model refuses {parameter!r} {said}", parameter=parameter)
-    if status in (400, 422) and _SERVICE_TIER.search(f"{error.parameter} {error.text}"):
-        return Fault("fatal", f"the model refuses the service tier {said}; choose another with --set service_tier=NAME")
-    if status in (400, 422) and _TOO_LONG.search(error.text):
-        return Fault("prompt", f"the prompt is longer than the model takes {said}")
-    if _NO_SUCH_MODEL.search(f"{error.code} {error.text}"):
+    if status == 413 or error.codes & _TOO_LONG:
+        return Fault("give up", f"the prompt is longer than the model takes {said}")
+    parameter = "system" if error.parameter == _SYSTEM_ROLE else error.parameter
+    if parameter in terms.optional and error.codes & _UNSUPPORTED:
+        return Fault("give up", f"the model refuses {parameter!r} {said}", is_setup=True, remedy=parameter)
+    if parameter == "service_tier":
+        return Fault("stop", f"the model refuses the service tier {said}; choose another with --set service_tier=NAME")
+    if _NO_SUCH_MODEL in error.codes or (status == 404 and (parameter == "model" or _names(terms.model, error.text))):
         advice = "choose another with --model, or with --fork for a run under way; `behavesim doctor --model NAME` asks"
-        return Fault("fatal", f"the endpoint has no such model {said}; {advice}")
+        return Fault("stop", f"the endpoint has no such model {said}; {advice}")
     if status in (404, 405):
-        return Fault("path", f"nothing answers chat completions there {said}; check OPENAI_BASE_URL")
-    return Fault("request", f"the endpoint refuses the request {said}")
+        message = f"nothing answers chat completions there {said}; check OPENAI_BASE_URL"
+        return Fault("stop", message, remedy=VERSION)
+    return Fault("give up", f"the endpoint refuses the request {said}", is_setup=True)
 
 
-def _refused_parameter(error: EndpointError, optional: Collection[str]) -> str:
-    """Return the optional parameter that an error names, else the first in its text; "" if it names none."""
-    if error.parameter in optional:
-        return error.parameter
-    if "system" in optional and _SYSTEM_ROLE.search(f"{error.parameter} {error.text}"):
-        return "system"
-    # in the order of the text, since a message may list every parameter that the model refuses
-    names = "|".join(re.escape(name) for name in sorted(optional) if name != "system")
-    named = re.search(rf"\b(?:{names})\b", error.text)
-    return named[0] if named else ""
+def _names(model: str, text: str) -> bool:
+    """Whether a word of the text, without quotes and punctuation around it, is the model's name."""
+    return bool(model) and model in {word.strip("`'\",.:;()") for word in text.split()}
 
 
 async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new: bool) -> Fault:
@@ -121,18 +110,20 @@ async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new
     # a server that expects TLS answers a plain request with bytes that are no HTTP, or hangs up
     is_silent = isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientResponseError)
     if is_new and is_silent and await _wants_tls(route):
-        return _unsent("setup", f"{route.server} wants an encrypted connection; write https:// in OPENAI_BASE_URL")
+        return _unsent(
+            f"{route.server} wants an encrypted connection; write https:// in OPENAI_BASE_URL", is_setup=True
+        )
     if isinstance(error, aiohttp.ClientHttpProxyError):
         said = one_line(f"{error.status} {error.message}", 100)
-        return _unsent("setup", f"{route.proxy_in_words} lets nobody through to {route.server} ({said})")
+        return _unsent(f"{route.proxy_in_words} lets nobody through to {route.server} ({said})", is_setup=True)
     if isinstance(error, aiohttp.ClientConnectorError):
         return _unconnected(error, route)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         to = route.proxy_in_words if route.proxy else route.server
-        return _unsent("passing", f"{to} does not respond to connections; check OPENAI_BASE_URL and firewalls")
+        return _unsent(f"{to} does not respond to connections; check OPENAI_BASE_URL and firewalls")
     if isinstance(error, aiohttp.InvalidURL):
-        return _unsent("setup", "OPENAI_BASE_URL or the proxy's URL is not valid; check both")
-    return Fault(*_broken(error, route, timeout_s), usage=None, may_be_billed=True)
+        return _unsent("OPENAI_BASE_URL or the proxy's URL is not valid; check both", is_setup=True)
+    return _broken(error, route, timeout_s)
 
 
 def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
@@ -143,32 +134,36 @@ def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
     to, setting = (route.proxy_in_words, route.variable) if through_proxy else (route.server, "OPENAI_BASE_URL")
     if isinstance(cause, socket.gaierror):
         if cause.errno in NEVER_PASSES:
-            return _unsent("setup", f"there is no host {error.host!r}; check {setting} and the network")
-        return _unsent("passing", f"the name {error.host!r} cannot be looked up at present; check the network")
+            return _unsent(f"there is no host {error.host!r}; check {setting} and the network", is_setup=True)
+        return _unsent(f"the name {error.host!r} cannot be looked up at present; check the network")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         why = getattr(error.certificate_error, "verify_message", "") or type(error.certificate_error).__name__
         advice = "name the file of its authority in SSL_CERT_FILE, if you trust it"
-        return _unsent("setup", f"the certificate of {to} is not trusted ({why}); {advice}")
+        return _unsent(f"the certificate of {to} is not trusted ({why}); {advice}", is_setup=True)
     if isinstance(cause, ssl.SSLError):
         if cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"):
-            return _unsent("setup", f"{to} speaks no TLS; write http:// in {setting}")
-        return _unsent("setup", f"no encrypted connection to {to} ({cause.reason}); check {setting}")
+            return _unsent(f"{to} speaks no TLS; write http:// in {setting}", is_setup=True)
+        return _unsent(f"no encrypted connection to {to} ({cause.reason}); check {setting}", is_setup=True)
     if cause.errno == errno.ECONNREFUSED:
-        return _unsent("passing", f"{to} refuses connections: no server listens there; start it, or check {setting}")
+        return _unsent(f"{to} refuses connections: no server listens there; start it, or check {setting}")
     why = cause.strerror or str(cause) or type(cause).__name__  # one who hangs up during a handshake gives no reason
-    return _unsent("passing", f"{to} cannot be reached ({why}); check the network and {setting}")
+    return _unsent(f"{to} cannot be reached ({why}); check the network and {setting}")
 
 
-def _broken(error: BaseException, route: Route, timeout_s: float) -> tuple[Meaning, str]:
-    """Return what a fault after a request was sent means, and its message; `timeout_s` is the time limit in seconds."""
+def _broken(error: BaseException, route: Route, timeout_s: float) -> Fault:
+    """Return the fault of a request that was sent and had no proper answer; `timeout_s` is its time limit (s)."""
+    is_setup = False
     if isinstance(error, TimeoutError):
-        return "passing", f"{route.server} gave no answer within {timeout_s:g} s"
-    if isinstance(error, aiohttp.ClientPayloadError | zlib.error):
-        return "passing", f"{route.server} broke off in the middle of its answer"
-    if isinstance(error, aiohttp.ClientResponseError | UnicodeError):
+        message = f"{route.server} gave no answer within {timeout_s:g} s"
+    elif isinstance(error, aiohttp.ClientPayloadError | zlib.error):
+        message = f"{route.server} broke off in the middle of its answer"
+    elif isinstance(error, aiohttp.ClientResponseError | UnicodeError):
         why = one_line(str(getattr(error, "message", "it holds bytes that are no text")), 150)
-        return "setup", f"{route.server} answers with something that is not HTTP ({why}); check OPENAI_BASE_URL"
-    return "passing", f"{route.server} closed the connection without an answer; its own log may say why"
+        is_setup = True
+        message = f"{route.server} answers with something that is not HTTP ({why}); check OPENAI_BASE_URL"
+    else:
+        message = f"{route.server} closed the connection without an answer; its own log may say why"
+    return Fault("ask again", message, usage=None, is_setup=is_setup, may_be_billed=True)
 
 
 async def _wants_tls(route: Route) -> bool:
@@ -195,6 +190,6 @@ async def listens(host: str, port: int, tls: ssl.SSLContext | None = None) -> bo
     return True
 
 
-def _unsent(meaning: Meaning, message: str) -> Fault:
+def _unsent(message: str, is_setup: bool = False) -> Fault:
     """Return a fault of a request that was not sent: it has no tokens and is not billed."""
-    return Fault(meaning, message, usage=None)
+    return Fault("ask again", message, usage=None, is_setup=is_setup)

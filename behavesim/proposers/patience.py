@@ -27,15 +27,11 @@ FEWEST = 3
 REFUSED = Usage(prompt=0, cached=0, completion=0, reasoning=0)
 """Usage of a request that the endpoint refused: no tokens, since no endpoint bills for an error status."""
 
-Meaning = Literal["fatal", "limited", "passing", "setup", "parameter", "prompt", "path", "request", "again"]
-"""What the proposer does after a fault:
+Meaning = Literal["stop", "slow down", "ask again", "give up"]
+"""What follows from a fault: the run stops, all requests pause, this request is repeated, or its prompt is given up."""
 
-- "fatal": stop the run. "limited": slow down. "passing": ask again after a pause. "again": ask again at once, since
-  what was wrong with the request has been mended.
-- "setup": the URL or command seems wrong; ask again, but stop soon unless there were replies before.
-- "parameter": leave the parameter out, and ask again. "path": ask under /v1.
-- "prompt": give up the prompt. "request": the same, but stop the run if there was no reply before.
-"""
+VERSION = "/v1"
+"""The remedy of asking under /v1: some servers give their URL without it."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +65,19 @@ class Fault:
     """The tokens of the request; None if there was no answer at all."""
     wait_s: float | None = None
     """Seconds that the endpoint asks to wait before the next request; None if it names no time."""
-    parameter: str = ""
-    """The parameter that the model refuses; "" if the fault is another one."""
+    is_setup: bool = False
+    """Whether the URL, the command or a setting seems to be wrong. Before the first reply of the session the run then
+    stops: at once in place of "give up", after `Patience.setup` faults in place of "ask again"."""
+    remedy: str = ""
+    """What may help before the request is repeated: to leave out this parameter, or VERSION; "" if nothing is known."""
+    is_mended: bool = False
+    """Whether the remedy was applied: the request is repeated at once, and the fault does not count."""
     may_be_billed: bool = False
-    """Whether the request was sent and had no complete answer, so that nobody knows whether it is billed."""
+    """Whether the request was sent and no server said what became of it, so that nobody knows whether it is billed."""
+
+    def mended(self) -> Fault:
+        """Return the fault of a request that is repeated at once, since its remedy has been applied."""
+        return replace(self, meaning="ask again", is_mended=True)
 
 
 @dataclass(frozen=True)
@@ -115,9 +120,7 @@ class Tries:
     unanswered: int = 0
     """Requests without an answer that may be billed all the same."""
     faults: int = 0
-    """Requests that failed in a way that may pass, "passing" or "setup"; other faults do not count."""
-    refusals: int = 0
-    """Requests for the prompt, or other thing, that the endpoint answered with the demand to slow down."""
+    """Requests that failed in a way that may pass, "ask again"; other faults do not count."""
     empty: int = 0
     """Replies without content."""
     batches: int = 0
@@ -209,7 +212,7 @@ class Perseverance:
                 self._replied_at = self._clock()
                 self._limiter.succeeded(found.wait_s if isinstance(found, Completion) else 0.0)
                 return found
-            if found.meaning == "limited":
+            if found.meaning == "slow down":
                 # all requests wait for the pause, so that the rest of the window is not refused one by one
                 pause = self._limiter.refused(cuts, found.wait_s)
                 if pause <= self._patience.pause_s:  # a longer one stops the run
@@ -224,37 +227,36 @@ class Perseverance:
     def after_fault(self, tries: Tries, fault: Fault) -> float | None:
         """Return the seconds to wait after a failed request before the prompt is sent again, None if it is given up.
 
-        For "parameter", "again" and "limited" that is 0: the limiter waits for the last. Raises ProposerError if the
-        run has to stop, by the fault's meaning ("path" stops it, too) or the limits of `Patience`.
+        For "slow down" that is 0: the limiter waits. Raises ProposerError if the run has to stop, by the fault's
+        meaning or the limits of `Patience`.
         """
+        if fault.is_mended:
+            return 0.0
         wait_s, message = fault.wait_s, fault.message
         if wait_s is not None and wait_s > self._patience.pause_s:
             self._stop(f"{message}; resume the run in {long_time(wait_s)}, when the pause is over")
         match fault.meaning:
-            case "fatal" | "path":
+            case "stop":
                 self._stop(message)
-            case "request" if not self.has_replied:
+            case "give up" if fault.is_setup and not self.has_replied:
                 self._stop(message)
-            case "prompt" | "request":
+            case "give up":
                 self._give_up(tries, message)
                 return None
-            case "limited":
-                tries.refusals += 1
-                if not wait_s:  # an endpoint that names a time is not silent
-                    self._patience_left_s(tries, message)
-                return 0.0  # the limiter holds back the next request
-            case "parameter" | "again":
+            case "slow down":
+                # also if the endpoint names a time: one that asks for a second's pause for ever answers nothing either
+                self._patience_left_s(tries, message)
                 return 0.0
-        return self._after_failure(tries, fault)
+            case "ask again":
+                return self._after_failure(tries, fault)
 
     def _after_failure(self, tries: Tries, fault: Fault) -> float | None:
-        """Count a fault that may pass, "passing" or "setup"; return the seconds to wait before the next request.
+        """Count a fault that may pass; return the seconds to wait before the next request.
 
         None if the prompt is given up. Raises ProposerError if the run has to stop by the limits of `Patience`.
         """
         tries.faults += 1
-        is_setup = fault.meaning == "setup"
-        if is_setup and not self.has_replied and tries.faults >= self._patience.setup:
+        if fault.is_setup and not self.has_replied and tries.faults >= self._patience.setup:
             self._stop(fault.message)
         left_s = self._patience_left_s(tries, fault.message)
         # a run can go on without one prompt, but not without the files and batches of an endpoint
@@ -262,7 +264,7 @@ class Perseverance:
         if is_prompt and self._replied_at > tries.since and tries.faults >= self._patience.attempts:
             self._give_up(tries, fault.message)
             return None
-        until = "" if is_setup else f" until nobody has had a reply for {self._silence_s:g} s"
+        until = "" if fault.is_setup else f" until nobody has had a reply for {self._silence_s:g} s"
         self.sparing("fault", f"{fault.message}; asking again{until}")
         # Without this bound a pause that began in time could end long after patience has.
         pause = min(self._backoff_s(tries.faults), left_s + self._patience.backoff_s)
@@ -281,11 +283,12 @@ class Perseverance:
         """Return the seconds without a reply that are left until the run stops; 0 if none are.
 
         The time counts from the last reply to any prompt, or from the first request of this prompt if that is later.
-        Raises ProposerError if none is left and the prompt has failed FEWEST times; `message` is the last fault's.
+        Raises ProposerError if none is left and there were FEWEST faults; `message` is the last one's.
         """
         # A prompt that was asked after a long quiet time has its own patience from then.
         silence = self._clock() - max(tries.since, self._replied_at)
-        if silence > self._silence_s and tries.faults + tries.refusals >= FEWEST:
+        # refusals of all prompts count, a burst of them once: a prompt may wait long for its turn to be refused
+        if silence > self._silence_s and tries.faults + self._limiter.refusals_in_a_row >= FEWEST:
             self._stop(f"no reply for {silence:.0f} s; the last fault: {message}")
         return max(0.0, self._silence_s - silence)
 

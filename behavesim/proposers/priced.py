@@ -93,10 +93,8 @@ def checked_reply(found: object, proposer: str) -> Reply:
     }
     for field, is_good in is_right.items():
         if not is_good:
-            kinds = (
-                {type(call).__name__ for call in calls} if field == "calls" else {type(getattr(found, field)).__name__}
-            )
-            came = " and ".join(sorted(kinds))
+            values = calls if field == "calls" else [getattr(found, field)]
+            came = " and ".join(sorted({type(value).__name__ for value in values}))
             raise _mistake(proposer, f"returned a Reply whose `{field}` must be {_FIELDS[field]}, not {came}")
     reason = found.finish_reason
     return Reply(

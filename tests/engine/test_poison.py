@@ -250,7 +250,8 @@ async def test_a_wrong_answer_of_a_proposer_loses_no_other_reply_and_is_no_trace
     try:
         reason = await (await search(journal, settings, proposer=Mistaken(answer))).run()
     except PartError as error:
-        assert "the proposer Mistaken " in str(error)
+        said = str(error)
+        assert "the proposer Mistaken " in said
     assert sum(row[0] == "Responded" for row in journal.rows) == 7 + isinstance(answer, Reply) * (reason != "")
     resumed = await search(journal, settings, proposer=Mistaken(Reply("mended", "m")))
     assert await resumed.run() == "budget"

@@ -8,13 +8,14 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import MOST_TOKENS, Usage
 from behavesim.proposers.limiter import exhausted_for_s
 from behavesim.proposers.openai_answers import REASON_LIMIT, answer
+from behavesim.proposers.openai_dialect import Terms
 from behavesim.proposers.openai_endpoint import Endpoint
-from behavesim.proposers.patience import Completion, Fault
+from behavesim.proposers.patience import VERSION, Completion, Fault
 from behavesim.state.events import Reply, Responded
 from behavesim.store.codec import decode, encode
 
 KEY = "sk-planted-0123456789abcdef"
-OPTIONAL = ("temperature", "max_tokens", "system")
+TERMS = Terms("m", ("temperature", "max_tokens", "system"))
 
 
 def endpoint() -> Endpoint:
@@ -41,7 +42,7 @@ def check(asked: Endpoint, data: bytes) -> None:
         "x-ratelimit-reset-requests": pause.decode("utf-8", "surrogateescape"),
     }
     number = int(status) if status.isdigit() and len(status) == 3 else 200
-    found = answer(number, headers, body, OPTIONAL, asked.secrets.clean)
+    found = answer(number, headers, body, TERMS, asked.secrets.clean)
     assert 0 <= exhausted_for_s(headers) < float("inf")
     if isinstance(found, Completion):
         check_completion(found)
@@ -60,7 +61,7 @@ def check_completion(found: Completion) -> None:
 
 def check_fault(found: Fault, line: str) -> None:
     assert line.isprintable() and len(line) <= 500 and KEY not in line
-    assert found.parameter in ("", *OPTIONAL)
+    assert found.remedy in ("", VERSION, *TERMS.optional)
     assert found.wait_s is None or 0 <= found.wait_s < float("inf")
     if found.usage is not None:
         check_usage(found.usage)

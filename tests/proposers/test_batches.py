@@ -208,7 +208,7 @@ async def test_a_line_that_is_refused_is_given_up_or_asked_without_what_is_refus
 ) -> None:
     def particular(asked: chat.Asked) -> chat.Answer:
         if "temperature" in asked.body:
-            return chat.fails(400, "Unsupported value: temperature", param="temperature")
+            return chat.fails(400, "Unsupported value: temperature", "unsupported_value", "temperature")
         if asked.number == 1:
             return chat.fails(400, "Too many tokens", "context_length_exceeded")
         return chat.null_content() if asked.number == 2 else chat.improving(asked)

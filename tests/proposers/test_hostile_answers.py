@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.proposers.openai_dialect import Terms
 from behavesim.proposers.openai_endpoint import Endpoint
 from behavesim.proposers.patience import Completion
 from tests.proposers.hostile_answers import KEY, check, check_completion, check_fault, endpoint
@@ -104,6 +105,6 @@ async def test_whatever_comes_in_place_of_an_answer_is_a_value_and_nothing_is_ra
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
         asked = Endpoint(0.3, Heartbeat(beat_s=0.02))
         for _ in range(400):
-            found = await asked.completion({"model": "m", "messages": []}, ())
+            found = await asked.completion({"model": "m", "messages": []}, Terms())
             check_completion(found) if isinstance(found, Completion) else check_fault(found, found.message)
         await asked.aclose()

@@ -22,6 +22,7 @@ import trustme
 import uvloop
 
 from behavesim.base.errors import ProposerError, UsageError
+from behavesim.proposers.openai_client import is_onward
 from behavesim.proposers.openai_environment import Route
 from behavesim.proposers.openai_faults import diagnosed, listens
 from behavesim.proposers.patience import Patience
@@ -128,7 +129,7 @@ OUT_OF_REACH = [
 @pytest.mark.parametrize(("error", "said"), OUT_OF_REACH, ids=lambda each: type(each).__name__)
 async def test_a_server_out_of_reach_is_waited_for(error: Exception, said: str) -> None:
     fault = await diagnosed(error, Route(httpx2.URL("https://api.example/v1"), None), 1.0, is_new=False)
-    assert (fault.meaning, fault.message) == ("passing", f"api.example:443 {said}")
+    assert (fault.meaning, fault.message) == ("ask again", f"api.example:443 {said}")
     assert not fault.may_be_billed
 
 
@@ -299,6 +300,45 @@ async def test_an_endpoint_that_has_moved_names_its_new_address(verdict: Any) ->
             message, _ = await verdict(f"http://{where}/v1")
     assert f"the endpoint has moved to {there.url}" in message
     assert "\x1b" not in message
+
+
+ORIGINS = [
+    ("https", "http", True),  # prompt, headers and password would go out in clear text
+    ("http", "https", True),
+    ("http", "http", True),
+    ("https", "https", True),
+    ("https", "https", False),
+]
+
+
+@pytest.mark.parametrize(("scheme", "onward", "is_other"), ORIGINS)
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_followed_within_one_origin_alone(scheme: str, onward: str, is_other: bool, status: int) -> None:
+    same = f"{scheme}://api.example/v1/chat/completions"
+    others = [f"{onward}://api.example:444/x", f"{onward}://api.example.evil/x"]
+    if onward != scheme:
+        others.append(f"{onward}://api.example/v1/chat/completions")
+    for place in others if is_other else [f"{scheme}://api.example/v2/chat/completions", "/v2/chat/completions"]:
+        request = httpx2.Request("POST", same, content=b"{}")
+        answer = httpx2.Response(status, headers={"location": place}, request=request)
+        target = httpx2.URL(same).join(place)
+        answer.next_request = httpx2.Request("POST" if status in (307, 308) else "GET", target)
+        assert is_onward(answer) == (not is_other and status in (307, 308)), place
+
+
+async def test_an_endpoint_on_https_that_redirects_to_http_gets_no_second_request(
+    verdict: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    async with chat.ChatServer() as plain:
+        moved = f"HTTP/1.1 308 Moved\r\nLocation: {plain.url}/chat/completions\r\nContent-Length: 0\r\n\r\n"
+        async with saying(moved.encode(), context) as where:
+            message, _ = await verdict(f"https://me:secret@{where}/v1")
+    assert f"the endpoint has moved to {plain.url}; put that into OPENAI_BASE_URL" in message
+    assert plain.asked == []
 
 
 async def test_a_proxy_is_named_and_its_password_is_not(verdict: Any, monkeypatch: pytest.MonkeyPatch) -> None:

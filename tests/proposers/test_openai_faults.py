@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +14,14 @@ from behavesim.base.errors import ProposerError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Usage
 from behavesim.proposers import patience
-from behavesim.proposers.patience import Patience
+from behavesim.proposers.openai_answers import answer
+from behavesim.proposers.openai_dialect import Terms
+from behavesim.proposers.patience import Completion, Fault, Patience, Perseverance
+from behavesim.proposers.secrets import Secrets
 from behavesim.state.events import Reply
+from behavesim.state.requests import Requests
 from tests.proposers import chat_server as chat
-from tests.proposers.asking import OWN, openai_proposer, prompt, replies
+from tests.proposers.asking import OWN, context, openai_proposer, prompt, replies
 
 FAULTS = [
     "fails(429)",
@@ -85,7 +90,7 @@ async def test_a_reply_that_would_end_so_again_is_not_asked_for_again(
 
 FILTERED = [
     "fails(400, code='content_filter')",
-    "fails(403, 'Your input was flagged')",
+    "replace(document({'error': {'code': 403, 'message': 'no', 'metadata': {'flagged_input': 'a'}}}), status=403)",
     "says(None, refusal='I will not')",
 ]
 
@@ -104,7 +109,8 @@ FATAL = [
     ("fails(403, 'Country not supported')", "Country not supported"),
     ("fails(404, 'The model `m` does not exist', 'model_not_found')", "`behavesim doctor --model NAME` asks"),
     ("fails(404, 'model \"m\" not found, try pulling it first')", "--model"),
-    ("fails(400, 'm is not a valid model ID')", "--model"),
+    ("fails(404, 'only supported in v1/responses', param='model')", "--model"),
+    ("fails(403, 'Your input was flagged')", "check what the key may use"),
     ("fails(404, 'Not Found')", "OPENAI_BASE_URL"),
     ("Answer(404, b'<html>nginx</html>')", "OPENAI_BASE_URL"),
     ("fails(429, 'You exceeded your current quota', 'insufficient_quota')", "top it up"),
@@ -153,8 +159,7 @@ async def test_a_refusal_in_the_middle_stops_every_further_request(proposer_of: 
 
 TOO_LONG = [
     "fails(400, \"This model's maximum is 10 tokens\", 'context_length_exceeded', 'messages')",
-    "fails(400, 'prompt is too long: 12 tokens > 10 maximum')",
-    "fails(422, 'Requested tokens (12) exceed context window of 10')",
+    "replace(document({'error': {'code': 400, 'type': 'exceed_context_size_error', 'message': 'no'}}), status=400)",
     "fails(413, 'Payload Too Large')",
 ]
 
@@ -240,3 +245,93 @@ async def test_a_long_pause_is_said_though_a_short_one_was_said_a_moment_before(
         "waiting 0 s",
         "waiting 1 s (before it 1 more pause, not shown)",
     ]
+
+
+class Hurrying(asyncio.SelectorEventLoop):
+    """An event loop whose time, and the clock `now`, go on as soon as everything waits, at most 0.9 s at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now, select = 0.0, self._selector.select  # type: ignore[attr-defined]
+
+        def hurry(timeout: float | None = None) -> Any:
+            self.now += min(timeout or 0.0, 0.9)
+            return select(0)
+
+        self._selector.select = hurry  # type: ignore[attr-defined]
+
+    def time(self) -> float:
+        return self.now
+
+
+ERROR = {"message": "no", "type": "error", "code": None, "param": None}
+BODIES: dict[str, tuple[str, bytes]] = {
+    "nothing": ("", b""),
+    "an error": ("application/json", json.dumps({"error": ERROR}).encode()),
+    "a gateway's page": ("text/html", b"<html><title>Gateway time-out</title></html>"),
+    "text": ("text/plain", b"error code: 524"),
+    "details": ("application/json", b'{"detail": [{"loc": ["body", "x"], "type": "missing", "msg": "no"}]}'),
+    "a reply without choices": ("application/json", b"{}"),
+}
+PAUSES = [{}, {"retry-after": "1"}, {"retry-after": "0"}, {"x-ratelimit-remaining-requests": "0"}]
+BILLED_PERHAPS = {408, 460, 499, 502, 504, 520, 521, 522, 523, 524, 598, 599}
+REFUSED = Usage(0, 0, 0, 0)
+BRIEF = Patience(outage_s=60.0, start_s=20.0)
+
+
+def answered_for_ever(status: int, headers: dict[str, str], body: bytes, replied: bool) -> tuple[Any, int, Requests]:
+    """What becomes of a prompt that has this answer for ever: the reply or the error, and how often it was sent."""
+    loop, sent = Hurrying(), 0
+    clock, requests = Heartbeat(world=lambda: loop.now), Requests()
+    about = context(2, clock=clock, requests=requests, tell=lambda line: None)
+
+    async def ask() -> Completion | Fault:
+        nonlocal sent
+        sent += 1
+        clock()
+        return answer(status, headers, body, Terms("m", ("temperature",)), str)
+
+    async def asked() -> Any:
+        beating = asyncio.create_task(beat(clock))
+        persevering = Perseverance(BRIEF, about, Secrets(()))
+        if replied:
+            await persevering.reply(persevering.begin(0), lambda: asyncio.sleep(0, Completion("x", None, Usage())))
+        try:
+            return await persevering.reply(persevering.begin(1, "m", "hello"), ask)
+        except ProposerError as error:
+            return error
+        finally:
+            beating.cancel()
+
+    try:
+        return loop.run_until_complete(asked()), sent, requests
+    finally:
+        loop.close()
+
+
+async def beat(clock: Heartbeat) -> None:
+    while True:  # a clock that nobody reads takes a long time for sleep
+        clock()
+        await asyncio.sleep(0.9)
+
+
+@pytest.mark.parametrize("replied", [False, True])
+def test_whatever_status_comes_for_ever_the_prompt_or_the_run_ends_and_every_request_is_counted(replied: bool) -> None:
+    bodies, limit_s = list(BODIES.values()), BRIEF.outage_s if replied else BRIEF.start_s
+    cases = [(status, PAUSES[status // 6 % 4], bodies[status % 6]) for status in range(100, 600)]
+    for status, pause, (content, body) in [*cases, *((429, pause, bodies[1]) for pause in PAUSES)]:
+        headers = {"content-type": content, **pause}
+        found, sent, requests = answered_for_ever(status, headers, body, replied)
+        unsure = requests.unreported or 0
+        if isinstance(found, Reply):
+            assert found.fault or not found.text
+            assert sent == len(found.calls) + found.unanswered
+            unsure = found.unanswered + sum(call != REFUSED for call in found.calls)
+        assert sent <= limit_s + 5, f"{status} is asked for ever"
+        may_be_billed = status < 400 or status in BILLED_PERHAPS or not_listed(status)
+        assert unsure == (sent if may_be_billed else 0), status
+
+
+def not_listed(status: int) -> bool:
+    """Whether a status above 500 is none that a server gives for work that it did not do."""
+    return status > 500 and status not in {501, 503, 505, 511, 529}

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -79,14 +80,14 @@ def refusing(*parameters: str) -> Any:
 
 
 async def test_a_refused_parameter_is_dropped_once_for_all_and_noted(proposer_of: Any, server: Any) -> None:
-    server.behaviour = refusing("temperature", "reasoning_effort", "top_k")
+    server.behaviour = refusing("temperature", "reasoning_effort")
     notes: list[str] = []
-    settings = {"temperature": 0.5, "reasoning_effort": "low", "extra_body": {"top_k": 5}}
+    settings = {"temperature": 0.5, "reasoning_effort": "low"}
     async with proposer_of(connections=2, notes=notes.append, **settings) as proposer:
         assert len(await replies(proposer, 30)) == 30
-    assert len(notes) == 3
-    assert all("'temperature'" in note or "'reasoning_effort'" in note or "'top_k'" in note for note in notes)
-    assert len(server.asked) <= 30 + 3 * 2
+    assert len(notes) == 2
+    assert all("'temperature'" in note or "'reasoning_effort'" in note for note in notes)
+    assert len(server.asked) <= 30 + 2 * 2
 
 
 async def test_the_token_limit_goes_by_its_other_name_where_the_first_is_refused(proposer_of: Any, server: Any) -> None:
@@ -97,32 +98,63 @@ async def test_the_token_limit_goes_by_its_other_name_where_the_first_is_refused
     assert "max_tokens" not in server.asked[-1].body
 
 
-async def test_a_refusal_that_names_the_parameter_in_words_is_understood(proposer_of: Any, server: Any) -> None:
-    refusal = chat.fails(422, "Extra inputs are not permitted: body.temperature")
-    server.behaviour = lambda asked: refusal if "temperature" in asked.body else chat.echo(asked)
-    async with proposer_of(temperature=1.0) as proposer:
-        assert (await proposer.propose(prompt(), 0)).text == "reply to hello"
+def forbidden(*place: object) -> chat.Answer:
+    """The refusal of a field that FastAPI does not know."""
+    detail = [{"type": "extra_forbidden", "loc": ["body", *place], "msg": "Extra inputs are not permitted"}]
+    return replace(chat.document({"detail": detail}), status=422)
 
 
-@pytest.mark.parametrize("names", [("top_k", "min_p", "seed", "n"), ("n", "seed", "min_p", "top_k")])
-async def test_of_several_parameters_named_in_words_the_first_is_dropped_first(
-    proposer_of: Any, server: Any, names: tuple[str, ...]
+SETTINGS = {"temperature": 1.0, "max_completion_tokens": 7, "system_prompt": "be brief", "service_tier": "flex"}
+EXTRA = {"provider": {"data_collection": "deny"}, "top_k": 5}
+REFUSALS = [
+    (forbidden("temperature"), "temperature"),
+    (chat.fails(400, "no", "unsupported_value", "messages[0].role"), "system"),
+    *(
+        (chat.fails(400, "no", code, "temperature"), "temperature")
+        for code in ("unknown_parameter", "unsupported_value")
+    ),
+    # whatever else a refusal says, in whatever words, no parameter is left out
+    (chat.fails(400, "max_tokens is too large: 7", "invalid_value", "max_tokens"), ""),
+    (chat.fails(400, "max_tokens is too large: 7", None, "max_tokens"), ""),
+    (chat.fails(400, "the upstream provider refused; unsupported_parameter temperature"), ""),
+    (chat.fails(400, "no", "unsupported_parameter", "provider"), ""),
+    (chat.fails(400, "no", "unsupported_parameter", "model"), ""),
+    (chat.fails(400, "no", "unsupported_parameter", "seed"), ""),
+    (chat.fails(400, "no", "unsupported_parameter", "service_tier"), ""),
+    (chat.fails(400, "System role not supported"), ""),
+    (forbidden("provider", "data_collection"), ""),
+    (forbidden("top_k"), ""),
+    (forbidden(), ""),
+]
+
+
+@pytest.mark.parametrize(("refusal", "dropped"), REFUSALS)
+async def test_a_parameter_is_dropped_only_by_a_code_that_names_it_and_never_what_a_person_wrote_into_extra_body(
+    proposer_of: Any, server: Any, refusal: chat.Answer, dropped: str
 ) -> None:
-    refusal = chat.fails(400, f"These are not permitted here: {', '.join(names)}")
-    server.behaviour = lambda asked: refusal if {*names} & asked.body.keys() else chat.echo(asked)
-    async with proposer_of(extra_body=dict.fromkeys(sorted(names), 1)) as proposer:
-        await proposer.propose(prompt(), 0)
-    left = [[name for name in names if name in asked.body] for asked in server.asked]
-    assert left == [[*names[place:]] for place in range(len(names) + 1)]
+    server.behaviour = chat.script(refusal)
+    async with proposer_of(**SETTINGS, extra_body=EXTRA) as proposer:
+        if dropped:
+            assert (await proposer.propose(prompt(), 0)).text.startswith("reply to ")
+        else:
+            with pytest.raises(ProposerError, match=r"refuses the (request|service tier) \(4"):
+                await proposer.propose(prompt(), 0)
+    first, *others = [asked.body for asked in server.asked]
+    assert len(others) == bool(dropped)
+    for body in others:
+        assert body["messages"][-1]["content"] == ("be brief\n\nhello" if dropped == "system" else "hello")
+        assert first.keys() - body.keys() == {dropped} - {"system"}
+        assert body["provider"] == EXTRA["provider"]
 
 
-async def test_a_model_without_a_system_role_gets_the_system_prompt_in_the_prompt(
-    proposer_of: Any, server: Any
-) -> None:
-    refusal = chat.fails(400, "System role not supported")
-    server.behaviour = lambda asked: refusal if len(asked.body["messages"]) > 1 else chat.echo(asked)
-    async with proposer_of(system_prompt="be brief") as proposer:
-        assert (await proposer.propose(prompt(), 0)).text == "reply to be brief\n\nhello"
+async def test_no_word_in_an_error_stops_a_run_that_gets_replies(proposer_of: Any, server: Any) -> None:
+    words = (
+        "the model m does not exist here, unknown model, model_not_found, insufficient_quota, flagged, too many tokens"
+    )
+    server.behaviour = lambda asked: chat.fails(400, words) if asked.prompt == "p1" else chat.echo(asked)
+    async with proposer_of(connections=1) as proposer:
+        answered = await replies(proposer, 3)
+    assert [bool(reply.text) for reply in answered] == [True, False, True]
 
 
 async def test_what_one_model_refuses_another_may_still_get(proposer_of: Any, server: Any) -> None:
@@ -189,7 +221,7 @@ async def test_the_key_is_in_no_note_error_or_log(
     server.behaviour = chat.script(
         chat.fails(500, leak),
         chat.fails(429, leak),
-        chat.fails(400, f"{leak}: temperature", param="temperature"),
+        chat.fails(400, f"{leak}: temperature", "unsupported_value", "temperature"),
         chat.echo,
         then=chat.fails(403, f"{leak} {KEY}"),
     )

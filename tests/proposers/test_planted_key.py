@@ -31,7 +31,7 @@ The key was {KEY[:6]}…"""
 NOISY = [
     chat.fails(429, f"slow down, {KEY}").with_headers(Retry_After="0.01"),
     chat.fails(500, f"crashed on Bearer {KEY}"),
-    chat.fails(400, f"temperature is not for {KEY}", param="temperature"),
+    chat.fails(400, f"temperature is not for {KEY}", "unsupported_value", "temperature"),
 ]
 
 

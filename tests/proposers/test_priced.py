@@ -68,7 +68,7 @@ NUMBER = (
     | st.sampled_from([10**30, -(10**400), 7.0, np.int64(7), np.float32("nan"), Decimal(1), Fraction(1, 3), 1j])
 )
 ANYTHING = st.none() | TEXT | NUMBER | st.binary(max_size=9) | st.lists(NUMBER, max_size=2) | st.just(object())
-USAGE = st.builds(Usage, **{name: ANYTHING for name in Usage.__dataclass_fields__})
+USAGE = st.builds(Usage, **dict.fromkeys(Usage.__dataclass_fields__, ANYTHING))
 REPLY = st.builds(
     Reply,
     text=TEXT | ANYTHING,
@@ -88,7 +88,8 @@ def test_whatever_a_proposer_returns_can_be_stored_and_counted_or_is_a_mistake_i
     try:
         reply = checked_reply(found, "Own")
     except PartError as error:
-        assert str(error).isprintable() and str(error).startswith("the proposer Own ")
+        said = str(error)
+        assert said.isprintable() and said.startswith("the proposer Own ")
         return
     assert decode(*encode(Responded(0, reply))) == Responded(0, reply)
     assert checked_reply(reply, "Own") == reply, "a replay would change it"
