@@ -78,8 +78,8 @@ class Cluster:
 
 
 def _relative(file: EvaluatorFile) -> EvaluatorFile:
-    """Return an evaluator's file with paths relative to its folder, for another machine."""
+    """Return an evaluator's file for another machine: with paths relative to its folder, and without a description."""
     evaluator = Path(file.evaluator).name if file.evaluator_path else file.evaluator
     program = Path(file.program)
     inside = program.relative_to(file.folder).as_posix() if program.is_relative_to(file.folder) else program.name
-    return replace(file, evaluator=evaluator, program=inside, runs_in="")
+    return replace(file, evaluator=evaluator, program=inside, description="", runs_in="")

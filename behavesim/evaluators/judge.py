@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Self
@@ -41,7 +42,9 @@ def evaluator_pool(
     `clock`, a new one if None. Processes are started through the command `wall`, and may use `devices`.
     """
     hidden = folders_of_runs(file)
-    given = (LOADER, file.to_json(), workers, limits, [file.folder], hidden, allow_weak_isolation)
+    # without the description: it would stand in the process's command line, which others can read and which is limited
+    loaded = (LOADER, replace(file, description="").to_json())
+    given = (*loaded, workers, limits, [file.folder], hidden, allow_weak_isolation)
     return TreePool(*given, clock=clock, wall=wall, devices=devices)
 
 

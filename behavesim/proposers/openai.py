@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from behavesim.base.errors import UsageError
 from behavesim.proposers.open_files import allow
 from behavesim.proposers.openai_dialect import Dialect
 from behavesim.proposers.openai_settings import OpenAISettings, base_url, has_endpoint
@@ -27,14 +28,17 @@ class OpenAIProposer(Proposer[OpenAISettings]):
     def __init__(self, settings: OpenAISettings, context: ProposerContext, patience: Patience | None = None) -> None:
         """Create the proposer of a run without connecting; `patience` None means the limits that the settings ask for.
 
-        Raises UsageError if the environment names no usable endpoint or proxy, or if `response_format` does not suit
-        the task.
+        Raises UsageError if the environment names no usable endpoint or proxy, if `response_format` does not suit the
+        task, or if the settings hold a key: they are stored with the run.
         """
         from behavesim.proposers.openai_endpoint import Endpoint  # openai and aiohttp take half a second to load
 
         patience = patience or settings.patience()
         self._settings, self._seed = settings, context.seed
         self._endpoint = Endpoint(patience.request_s, context.clock)
+        if self._endpoint.secrets.are_in(settings.model_dump_json()):
+            advice = "and are kept with the run; send it as OPENAI_API_KEY, or as a header in OPENAI_CUSTOM_HEADERS"
+            raise UsageError(f"the settings of the model hold a key, {advice}")
         self._dialect = Dialect(settings, context.task, self._endpoint.host)
         self._persevering = Perseverance(patience, context, self._endpoint.secrets)
         self._sender: BatchSender | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 from contextlib import aclosing
@@ -87,12 +88,22 @@ async def _received(response: httpx2.Response) -> httpx2.Response:
     return found
 
 
+def _without_queries(record: logging.LogRecord) -> bool:
+    """Cut the queries off the URLs in a line of the package's log, one for each request: they may hold keys."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            each.copy_with(query=None) if isinstance(each, httpx2.URL) else each for each in record.args
+        )
+    return True
+
+
 def client_of(route: Route) -> openai.AsyncOpenAI:
     """Return the package's client for a route's URL and proxy, with the key from OPENAI_API_KEY ("none" if unset).
 
     If the URL has user and password, they are sent in place of the key.
     """
     url = route.url
+    logging.getLogger("httpx2").addFilter(_without_queries)  # a second time it does nothing
     client = _Client(
         auth=(url.username, url.password) if url.userinfo else None,
         verify=ssl.create_default_context(),  # heeds SSL_CERT_FILE

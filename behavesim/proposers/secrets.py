@@ -8,15 +8,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qsl, quote, unquote
 
 from behavesim.base.text import one_line, storable
 
 SHORTEST = 8
 """Fewest characters of a secret; shorter values, such as `none` or `ollama` for local endpoints, are not hidden."""
 
-_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSPHRASE|CREDENTIAL|AUTHORIZATION)S?$", re.IGNORECASE)
-_IS_A_KEY = re.compile(r"\b(?:sk|pk|gsk)-[\w-]{16,}")
+HEADERS = "OPENAI_CUSTOM_HEADERS"
+"""The variable with headers that are sent with each request, a line each."""
+_SECRET_NAME = re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTHORIZATION|COOKIE|BEARER|JWT)S?$", re.IGNORECASE
+)
+# no other text has these forms: a digit is demanded where a program's names could have them, as in `sk-total_size_of`
+_IS_A_KEY = re.compile(
+    r"\b(?:(?:sk|pk|rk|gsk|xai)-(?=[\w-]*\d)[\w-]{16,}"  # OpenAI, xAI and others
+    r"|(?:gsk|hf|xai|sk|rk|r8|gh[pousr])_(?=[^\W_]*\d)[^\W_]{20,}"  # Groq, Hugging Face, GitHub
+    r"|github_pat_(?=\w*\d)\w{20,}"
+    r"|AIza[\w-]{30,}|AKIA[A-Z0-9]{16}\b"  # Google, Amazon
+    r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*)"  # JSON web tokens
+)
+_PUBLIC_HEADERS = frozenset({"http-referer", "x-title", "user-agent"})
+"""Headers in lower case whose values are there to be shown."""
+_PUBLIC_QUERIES = frozenset({"api-version"})
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|gsk|key)-[\w*.…-]{6,}")
 _UNSEEN = "[^!-~]*"
 """Pattern of characters that may separate two of a secret: any but visible ASCII, such as a zero-width space."""
@@ -33,34 +47,31 @@ class Secrets:
     def of(cls, variables: Iterable[tuple[str, str]]) -> Self:
         """Return the secrets among variables, given as name and value, plain, quoted as in URLs and in base64.
 
-        These are values of variables whose names end in KEY, TOKEN or the like, and passwords in URLs, if they have
-        SHORTEST characters or more.
+        These are values of variables whose names end in KEY, TOKEN or the like, what stands in OPENAI_CUSTOM_HEADERS,
+        and logins and values of queries in URLs, if they have SHORTEST characters or more.
         """
-        known = list(variables)
-        named = [value for name, value in known if _SECRET_NAME.search(name)]
-        logins = [login for _, value in known for login in _logins(value)]
-        found = {form for value in (*named, *logins) if len(value) >= SHORTEST for form in _forms(value)}
+        values: list[str] = []
+        for name, value in variables:
+            values += [value] if _SECRET_NAME.search(name) else []
+            values += _sent_in_headers(value) if name == HEADERS else [*_logins(value), *_queried(value)]
+        found = {form for value in values if len(value) >= SHORTEST for form in _forms(value)}
         # The longest first: a secret that is a part of another must not break it up.
         return cls(tuple(sorted(found, key=lambda value: (-len(value), value))))
 
     @classmethod
     def of_endpoint(cls, environment: Mapping[str, str], *urls: str) -> Self:
-        """Return the secrets sent to an endpoint or proxy: OPENAI_API_KEY, secret custom headers, passwords in `urls`.
-
-        A custom header is secret if its name ends in KEY, TOKEN or the like.
-        """
-        headers = (line.partition(":") for line in environment.get("OPENAI_CUSTOM_HEADERS", "").splitlines())
-        sent = [(name.strip(), value.strip()) for name, _, value in headers]
-        key = ("OPENAI_API_KEY", environment.get("OPENAI_API_KEY", ""))
-        return cls.of([key, *sent, *(("URL", url) for url in urls)])
+        """Return the secrets sent to an endpoint or proxy: OPENAI_API_KEY, custom headers, and those in `urls`."""
+        sent = [(name, environment.get(name, "")) for name in ("OPENAI_API_KEY", HEADERS)]
+        return cls.of([*sent, *(("URL", url) for url in urls)])
 
     def clean(self, text: str) -> str:
-        """Return the text with `…` for each secret, even one that invisible characters split.
+        """Return the text with `…` for each secret, even one that invisible characters split, and for any other key.
 
-        Lone surrogates become U+FFFD, so that the text can be stored.
+        A key is known by the form that a vendor gives to its keys. Lone surrogates become U+FFFD, so that the text can
+        be stored.
         """
         text = storable(text)
-        return self._pattern.sub("…", text) if self.values else text
+        return _IS_A_KEY.sub("…", self._pattern.sub("…", text) if self.values else text)
 
     def scrubbed(self, text: str) -> str:
         """Return the text on one line of at most 500 characters, with `…` for secrets and whatever looks like a key."""
@@ -68,7 +79,7 @@ class Secrets:
 
     def are_in(self, text: str) -> bool:
         """Whether the text holds a secret, a text that is almost certainly a key, or a lone surrogate."""
-        return self.clean(text) != text or _IS_A_KEY.search(text) is not None
+        return self.clean(text) != text
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -95,8 +106,28 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _logins(url: str) -> Iterator[str]:
-    """Yield the password of a URL, and `user:password`, both with %-escapes decoded; nothing without a password."""
+    """Yield the password of a URL, and `user:password`, both with %-escapes decoded; the user if it has no password."""
     userinfo = url.partition("://")[2].partition("/")[0].rpartition("@")[0]
     user, has_password, password = userinfo.partition(":")
     if has_password:
         yield from (unquote(password), f"{unquote(user)}:{unquote(password)}")
+    else:
+        yield unquote(user)  # a token, mostly
+
+
+def _queried(url: str) -> Iterator[str]:
+    """Yield the values in the query of a URL, with escapes decoded."""
+    if "://" in url:
+        query = url.partition("?")[2].partition("#")[0]
+        yield from (value for name, value in parse_qsl(query) if name.lower() not in _PUBLIC_QUERIES)
+
+
+def _sent_in_headers(lines: str) -> Iterator[str]:
+    """Yield the values of headers, a line each, tokens without the scheme before them, and the values of cookies."""
+    for line in lines.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip().lower() in _PUBLIC_HEADERS:
+            continue
+        yield value.strip()
+        yield value.strip().partition(" ")[2].strip()
+        yield from (part.partition("=")[2].strip(' "') for part in re.split("[;,]", value))

@@ -23,6 +23,7 @@ from behavesim.proposers import shell
 from behavesim.proposers.command import MODEL, CommandProposer, CommandSettings
 from behavesim.proposers.patience import Patience
 from behavesim.proposers.proposer import ProposerContext
+from behavesim.proposers.secrets import Secrets
 from behavesim.state.events import Reply, Responded
 from behavesim.store.codec import decode
 from tests.engine import toys
@@ -31,6 +32,18 @@ from tests.proposers.asking import context, prompt
 QUICK = Patience(request_s=30.0, backoff_s=0.001)
 ANSWERING = Path(__file__).with_name("answering.py")
 BUDGET = 50
+KEYS = [
+    *("sk-0123456789abcdef", "sk-proj-a1_B2-c3D4e5F6g7H8", "xai-" + "a1B2" * 10, "gsk_" + "a1B2" * 13),
+    *(
+        "hf_" + "a1B2" * 9,
+        "ghp_" + "a1B2" * 9,
+        "github_pat_11A_" + "b2C3" * 9,
+        "AIza" + "a1-B_" * 7,
+        "AKIA0123456789ABCDEF",
+    ),
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
+]
+"""What vendors' keys look like."""
 SECRET = "not-a-word-0123456789"
 
 
@@ -208,7 +221,7 @@ async def test_what_is_written_without_end_is_not_kept() -> None:
     [
         ("", "needs a command line"),
         (f"ask --key {SECRET}", "holds a key"),
-        ("ask sk-0123456789abcdef", "holds a key"),
+        *((f"ask -H 'Authorization: Bearer {key}'", "holds a key") for key in KEYS),
     ],
 )
 def test_no_command_and_one_with_a_key_in_it_are_refused(
@@ -246,3 +259,19 @@ async def test_a_run_with_a_fifth_of_faults_ends_as_one_without(run_of: Any) -> 
 
 def test_a_command_whose_options_are_called_like_keys_is_taken() -> None:
     CommandProposer.of(CommandSettings(), ProposerContext(toys.Toy(), 0, 1, "llm --key-filename own.txt -m pk-small"))
+
+
+def test_a_program_is_no_key() -> None:
+    program = "sk_total = hf_score_of(gsk_values) - sk-total_of_values-and_more\nrisk-1234567890abcdefgh\n"
+    assert Secrets(()).clean(program) == program
+
+
+async def test_what_a_command_writes_is_kept_without_any_key_and_without_what_the_environment_sends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Cookie: a=b; session=0123456789abc=")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://host/v1?api-version=2026-11-27&subscription=9876543210")
+    written = "\n".join([*KEYS, "0123456789abc=", "9876543210", "2026-11-27"])
+    monkeypatch.setenv("WRITTEN", written)
+    reply = await proposer('echo "$WRITTEN"').propose(prompt(), 0)
+    assert reply.text.split() == ["…"] * (len(KEYS) + 2) + ["2026-11-27"]

@@ -280,6 +280,46 @@ def test_headers_of_the_environment_that_cannot_be_sent_are_refused(
         openai_proposer()
 
 
+SENT = [
+    ("Authorization: Bearer 0f1e2d3c4b5a", "", "0f1e2d3c4b5a"),
+    ("Cookie: theme=dark; session=0f1e2d3c4b5a==", "", "0f1e2d3c4b5a=="),
+    ("X-Anything: 0f1e2d3c4b5a", "", "0f1e2d3c4b5a"),
+    ("", "?api-key=0f1e2d3c4b5a&api-version=2026-11-27", "0f1e2d3c4b5a"),
+    ("", "?sig=0f1e%2F2d3c4b5a", "0f1e/2d3c4b5a"),
+    ("", "0f1e2d3c4b5a@", "0f1e2d3c4b5a"),
+]
+
+
+@pytest.mark.parametrize(("headers", "url", "leak"), SENT)
+async def test_no_part_of_what_is_sent_as_a_secret_comes_back_into_a_reply_a_notice_an_error_or_the_log(
+    server: Any,
+    proposer_of: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    headers: str,
+    url: str,
+    leak: str,
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr("os.environ", {**os.environ, "OPENAI_CUSTOM_HEADERS": headers})
+    place = server.url.replace("//", f"//{url}") if url.endswith("@") else server.url + url
+    monkeypatch.setattr("os.environ", {**os.environ, "OPENAI_BASE_URL": place})
+    server.behaviour = chat.script(chat.fails(500, f"got {leak}"), chat.says(f"got {leak}"), then=chat.fails(403, leak))
+    notes: list[str] = []
+    async with openai_proposer(patience=Patience(backoff_s=0.001), notes=notes.append) as proposer:
+        reply = await proposer.propose(prompt(), 0)
+        with pytest.raises(ProposerError) as caught:
+            await proposer.propose(prompt(), 1)
+    assert reply.text == "got …"
+    assert not any("0f1e" in text for text in (*notes, str(caught.value), caplog.text))
+
+
+def test_settings_that_hold_a_key_are_refused_since_they_are_kept(proposer_of: Any) -> None:
+    for key in (KEY, "hf_" + "a1B2" * 9):
+        with pytest.raises(UsageError, match="OPENAI_CUSTOM_HEADERS"):
+            proposer_of(extra_body={"api_key": key})
+
+
 PASSWORD = "correct/horse battery"
 
 
