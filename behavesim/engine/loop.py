@@ -278,8 +278,11 @@ class Search:
             case Asked() | NoteAsked():
                 self._start_step(lambda: self._propose(event))
             case Responded(candidate):
+                self.requests.batches.answered(candidate)
                 opened, reply = self.state.open[candidate], event.reply
                 self._start_step(lambda: self._trials.outcome(opened, reply))
+            case NoteReceived(number):
+                self.requests.batches.answered(note_number(number))
             case BatchSent():
                 self.requests.batches.committed(event)
 

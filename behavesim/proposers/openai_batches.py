@@ -23,6 +23,8 @@ from behavesim.state.events import BatchSent, Reply
 
 FULL_S = 60.0
 """Seconds until prompts are sent again that the endpoint refused because it holds too many."""
+DELETION_S = 5.0
+"""Seconds at the end of a session in which files of batches are still deleted."""
 MOST_BATCHES = 3
 """A prompt is given up once this many batches of this session have ended without a reply to it."""
 ENDED = ("completed", "failed", "expired", "cancelled")
@@ -59,14 +61,19 @@ class BatchSender:
         self._open: set[_Question] = set()  # those whose reply is not there yet
         self._gathered: list[_Question] = []  # those of them that no batch holds
         self._sending: set[asyncio.Task[None]] = set()
+        self._read: list[tuple[set[int], list[str]]] = []  # prompts whose replies are not committed, and their files
+        self._deleting: set[asyncio.Task[None]] = set()
         self._has_replied = False
         batches.when_gathered(self._send_gathered)
+        batches.when_answered(self._delete_read)
 
     async def aclose(self) -> None:
-        """Stop waiting for batches; those that were sent go on at the endpoint."""
-        for task in self._sending:
+        """Stop waiting for batches; those that were sent go on at the endpoint. Wait up to DELETION_S for deletions."""
+        if self._deleting:
+            await asyncio.wait(self._deleting, timeout=DELETION_S)
+        for task in (*self._sending, *self._deleting):
             task.cancel()
-        await asyncio.gather(*self._sending, return_exceptions=True)
+        await asyncio.gather(*self._sending, *self._deleting, return_exceptions=True)
 
     async def reply(self, tries: Tries, prompt: str) -> Reply:
         """Return the reply to a prompt from the batch that holds it; its text is "" if the prompt was given up.
@@ -117,6 +124,25 @@ class BatchSender:
                 question.reply.set_exception(error)
                 # the waiting may be cancelled before it sees the error, and asyncio warns of errors that nobody saw
                 question.reply.exception()
+
+    def _delete_read(self, number: int) -> None:
+        """Delete the files of each batch whose prompts all have a reply in the journal; this is that of `number`.
+
+        Not earlier: a reply that was read and not committed yet would be lost in a kill, though it was paid for.
+        """
+        for batch in self._read:
+            batch[0].discard(number)
+        for numbers, files in self._read:
+            for file in files if not numbers else ():
+                task = asyncio.create_task(self._delete(file))
+                self._deleting.add(task)
+                task.add_done_callback(self._deleting.discard)
+        self._read = [batch for batch in self._read if batch[0]]
+
+    async def _delete(self, file: str) -> None:
+        """Delete a file at the endpoint, or give a notice that it stays there."""
+        if (fault := await self._endpoint.deleted(file)) is not None:
+            self._persevering.sparing("file kept", f"file {file} of a batch stays at the endpoint: {fault.message}")
 
     async def _carry_out(self, batch: BatchSent | None, questions: Sequence[_Question]) -> None:
         """Send a new batch, or take up `batch` of an earlier session, and settle each question by its result.
@@ -201,6 +227,9 @@ class BatchSender:
         while (ended := await self._answered(lambda: self._endpoint.batch(batch))).get("status") not in ENDED:
             looks += 1
             await asyncio.sleep(backoff_s(looks, self._poll_s, jitter=1.0))
+        kinds = ("error_file_id", "output_file_id", "input_file_id")
+        files = {kind: file for kind in kinds if isinstance(file := ended.get(kind), str) and file}
+        self._read.append((set(questions), list(files.values())))
         if ended["status"] == "failed":
             return dict.fromkeys(questions, _failure(ended, clean))
 
@@ -209,9 +238,9 @@ class BatchSender:
 
         missing = Fault("ask again", f"batch {batch} ended ({ended['status']}) without an answer to this prompt")
         found: dict[int, Completion | Fault] = dict.fromkeys(questions, missing)
-        for kind in ("error_file_id", "output_file_id"):
-            if isinstance(file := ended.get(kind), str) and file:
-                content = await self._answered(partial(self._endpoint.content, file))
+        for kind in kinds[:2]:
+            if kind in files:
+                content = await self._answered(partial(self._endpoint.content, files[kind]))
                 found |= _results_in(content, terms, clean)
         return found
 

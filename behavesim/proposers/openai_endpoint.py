@@ -131,6 +131,11 @@ class Endpoint:
             return Fault("stop", f"the replies of a batch are longer than {FILE_BYTES >> 20} MB")
         return found.content
 
+    async def deleted(self, file: str) -> Fault | None:
+        """Delete the file with this id at the endpoint; return the fault if it is not deleted."""
+        found = await self._called(lambda client: _object(client.files.delete(file)))
+        return found if isinstance(found, Fault) else None
+
     async def models(self) -> dict[str, str | None]:
         """Return the shutdown day of each model that the endpoint lists, by the model's name.
 

@@ -22,6 +22,7 @@ class Batches:
         self._expected = 0
         self._gathered: Callable[[], object] = lambda: None
         self._record: Callable[[Event], object] = lambda event: None
+        self._answered: Callable[[int], object] = lambda number: None
         self._commits: dict[BatchSent, asyncio.Future[None]] = {}
 
     @property
@@ -51,6 +52,14 @@ class Batches:
     def recorded_by(self, record: Callable[[Event], object]) -> None:
         """Set the function `record`, by which `commit` hands an event to the search for its journal."""
         self._record = record
+
+    def when_answered(self, call: Callable[[int], object]) -> None:
+        """Set the function `call`, which gets the number of each prompt once its reply is in the journal."""
+        self._answered = call
+
+    def answered(self, number: int) -> None:
+        """Say that the reply to the prompt of this number is in the journal."""
+        self._answered(number)
 
     async def commit(self, event: BatchSent) -> None:
         """Hand an event to the search, and return once it is in the journal."""

@@ -31,7 +31,8 @@ class Batch:
 class BatchServer(ChatServer):
     """Carries out batches with `behaviour`, one line after another; nothing ends while `is_open` is False.
 
-    `steps` has the requests so far: "upload", "create", "list", "look", "output". `fault` replaces the answer to a step
+    `steps` has the requests so far: "upload", "create", "list", "look", "output", "delete". `deleted` are names of
+    files, which stay in `files`, too. `fault` replaces the answer to a step
     before it is carried out, `lost` after. `ends` says how a batch ends; lines whose number is in `undone` stay
     undone then.
     """
@@ -39,6 +40,7 @@ class BatchServer(ChatServer):
     def __init__(self, behaviour: Behaviour = improving) -> None:
         super().__init__(behaviour)
         self.files: dict[str, bytes] = {}
+        self.deleted: list[str] = []
         self.batches: dict[str, Batch] = {}
         self.steps: list[str] = []
         self.is_open = True
@@ -56,9 +58,8 @@ class BatchServer(ChatServer):
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         if not (named := re.fullmatch(r"(?:/v1)?/(files|batches)(?:/([\w-]+))?(/content)?", request.path)):
             return await super()._handle(request)
-        step = {("files", "POST"): "upload", ("files", "GET"): "output", ("batches", "POST"): "create"}.get(
-            (named[1], request.method), "look" if named[2] else "list"
-        )
+        steps = {"POST": "upload", "GET": "output", "DELETE": "delete"} if named[1] == "files" else {"POST": "create"}
+        step = steps.get(request.method, "look" if named[2] else "list")
         content = await request.read() if step == "create" else b""
         uploaded = (await request.post())["file"].file.read() if step == "upload" else b""  # type: ignore[union-attr]
         self.asked.append(Asked(len(self.asked), request.path, dict(request.headers), {}))
@@ -88,6 +89,9 @@ class BatchServer(ChatServer):
             case "look" if name in self.batches:
                 self._end(self.batches[name])
                 return document(self._said(self.batches[name]))
+            case "delete" if name in self.files:
+                self.deleted.append(name)
+                return document({"id": name, "object": "file", "deleted": True})
             case "output" if name in self.files:
                 return Answer(body=self.files[name])
         return fails(404, f"No such thing: {name}")
@@ -122,4 +126,5 @@ class BatchServer(ChatServer):
             for name in ("output", "error")
         }
         told = {"id": batch.id, "object": "batch", "status": batch.status, "metadata": batch.metadata}
+        files["input_file_id"] = batch.file
         return {**told, "errors": batch.errors, **files}

@@ -227,6 +227,7 @@ class ChatServer:
         application = web.Application()
         application.router.add_post("/{path:.*}", self._handle)
         application.router.add_get("/{path:.*}", self._handle)
+        application.router.add_delete("/{path:.*}", self._handle)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", port)

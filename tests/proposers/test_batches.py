@@ -106,6 +106,7 @@ async def test_a_window_goes_as_one_batch_and_finds_what_single_requests_find(
     assert (begun.id, begun.numbers, begun.name in names) == ("", (0, 1, 2, 3), True)
     assert [event.id for event in sent(run) if event.id] == list(server.batches)
     assert not run.state.batched
+    assert sorted(server.deleted) == sorted(server.files), "the vendor keeps no prompt and no reply"
     assert KEY.encode() not in b"".join(each.read_bytes() for each in run.folder.path.iterdir() if each.is_file())
 
 
@@ -223,6 +224,26 @@ async def test_a_line_that_is_refused_is_given_up_or_asked_without_what_is_refus
         await ended(missing)
     server.behaviour = chat.improving  # the model is there by now
     assert (await resumed(missing)).state.tally.feasible == 4
+
+
+async def test_files_are_deleted_once_all_replies_are_in_the_journal_and_a_refusal_to_delete_harms_nothing(
+    server: BatchServer, tmp_path: Path, alone: Run
+) -> None:
+    committed: list[int] = []
+    launch = launched(tmp_path)
+
+    def fault(step: str) -> chat.Answer | None:
+        if step == "delete":
+            committed.append(sum(isinstance(event, Responded) for _, _, event in read_events(launch.folder.journal)))
+            return chat.fails(500, "not now") if len(committed) == 1 else None
+        return None
+
+    server.fault = fault
+    run = await ended(launch)
+    assert run.state.digest() == alone.state.digest()
+    assert committed == [4, 4, 8, 8, 9, 9]
+    assert len(server.deleted) == 5
+    assert "of a batch stays at the endpoint" in (run.folder.path / "log.txt").read_text()
 
 
 async def test_a_lost_answer_makes_no_second_batch(server: BatchServer, tmp_path: Path, alone: Run) -> None:
