@@ -43,8 +43,9 @@ def _print(run: Run, said: Sequence[str]) -> None:
     if folder.best.exists():
         which = "" if run.state.leader is None else f" ({named(run.state.leader.candidate)})"
         lines.append(f"best program: {folder.best}{which}")
-    if folder.recommended.exists():
-        lines.append(f"recommended program: {folder.recommended}")
+    if run.recommended is not None and folder.recommended.exists():
+        early = "" if run.state.has_recommended else f" (chosen from the first {run.state.recommended_of:,} candidates)"
+        lines.append(f"recommended program: {folder.recommended}{early}")
     show([summary_table(kept_summary(run))])
     for line in (*lines, *said):
         say(line)

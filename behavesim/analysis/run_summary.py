@@ -106,14 +106,14 @@ def in_force(run: Run) -> Settings:
 
 def _recommended(run: Run) -> RecommendedProgram | None:
     """Return the recommended program; None if there is none (yet)."""
-    event, chosen = run.state.recommended, run.recommended
-    if event is None or chosen is None:
+    event, chosen, registered = run.state.recommended, run.recommended, run.state.recommended_of
+    if event is None or chosen is None or registered is None:
         return None
     validation = event.validation[chosen.candidate]
     assert validation is not None, "what failed on validation instances is not recommended"
     # Without the template's worth, worths are mean scores and no gains (`recommendation.worths`).
     gained = event.worth.get(chosen.candidate) if TEMPLATE in event.worth else None
-    return RecommendedProgram(*run.scored(chosen).cells, validation, gained)
+    return RecommendedProgram(*run.scored(chosen).cells, validation, gained, registered)
 
 
 def _reported_cost(tokens: Mapping[str, Tokens], price: Price, unanswered: int) -> float | None:

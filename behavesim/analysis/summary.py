@@ -46,11 +46,13 @@ class Scored:
 class RecommendedProgram(Scored):
     """The program chosen on validation instances; `validation_score` is its score there, in the task's unit.
 
-    `gain` is its gain on the template over search and validation instances, a fraction; None if unknown.
+    `gain` is its gain on the template over search and validation instances, a fraction; None if unknown. `registered`
+    is the number of the run's registered candidates that it was chosen from; later ones were not considered.
     """
 
     validation_score: float
-    gain: float | None = None
+    gain: float | None
+    registered: int
 
 
 @dataclass(frozen=True)

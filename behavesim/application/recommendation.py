@@ -13,6 +13,7 @@ from behavesim.analysis.run import Run
 from behavesim.application.bundle import bundle
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
+from behavesim.base.text import counted
 from behavesim.engine.judging import judging
 from behavesim.reports.words import named, percent
 from behavesim.state.events import TEMPLATE, Event, PortfolioChosen, Recommended
@@ -121,7 +122,8 @@ async def record_portfolio(
             said = [f"run {each.run}, candidate {each.candidate}: score {each.score!r}" for each in found.members]
             sources = [runs[each.run].candidate(each.candidate).source or "" for each in found.members]
             programs = dict(zip(said, sources, strict=True))
-            replace_file(run.folder.portfolio, bundle(task, programs, _headline(task, found), SECONDS))
+            candidates = sum(each.state.registered for each in runs.values())
+            replace_file(run.folder.portfolio, bundle(task, programs, _headline(task, found, candidates), SECONDS))
         run.folder.note(f"a portfolio of {[f'{each.run} {each.candidate}' for each in found.members]}")
     return found
 
@@ -143,12 +145,16 @@ async def choose_portfolio(run: Run, others: Sequence[Run], count: int, validati
     return PortfolioChosen(count, tuple(chosen), scores, tuple(each.folder.run for each in others))
 
 
-def _headline(task: Task, found: Portfolio) -> list[str]:
-    """Return the lines at the top of portfolio.py: what it is, what it scored, and how it is used."""
+def _headline(task: Task, found: Portfolio, candidates: int) -> list[str]:
+    """Return the lines at the top of portfolio.py: what it is, what it scored, and how it is used.
+
+    `candidates` is the number of candidates that it was chosen from.
+    """
     first, last, count = found.members[0], found.members[-1], len(found.members)
     validated = f"On validation instances: {first.validation!r} alone, {last.validation_together!r} together."
     return [
         f"{count} programs for the task {task.name!r} that behave differently; the best of their solutions counts.",
+        f"They were chosen when {counted(candidates, 'candidate')} had been tried.",
         f"On the search's instances the best alone scored {first.score!r}, all together {last.together!r}.",
         *([] if last.validation is None else [validated]),
         f"An instance costs {count} times the work of one program. It needs numpy, and what the programs import.",

@@ -81,7 +81,9 @@ async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> End
 
 
 async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
-    """Continue a run from its last event; if its budget is used up, at most recommend a program, if none is yet.
+    """Continue a run from its last event; if its budget is used up, at most recommend a program.
+
+    It is recommended then unless it was chosen among all of the run's candidates.
 
     Raises UsageError if its task or a setting that decides what it finds has changed, and another BehavesimError if the
     search fails.
@@ -90,7 +92,7 @@ async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
         return await _session(launch, resumed_search(launch), view, tell)
     refuse_changes(launch.folder, launch.settings, launch.task)
     run = _read(launch)
-    if run.state.recommended is None:
+    if not run.state.has_recommended:
         await _recommend(launch, run, tell)
     return Ended("finished", run)
 

@@ -214,7 +214,13 @@ def _recommended(summary: Summary) -> str | None:
         return "none: the evaluator has no validation instances" if is_evaluators else None
     together = "on search and validation instances together"
     gained = "" if program.gain is None else f"; gain on the template {percent(program.gain)} {together}"
-    return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}{gained}"
+    # a run that went on and was interrupted before it chose again
+    early = (
+        f"; chosen from the first {program.registered:,}"
+        if program.registered < summary.feasible + summary.rejections
+        else ""
+    )
+    return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}{gained}{early}"
 
 
 def _time(summary: Summary) -> str:

@@ -60,9 +60,13 @@ class RunFacts:
     """The batch in which each prompt was sent, by the prompt's number: only of prompts that were sent in one and have
     no reply yet."""
     recommended: Recommended | None = None
-    """The latest choice on validation instances; None if none was made."""
+    """The latest choice on validation instances since the start or the last fork; None if none was made."""
+    recommended_of: int | None = None
+    """Number of registered candidates that `recommended` was chosen from; None if none was made."""
     portfolio: PortfolioChosen | None = None
-    """The latest portfolio; None if none was chosen."""
+    """The latest portfolio since the start or the last fork; None if none was chosen."""
+    portfolio_of: int | None = None
+    """Number of this run's registered candidates that `portfolio` was chosen from; None if none was chosen."""
     tally: Tally = field(default_factory=Tally)
     """Counts of outcomes and requests."""
 
@@ -72,6 +76,11 @@ class RunFacts:
         if self.started is None:
             raise JournalError("a run that has not started has no budget")
         return int(self.started.settings["budget"])
+
+    @property
+    def has_recommended(self) -> bool:
+        """Whether the choice on validation instances was made among all candidates that are registered by now."""
+        return self.recommended_of == self.registered  # the count is None if there is no choice
 
     @property
     def last_reading_s(self) -> float:
@@ -102,6 +111,8 @@ class RunFacts:
                 self.without_candidate = 0  # the method may have been mended since
                 self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
                 self.failure, self.used_budgets = "", []
+                # they were chosen under other settings, and perhaps by another `validation` split
+                self.recommended = self.recommended_of = self.portfolio = self.portfolio_of = None
             case RunResumed():
                 self.stopped, self.failure, self.under_way, self.isolation = None, "", None, event.isolation
                 self.tally.unanswered += event.unanswered
@@ -110,9 +121,9 @@ class RunFacts:
                 if reason == "budget" and self.registered not in self.used_budgets:
                     self.used_budgets.append(self.registered)
             case Recommended():
-                self.recommended = event
+                self.recommended, self.recommended_of = event, self.registered
             case PortfolioChosen():
-                self.portfolio = event
+                self.portfolio, self.portfolio_of = event, self.registered
             case _:
                 assert_never(event)
 

@@ -37,6 +37,12 @@ _ADVICE = {
 
 
 _COUNT = "SELECT type, count(*) FROM events GROUP BY type"
+# rows are numbered in the order of the commits: a choice counts if it is behind all that it could have chosen from
+_RECOMMENDED = """
+SELECT coalesce(max(seq), 0) > (
+    SELECT coalesce(max(seq), 0) FROM events WHERE type IN ('Added', 'NotAdded', 'RunForked')
+) FROM events WHERE type = 'Recommended'
+"""
 _TOKENS = """
 SELECT count(*),
        coalesce(sum(coalesce(call.value ->> 'prompt', call.value ->> 'estimated_prompt')), 0),
@@ -104,7 +110,8 @@ def connected(path: Path) -> sqlite3.Connection:
 class Progress:
     """Counts of a run: registered candidates, requests that an endpoint answered (`calls`), and their tokens.
 
-    `recommended` says whether the choice of a program on validation instances was made, even if none was chosen.
+    `recommended` says whether the choice of a program on validation instances was made among all of these candidates,
+    even if none was chosen.
     Tokens that an endpoint did not count are estimates.
     """
 
@@ -122,9 +129,10 @@ def progress(journal: Path) -> Progress:
     """
     with opened(journal) as db:
         counts = dict(db.execute(_COUNT).fetchall())
+        [(recommended,)] = db.execute(_RECOMMENDED)
         calls, prompt, completion = db.execute(_TOKENS).fetchone()
     registered = counts.get("Added", 0) + counts.get("NotAdded", 0)
-    return Progress(registered, counts.get("Recommended", 0) > 0, calls, prompt, completion)
+    return Progress(registered, bool(recommended), calls, prompt, completion)
 
 
 def count_registered(path: Path) -> int:

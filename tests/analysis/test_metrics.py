@@ -21,7 +21,7 @@ BARE = replace(BARE, diversity_over_time=(), distinct=DistinctCounts(0, 0, 0, 0)
 def full() -> RunReport:
     """A report of which every metric has a value of its own."""
     run = made("eoh", 0, 0.1)
-    best, chosen = Scored(1, 4.0, 0.01), RecommendedProgram(2, 5.0, 0.02, 1.0)
+    best, chosen = Scored(1, 4.0, 0.01), RecommendedProgram(2, 5.0, 0.02, 1.0, None, 3)
     return replace(
         run,
         summary=replace(run.summary, best=best, recommended=chosen, top10_gap=0.03),

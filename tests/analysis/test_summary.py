@@ -36,7 +36,7 @@ def test_a_summary_has_what_the_run_was_and_found(tmp_path: Path) -> None:
     assert (found.asked, found.feasible, found.rejections, found.open) == (6, 2, 3, 1)
     assert list(found.rejected.items()) == [("exception", 1), ("timeout", 2)]
     assert found.best == Scored(2, 4.0, 1.0)
-    assert found.recommended == RecommendedProgram(0, 5.0, 1.5, 3.5)
+    assert found.recommended == RecommendedProgram(0, 5.0, 1.5, 3.5, None, 5)
     assert found.top10_gap == 1.25
     assert (found.isolation, found.digest, found.seconds) == ("strong", run.state.digest(), run.active_s)
 

@@ -16,6 +16,7 @@ from behavesim.application.launch import new_launch, next_launch
 from behavesim.engine.build import Launch
 from behavesim.engine.loop import Search
 from behavesim.state.events import Event, RunResumed
+from behavesim.store.database import progress
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from tests.crash.processes import FEW_CITIES
@@ -135,6 +136,32 @@ async def test_a_finished_run_is_not_searched_again_but_a_program_is_recommended
     assert begun == "trying the best programs of first on validation instances"
     assert still and all(line.startswith(f"still {begun}, for ") for line in still)
     assert first.recommended.exists()
+
+
+async def test_a_choice_among_fewer_candidates_is_noticed_and_made_again(first: RunFolder, tmp_path: Path) -> None:
+    def interrupt(text: str) -> None:
+        this = asyncio.current_task()
+        assert this is not None
+        this.cancel()  # as it begins to try the best programs
+
+    await session.resume(next_launch(first, {"recommend": True}), unseen, list[str]().append)
+    before = Run.load(first.path).state.recommended
+    fork = next_launch(first, {"recommend": True}, fork=RunFolder.named(tmp_path, "second"))
+    larger = next_launch(first, {"recommend": True, "budget": 16})
+    for folder, work in (
+        (fork.folder, session.fork(fork, first, unseen, interrupt)),
+        (first, session.resume(larger, unseen, interrupt)),
+    ):
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        left = Run.load(folder.path)
+        assert left.state.stopped == "budget", "all that is missing is the choice"
+        assert (left.state.has_recommended, progress(folder.journal).recommended) == (False, False)
+        assert left.state.recommended == (None if folder is fork.folder else before)
+        assert (await session.resume(next_launch(folder, {}), unseen, list[str]().append)).reason == "finished"
+        done = Run.load(folder.path)
+        assert (done.state.has_recommended, progress(folder.journal).recommended) == (True, True)
+        assert done.recommended is not None and (done.recommended.source or "") in folder.recommended.read_text()
 
 
 async def test_a_fork_leaves_the_run_it_comes_from_as_it_is(first: RunFolder, tmp_path: Path) -> None:

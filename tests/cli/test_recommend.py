@@ -19,8 +19,8 @@ def test_a_run_ends_with_a_recommended_program_that_is_on_its_shortlist(finished
     document = finished("report", "first", "--json").document["runs"][0]["recommended"]
     event = run.state.recommended
     assert event is not None
-    assert set(document) == {"candidate", "score", "gap", "validation_score", "gain"}
-    assert document["candidate"] == event.choice
+    assert set(document) == {"candidate", "score", "gap", "validation_score", "gain", "registered"}
+    assert (document["candidate"], document["registered"]) == (event.choice, run.state.registered)
     assert document["validation_score"] == event.validation[event.choice]
     assert document["gain"] == event.worth[event.choice] == max(event.worth.values())
     assert list(event.validation) == [TEMPLATE, *(candidate.candidate for candidate in shortlist(run))]

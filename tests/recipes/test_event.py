@@ -29,7 +29,9 @@ def test_an_event_takes_three_files(tmp_path: Path) -> None:
     for place, piece in zip(("| RunStarted |", "AFTER_A_PAUSE = ("), pieces(places), strict=True):
         copy.add_after("behavesim/state/events.py", place, piece)
     for place, piece in zip(
-        ("    Recommended,", "tally: Tally = ", "self.recommended = event"), pieces(changes), strict=True
+        ("    Recommended,", "tally: Tally = ", "self.recommended, self.recommended_of = "),
+        pieces(changes),
+        strict=True,
     ):
         copy.add_after("behavesim/state/run_facts.py", place, piece)
     (copy.root / "behavesim/application/remarks.py").write_text(recorder)

@@ -43,7 +43,7 @@ def test_a_run_has_the_documented_keys(tmp_path: Path) -> None:
         **dict.fromkeys(["run", "state", "stopped_by", "task", "method", "proposer", "seed", "asked", "feasible"]),
         "rejected": {"timeout": None},
         "best": best,
-        "recommended": {**best, "validation_score": None, "gain": None},
+        "recommended": {**best, "validation_score": None, "gain": None, "registered": None},
         **dict.fromkeys(["top10_gap", "cost_usd", "isolation", "score_source", "seconds", "digest"]),
         "tokens": dict.fromkeys(["prompt", "cached", "completion", "reasoning"]),
         "convergence": dict.fromkeys(["asked", "score", "gap", "top10_gap"]),

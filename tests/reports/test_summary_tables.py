@@ -121,7 +121,9 @@ def test_a_list_shortens_what_would_take_all_the_room() -> None:
 
 
 def test_a_recommended_template_is_called_so() -> None:
-    found = rows(replace(DONE, recommended=RecommendedProgram(-1, 2.0, None, 3.25)))
+    found = rows(
+        replace(DONE, recommended=RecommendedProgram(-1, 2.0, None, 3.25, None, DONE.feasible + DONE.rejections))
+    )
     assert found["recommended"] == "2 (the template), on validation instances 3.25"
 
 
@@ -134,8 +136,12 @@ def test_the_recommended_program_has_its_score_on_validation_instances() -> None
     assert "recommended" not in rows(DONE)  # the task may have no validation instances, so "none yet" would promise
     of_evaluator = replace(DONE, score_source="self-reported")
     assert rows(of_evaluator)["recommended"] == "none: the evaluator has no validation instances"
-    found = rows(replace(DONE, recommended=RecommendedProgram(4, 2.0, 0.5, 3.25)))
+    found = rows(
+        replace(DONE, recommended=RecommendedProgram(4, 2.0, 0.5, 3.25, None, DONE.feasible + DONE.rejections))
+    )
     assert found["recommended"] == "2, gap 50.00 % (candidate 4), on validation instances 3.25"
+    early = replace(DONE, recommended=RecommendedProgram(4, 2.0, 0.5, 3.25, None, 1))
+    assert rows(early)["recommended"] == f"{found['recommended']}; chosen from the first 1"
 
 
 def test_a_summary_has_no_heading() -> None:

@@ -28,6 +28,7 @@ from behavesim.state.events import (
     NotAdded,
     NoteAsked,
     NoteReceived,
+    PortfolioChosen,
     Prompt,
     PutOff,
     Recommended,
@@ -448,9 +449,16 @@ class TestSessions:
             known.append([*state.used_budgets])
         assert known[4:] == [[], [1], [1], *[[1]] * 4, [1, 2], []]
 
-    def test_what_is_recommended_is_known(self) -> None:
-        recommended = Recommended(3, {3: 1.5})
-        assert state_after(STARTED, recommended).recommended == recommended
+    @pytest.mark.parametrize("later", [False, True])
+    def test_a_choice_holds_for_the_candidates_registered_until_then_and_ends_with_a_fork(self, later: bool) -> None:
+        recommended, portfolio = Recommended(0, {0: 1.5}), PortfolioChosen(1, (("first", 0),))
+        events = [STARTED, *failed(0), recommended, portfolio, *(failed(1) if later else ())]
+        state = state_after(*events)
+        assert (state.recommended, state.recommended_of, state.has_recommended) == (recommended, 1, not later)
+        assert (state.portfolio, state.portfolio_of) == (portfolio, 1)
+        state.apply(RunForked("first", STARTED.settings, {}))
+        assert (state.recommended, state.recommended_of, state.has_recommended) == (None, None, False)
+        assert (state.portfolio, state.portfolio_of) == (None, None)
 
 
 @pytest.mark.parametrize(

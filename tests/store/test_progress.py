@@ -8,7 +8,7 @@ import pytest
 
 from behavesim.base.errors import JournalError
 from behavesim.base.tokens import Usage
-from behavesim.state.events import Added, NotAdded, Recommended, Reply, Responded, RunStarted
+from behavesim.state.events import Added, NotAdded, Recommended, Reply, Responded, RunForked, RunStarted
 from behavesim.store.database import Progress, count_registered, last_event, progress
 from tests.store.written import written
 
@@ -23,6 +23,9 @@ def test_candidates_and_calls_are_counted_with_their_tokens(tmp_path: Path) -> N
     assert progress(path) == Progress(3, False, 3, 207, 43)
     assert (count_registered(path), last_event(path)) == (3, 6)
     assert progress(written(path, [Recommended(0, {})])).recommended
+    assert not progress(written(path, [NotAdded(3)])).recommended
+    assert progress(written(path, [Recommended(None, {})])).recommended
+    assert not progress(written(path, [RunForked("first", {}, {})])).recommended
 
 
 def test_a_run_that_has_just_begun_has_no_progress(tmp_path: Path) -> None:

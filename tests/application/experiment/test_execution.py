@@ -14,7 +14,7 @@ from behavesim.application.experiment.execution import Execution, unfinished
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.errors import JournalError, UsageError
 from behavesim.engine.settings import settings_from_person
-from behavesim.state.events import Added, NotAdded, Recommended
+from behavesim.state.events import Added, Event, NotAdded, Recommended
 from behavesim.store.database import progress
 from behavesim.store.folder import RunFolder
 from tests.store.written import written
@@ -35,14 +35,22 @@ class TestUnfinished:
 
     @pytest.mark.parametrize(
         ("recommend", "registered", "recommended", "is_left"),
-        [(False, 2, False, True), (False, 3, False, False), (True, 3, False, True), (True, 3, True, False)],
+        [
+            (False, 2, None, True),
+            (False, 3, None, False),
+            (True, 3, None, True),
+            (True, 3, 3, False),
+            (True, 3, 2, True),
+        ],
     )
     def test_a_run_is_done_with_its_budget_and_its_choice_where_it_is_to_make_one(
-        self, tmp_path: Path, recommend: bool, registered: int, recommended: bool, is_left: bool
+        self, tmp_path: Path, recommend: bool, registered: int, recommended: int | None, is_left: bool
     ) -> None:
         run = planned("first", recommend=recommend)
-        events = [Added(0, "archive"), *map(NotAdded, range(1, registered))]
-        self.made(tmp_path, run, *events, *([Recommended(0, {})] if recommended else []))
+        events: list[Event] = [Added(0, "archive"), *map(NotAdded, range(1, registered))]
+        if recommended is not None:
+            events.insert(recommended, Recommended(0, {}))
+        self.made(tmp_path, run, *events)
         assert unfinished([run], tmp_path) == ([run] if is_left else [])
 
     def test_a_run_without_a_journal_is_still_to_be_made(self, tmp_path: Path) -> None:
