@@ -13,14 +13,14 @@ T = TypeVar("T")
 async def finished(work: Coroutine[Any, Any, T]) -> T:
     """Return the result of `work`; a cancellation of the caller is raised only after `work` has ended.
 
-    If `work` itself fails, its error is raised, even if the caller was cancelled.
+    If `work` itself fails, its error is raised. If the caller was cancelled too, CancelledError is raised from it: a
+    caller that handles the error, and goes on, must not lose the cancellation.
     """
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as cancelled:
         while not task.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])
-        task.result()
-        raise
+        raise cancelled from (None if task.cancelled() else task.exception())

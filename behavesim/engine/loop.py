@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from itertools import takewhile
 from typing import Any
 
-from behavesim.base.errors import BehavesimError, JournalError, PartError, what_failed
+from behavesim.base.errors import BehavesimError, PartError, what_failed
 from behavesim.base.finished import finished
 from behavesim.base.plugins import failures_named
 from behavesim.engine.caps import Caps
@@ -91,6 +91,7 @@ class Search:
         self._woken = asyncio.Event()  # set when the loop may have something to do
         self._unsent: deque[Asked | NoteAsked] = deque()  # prompts of earlier sessions, not sent again yet
         self._tasks: set[asyncio.Task[Any]] = set()  # all that the loop may wait for
+        self._is_complete = True  # no event is missing in the journal that a later one could refer to
         self._bringing: set[str] = set()  # names of programs and advice from people that are not committed yet
         self._stopped_by: str | None = None  # the signal or the cap that ends the run
         self._measurements = None if behaviours is None else Measurements(behaviours, self._start_task)
@@ -133,8 +134,8 @@ class Search:
         """Search until the budget is used up, a cap is reached or `stop` is called; return which, such as "budget".
 
         Raises ProposerError, SandboxError, TaskError, JournalError, another BehavesimError for a method's mistake, or
-        whatever a defect raises. Unless the journal itself fails, it then holds all that had arrived, and the run can
-        be resumed.
+        whatever a defect raises. If cancelled, it raises CancelledError, and records no stop. In each case the journal
+        then holds all that had arrived, unless it failed itself, and the run can be resumed.
         """
         self._queue_unfinished()
         try:
@@ -147,10 +148,11 @@ class Search:
                     task.cancel()
         except BaseExceptionGroup as failures:
             failure = failures.exceptions[0]  # the first is the cause; the others are from tasks being cancelled
-            if not any(isinstance(each, JournalError) for each in failures.exceptions):  # else the journal is unusable
-                await self._commit()
-                await self._journal.append([RunStopped("failed", self.requests.unreported, what_failed(failure))])
+            await self._keep(RunStopped("failed", self.requests.unreported, what_failed(failure)))
             raise failure from None
+        except asyncio.CancelledError:  # by somebody who did not call `stop` first
+            await self._keep()
+            raise
         await self._commit()
         reason = self._stopped_by or self.caps.forbids_candidate(self.state, len(self._unsent)) or "budget"
         await self.record(RunStopped(reason, self.requests.unreported))
@@ -221,6 +223,7 @@ class Search:
             await finished(self._append_and_apply(decided, arrived))
 
     async def _append_and_apply(self, decided: list[Event], arrived: list[Event]) -> None:
+        self._is_complete = False
         try:
             await self._journal.append([*decided, *arrived])
         except (ValueError, TypeError, AttributeError):
@@ -234,12 +237,22 @@ class Search:
                 f"an event of the run cannot be stored ({type(refused).__name__}): a text in it has half a character, "
                 "or a value is of a wrong type; mend the method or task that made it, and go on with --fork NEW-ID"
             ) from None
+        self._is_complete = True
         for event in decided:
             self.observe(event, self.state)
         for event in arrived:  # only now: no decision may follow from an event that a crash could still lose
             self.fold(event)
             self.observe(event, self.state)
         self._committed.extend([*decided, *arrived])
+
+    async def _keep(self, *last: Event) -> None:
+        """Append what is not committed yet, and `last`, as the run ends here: replies that have arrived are paid for.
+
+        Nothing is applied and no observer is told: one that cannot write its file would keep the replies from the
+        journal. Nothing is appended if an earlier append failed, as that may have lost what these events refer to.
+        """
+        if self._is_complete and (events := [*self._decided, *self._arrived, *last]):
+            await finished(self._journal.append(events))
 
     def _clock_reading(self) -> ClockRead | None:
         """Return a clock reading, in force from the next registration, if another `clock_every_s` passed; else None."""

@@ -12,7 +12,7 @@ from behavesim.task.evaluated import EvaluatorFile, first_program
 
 
 def keep_copy(task: str, folder: Path) -> None:
-    """Copy a task's file into the new folder `folder`, and the first program of an evaluator with it.
+    """Copy a task's file into the new folder `folder`, and the first program of an evaluator with it, in one step.
 
     Do nothing if `task` is not the path of a .py or .toml file, or if the folder exists. The copy keeps the file's
     name, as the task may be named after it. Raises JournalError if the copy fails, UsageError if a .toml file is not
@@ -21,20 +21,28 @@ def keep_copy(task: str, folder: Path) -> None:
     file = Path(task)
     if file.suffix not in (".py", ".toml") or folder.exists():
         return
+    draft = folder.with_name(f"{folder.name}.draft")
     with write_errors_named(folder):
-        folder.mkdir(mode=0o700)
+        shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed while it copied
+        draft.mkdir(mode=0o700)
         if file.suffix == ".py":
-            shutil.copyfile(file, folder / file.name)
-            return
-        said = EvaluatorFile.read(file)
-        program = folder / "program" / Path(said.program).name
-        program.parent.mkdir()
-        if Path(said.program).is_dir():
-            shutil.copytree(said.program, program, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copyfile(file, draft / file.name)
         else:
-            shutil.copyfile(said.program, program)
-        inside = replace(said, program=str(program.relative_to(folder)))
-        (folder / file.name).write_text(inside.to_toml(), encoding="utf-8")
+            _copy_evaluator(file, draft)
+        # in one step: half a copy would differ from the file, and from then on be taken in its place
+        draft.rename(folder)
+
+
+def _copy_evaluator(file: Path, folder: Path) -> None:
+    said = EvaluatorFile.read(file)
+    program = folder / "program" / Path(said.program).name
+    program.parent.mkdir()
+    if Path(said.program).is_dir():
+        shutil.copytree(said.program, program, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        shutil.copyfile(said.program, program)
+    inside = replace(said, program=str(program.relative_to(folder)))
+    (folder / file.name).write_text(inside.to_toml(), encoding="utf-8")
 
 
 def at_hand(task: str, folder: Path) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.base.errors import ProposerError
+from behavesim.base.errors import JournalError, ProposerError
 from behavesim.engine.loop import Search
 from behavesim.methods.comparison import Comparison
 from behavesim.state.events import (
@@ -291,3 +291,64 @@ async def test_the_state_lacks_nothing_that_a_commit_held_up_while_the_run_faile
     replies = [event.candidate for _, _, event in read_events(path) if isinstance(event, Responded)]
     assert len(replies) == 7
     assert [number for number, each in run.state.open.items() if each.reply is not None] == replies
+
+
+class Held(MemoryJournal):
+    """A journal in which the commit of the first reply waits until `let_go` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_held, self.let_go = False, asyncio.Event()
+
+    async def append(self, events: Sequence[Event]) -> None:
+        self.is_held = self.is_held or any(isinstance(event, Responded) for event in events)
+        if self.is_held:
+            await self.let_go.wait()
+        await super().append(events)
+
+    async def arrived_meanwhile(self, run: Search) -> set[int]:
+        """Wait until replies have arrived during that commit; return their candidates."""
+        await until(lambda: any(isinstance(event, Responded) for event in run._arrived))
+        return {event.candidate for event in run._arrived if isinstance(event, Responded)}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_search_cancelled_from_outside_keeps_what_arrived_during_its_last_commit(times: int) -> None:
+    journal = Held()
+    run = await search(journal, SMALL, random.Random(1))
+    running = asyncio.create_task(run.run())
+    arrived = await journal.arrived_meanwhile(run)
+    for _ in range(times):
+        running.cancel()
+        await asyncio.sleep(0)
+    journal.let_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert arrived <= candidates(journal, Responded)
+    again = await search(MemoryJournal(journal.rows), SMALL)
+    assert await again.run() == "budget"
+    assert again.state.digest() == (await finished(SMALL)).state.digest()
+
+
+async def test_an_observer_that_cannot_write_its_files_costs_no_reply() -> None:
+    journal = Held()
+    run = await search(journal, SMALL, random.Random(1))
+    told = list[Event]()
+
+    def observe(event: Event, state: object) -> None:
+        told.append(event)
+        if journal.is_held:
+            raise JournalError("cannot write best.py: No space left on device")
+
+    run.observe = observe
+    running = asyncio.create_task(run.run())
+    arrived = await journal.arrived_meanwhile(run)
+    journal.let_go.set()
+    with pytest.raises(JournalError, match=r"cannot write best\.py"):
+        await running
+    assert arrived <= candidates(journal, Responded)
+    *_, last = journal.events()
+    assert isinstance(last, RunStopped) and (last.reason, "best.py" in last.message) == ("failed", True)
+    again = await search(MemoryJournal(journal.rows), SMALL)
+    assert await again.run() == "budget"
+    assert again.state.digest() == (await finished(SMALL)).state.digest()

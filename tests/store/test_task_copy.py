@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from behavesim.store import task_copy
 from behavesim.store.task_copy import at_hand, keep_copy
 from behavesim.task.evaluated import EvaluatorFile
 
@@ -28,6 +31,30 @@ def test_a_copy_is_made_once(tmp_path: Path) -> None:
         file.write_text(text)
         keep_copy(str(file), folder)
     assert (folder / "mine.py").read_text() == "first"
+
+
+@pytest.mark.parametrize("suffix", [".py", ".toml"])
+def test_a_copy_that_a_kill_cut_off_is_never_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    file, first, folder = tmp_path / f"mine{suffix}", tmp_path / "first.txt", tmp_path / "task"
+    first.write_text("1\n")
+    file.write_text("task = 1\n" if suffix == ".py" else EvaluatorFile("command", "judge", str(first)).to_toml())
+
+    def cut_off(source: str | Path, target: Path) -> None:
+        target.write_text(Path(source).read_text()[:1])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(task_copy.shutil, "copyfile", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            keep_copy(str(file), folder)
+    assert at_hand(str(file), folder) == str(file)
+    keep_copy(str(file), folder)
+    assert at_hand(str(file), folder) == str(file)
+    file.unlink()
+    assert at_hand(str(file), folder) == str(folder / file.name)
+    assert suffix == ".toml" or (folder / file.name).read_text() == "task = 1\n"
 
 
 def test_nothing_is_kept_of_an_installed_task(tmp_path: Path) -> None:
