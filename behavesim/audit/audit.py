@@ -123,12 +123,14 @@ class Audit:
         brings_time = proposer_type(self._settings.proposer).brings_time
         return contradiction(event, self.state, 0.0 if brings_time else self._method.clock_every_s)
 
-    def tried(self, program: Program) -> CandidateId | None:
-        """Return the first candidate since the last fork whose program has exactly this text; None if there is none.
+    def tried(self, candidate: CandidateId, program: Program) -> CandidateId | None:
+        """Return the candidate whose result `candidate` has to copy; None if its program has to be run.
 
-        Later candidates with the same text copy its result.
+        It is the first one since the last fork whose program has exactly this text. A candidate that was asked for
+        again and answered with the same text copies nothing: its program is run once more.
         """
-        return self._tried.get(program.source)
+        first = self._tried.get(program.source)
+        return None if first == candidate else first
 
     def program(self, event: Evaluated | Rejected) -> Program | Rejected:
         """Return the program of the outcome's candidate, or its rejection if its reply holds none.

@@ -237,9 +237,9 @@ class Verifier:
             self._differ(seq, "a CPU time of 0 s or more", event)
         if isinstance(program, Rejected):
             self._compare(seq, program, event)
-        elif (first := audit.tried(program)) is not None:
+        elif (first := audit.tried(event.candidate, program)) is not None:
             self._result.copies += 1
-            twin = read_outcome(self._bench.folder.journal, first, program.source)
+            twin = read_outcome(self._bench.folder.journal, first, program.source, seq)
             self._compare(seq, copied(event.candidate, program, twin), event)
         elif event.copy_of is not None:
             self._differ(seq, "no copy, as this text was not tried before", event)

@@ -18,7 +18,7 @@ import aiosqlite
 from behavesim.base.errors import JournalError
 from behavesim.base.finished import finished
 from behavesim.state.events import CandidateId, Evaluated, Event, Rejected
-from behavesim.store.codec import row_of
+from behavesim.store.codec import HIGHEST, row_of
 from behavesim.store.database import LATEST, is_journal, translated
 from behavesim.store.reading import OUTCOME, outcome_of
 from behavesim.store.schema import NEW_JOURNAL
@@ -119,12 +119,12 @@ class SqliteJournal:
         await finished(self._append(events))
 
     async def earlier_outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
-        """Return the committed outcome of a candidate's program with this text, trajectories included.
+        """Return the last committed outcome of a candidate's program with this text, trajectories included.
 
         Raises JournalError if none was committed, or if it cannot be read.
         """
         with translated(self._path):
-            return outcome_of(self._path, await self._db.execute_fetchall(OUTCOME, (candidate, source)))
+            return outcome_of(self._path, await self._db.execute_fetchall(OUTCOME, (candidate, source, HIGHEST)))
 
     async def _refuse_tables(self) -> None:
         """Raise JournalError if the file, which is no journal, holds tables: it is another program's database."""

@@ -22,9 +22,11 @@ WHERE events.type = 'Evaluated'
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
 OUTCOME = """
 SELECT seq, type, payload, data FROM events
-WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'source' = ?
+WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'source' = ? AND seq < ?
+ORDER BY seq DESC LIMIT 1
 """
-"""Query for the outcome of a candidate's program; its parameters are the candidate and the program's text."""
+"""Query for the last outcome of a candidate's program; its parameters are the candidate, the program's text, and the
+number of the event before which it stands. It has several if it was asked for again and answered with the same text."""
 
 
 def read_events(
@@ -54,13 +56,13 @@ def read_events(
             yield seq, time, event
 
 
-def read_outcome(path: Path, candidate: CandidateId, source: str) -> Evaluated | Rejected:
-    """Return the outcome of a candidate's program with the text `source`.
+def read_outcome(path: Path, candidate: CandidateId, source: str, before: int) -> Evaluated | Rejected:
+    """Return the last outcome of a candidate's program with the text `source` that stands before event `before`.
 
     Raises JournalError if there is none, or if the journal or the outcome cannot be read.
     """
     with opened(path) as connection:
-        return outcome_of(path, connection.execute(OUTCOME, (candidate, source)))
+        return outcome_of(path, connection.execute(OUTCOME, (candidate, source, before)))
 
 
 def outcome_of(path: Path, rows: Iterable[Sequence[Any]]) -> Evaluated | Rejected:

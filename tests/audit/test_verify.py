@@ -86,6 +86,16 @@ async def test_a_program_that_ran_out_of_time_or_memory_is_not_run_again(
     assert not forged.is_sound  # but all else that is known of it is checked
 
 
+async def test_a_repair_that_answers_the_same_text_is_no_difference(tmp_path: Path) -> None:
+    (tmp_path / "reply.md").write_text(f"```python\n{FAILING}```\n")
+    settings = {"method": "best-of-n", "proposer": f"command:cat {tmp_path}/reply.md", "repair": 2, "recommend": False}
+    made = await bs.search(FEW_CITIES, budget=3, runs_dir=tmp_path, name="first", workers=1, **settings)
+    outcomes = [event for _, _, event in read_events(made.folder.journal, only=(Rejected,))]
+    assert [each.copy_of for each in outcomes] == [None, *[0] * 2, None, *[0] * 2, None, *[0] * 2] or len(outcomes) == 9
+    found = await verify(made.folder)
+    assert found.is_sound, found.differences
+
+
 async def test_a_portfolio_of_several_runs_is_not_chosen_again(run: RunFolder, tmp_path: Path) -> None:
     events = [event for _, _, event in read_events(run.journal)]
     chosen = PortfolioChosen(2, (("first", 1), ("another", 0)), others=("another",))
