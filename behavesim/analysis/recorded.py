@@ -12,7 +12,17 @@ from behavesim.analysis.candidates import Candidate, CandidateLike, Candidates, 
 from behavesim.analysis.summary import Scored
 from behavesim.base.errors import JournalError, UnknownCandidate
 from behavesim.base.score_source import ScoreSource
-from behavesim.state.events import TEMPLATE, Added, CandidateId, Event, NotAdded, Recommended, RunForked, RunStarted
+from behavesim.state.events import (
+    TEMPLATE,
+    Added,
+    CandidateId,
+    Event,
+    NotAdded,
+    PortfolioChosen,
+    Recommended,
+    RunForked,
+    RunStarted,
+)
 from behavesim.state.provenance import recorded_objective
 from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
@@ -41,6 +51,8 @@ class RecordedRun:
         """Whether a process held the run's folder just before the journal was last read."""
         self.events_at: list[float] = []
         """The time at which each event read was committed, in the journal's order, in seconds since the epoch."""
+        self.last_at = 0.0
+        """The time of the last event that is no choice of programs, which can be made long after the run."""
         self._origin: str | None = None  # the id of the first run that the journal was forked from
         self._candidates = Candidates()
         self._activity = Activity()
@@ -204,6 +216,8 @@ class RecordedRun:
         self._candidates.apply(event)
         self._ranked = None
         self.events_at.append(at)
+        if not isinstance(event, Recommended | PortfolioChosen):
+            self.last_at = at
         match event:
             case Added() | NotAdded() if self.state.registered * MOMENTS // self._budget > len(self.archives):
                 islands = tuple(tuple(group.members) for group in self.state.islands.values())
@@ -215,3 +229,5 @@ class RecordedRun:
             case RunForked():  # which may name other settings, and so another task file
                 self.settings = settings_from_journal(event.settings)
                 self._origin = self._origin or event.run
+                if "direction" in event.provenance:  # the task may know a better score by now
+                    self.state.objective = recorded_objective(event.provenance)

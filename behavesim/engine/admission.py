@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from behavesim.base.config import Settings, differences
@@ -14,12 +15,15 @@ from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices, as_setting
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, RunForked, RunStarted
+from behavesim.state.protocols import Judge
 from behavesim.state.provenance import changed_parts, instances_hash, provenance
 from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import Task
+from behavesim.task.verdict import Failure, Verdict
+from behavesim.trajectory import packed
 
 LOWERED = "a budget can only be raised, as the method was set up for the one that the run began with"
 """Part of the error for a person who resumes a run with a smaller budget."""
@@ -76,6 +80,8 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
         listed += [LOWERED] if "budget" in moved else []
         is_forkable = "instances" not in changed and not _kept_in_forks(settings).intersection(moved)
         instead = "go another way from here with --fork NEW-ID" if is_forkable else "start a new run"
+        if is_forkable and "task" in changed:
+            instead += f" if all scores stay as they are, else start a new run with --start-with {folder.argument}"
         raise UsageError(f"cannot resume {folder.run}: {', '.join(listed)}; put it back, or {instead}")
 
 
@@ -92,6 +98,8 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
     if "instances" in changed_parts(begun.provenance, run_provenance(settings, task), task):
         raise UsageError("a fork keeps its instances, or scores would not mean the same; for others, start a new run")
+    if begun.provenance.get("direction", task.objective.direction) != task.objective.direction:
+        raise UsageError("a fork keeps which scores are better; for the other direction, start a new run")
 
 
 def _kept_in_forks(settings: Settings) -> frozenset[str]:
@@ -99,36 +107,79 @@ def _kept_in_forks(settings: Settings) -> frozenset[str]:
     return frozenset({"task", "method"} | method_type(settings.method).fixed_in_forks)
 
 
-def refuse_spent(source: RunFolder, budget: int) -> None:
-    """Raise UsageError if a fork of `source` would have a smaller budget than the run has asked for already.
+def refuse_spent(source: str, fork: RunFolder, budget: int) -> None:
+    """Raise UsageError if a fork would have a smaller budget than the run that it copied has asked for already.
 
-    A fork takes over all candidates of the run. Raises JournalError if the journal of `source` cannot be read.
+    `source` is that run's id; `fork` holds the copy of its journal. A fork takes over all candidates. Raises
+    JournalError if the copy cannot be read.
     """
-    events = (event for _, _, event in read_events(source.journal, only=(Asked,)))
+    events = (event for _, _, event in read_events(fork.journal, only=(Asked,)))
     asked = len({event.candidate for event in events if isinstance(event, Asked)})
     if budget < asked:
         raise UsageError(
-            f"run {source.run} has asked for {asked} programs, and a fork takes them all over: --budget {budget} is "
+            f"run {source} has asked for {asked} programs, and a fork takes them all over: --budget {budget} is "
             f"too small; give {asked} or more"
         )
 
 
-def refuse_incomparable(source: RunFolder, settings: Settings, task: Task) -> None:
-    """Raise UsageError if a fork of `source` needs behaviour and one of its programs cannot be compared.
+def refuse_incomparable(fork: RunFolder, settings: Settings, task: Task) -> None:
+    """Raise UsageError if a fork needs behaviour and one of the programs in its copied journal cannot be compared.
 
     A run that does not compare may hold such programs; each later decision of the fork would fail because of them.
-    Raises JournalError if the journal of `source` cannot be read.
+    Raises JournalError if the copy cannot be read.
     """
     if not method_of_run(settings, task).needs_behaviour:
         return
     state, known = RunState(task.objective), Behaviours.of_run(settings, task)
-    for _, _, event in read_events(source.journal):
+    for _, _, event in read_events(fork.journal):
         state.apply(event)
         known.apply(event, state.members)
     evaluated = (*state.members, *(each.id for each in state.open.values() if each.is_feasible))
     for candidate in evaluated:
         if why := known.refusal(known.algorithm(candidate)):
             raise UsageError(f"a fork that compares behaviour cannot take candidate {candidate} over: {why}")
+
+
+def has_other_task(fork: RunFolder, settings: Settings, task: Task) -> bool:
+    """Whether the task's file or evaluator has changed since the run began whose journal `fork` is a copy of."""
+    return "task" in changed_parts(_opening(fork).provenance, run_provenance(settings, task), task)
+
+
+async def refuse_rescored(source: RunFolder, fork: RunFolder, judge: Judge) -> None:
+    """Raise UsageError if a feasible program in the fork's copied journal has another score or behaviour by now.
+
+    A changed task may score otherwise. Then old and new programs would be compared by two scales, in every later
+    decision and in every report. `judge` evaluates each program by the changed task, a text that occurs several times
+    only once. Programs that exceed the limits on time or memory say nothing about scores. Raises JournalError if the
+    copy cannot be read, SandboxError if the sandbox fails.
+    """
+    known: dict[str, Evaluated] = {}
+    for _, _, event in read_events(fork.journal, only=(Evaluated,)):
+        assert isinstance(event, Evaluated), "no others are read"
+        known.setdefault(event.source, event)
+    template = next(iter(known.values()))  # it comes before all candidates
+    _refuse_other(source, template, await judge.evaluate(template.source))  # most changes show here, for one program
+    verdicts = await asyncio.gather(*map(judge.evaluate, known))
+    for first, verdict in zip(known.values(), verdicts, strict=True):
+        _refuse_other(source, first, verdict)
+
+
+def _refuse_other(source: RunFolder, event: Evaluated, verdict: Verdict | Failure) -> None:
+    if isinstance(verdict, Failure):
+        if verdict.reason in ("timeout", "memory"):  # which depend on the machine, and on the fork's own limits
+            return
+        now = f"it fails now ({verdict.reason}: {verdict.message})"
+    elif (verdict.score, verdict.scores) != (event.score, event.scores):
+        now = f"its score was {event.score!r} and is {verdict.score!r}"
+    elif packed(verdict.trajectories) != packed(event.trajectories):
+        now = "its behaviour is another"
+    else:
+        return
+    named = "the template" if event.candidate == TEMPLATE else f"candidate {event.candidate}"
+    raise UsageError(
+        f"a fork keeps scores and behaviours, and the changed task judges {named} of {source.run} otherwise: {now}; "
+        f"put it back, or start a new run, which tries its best programs first, with --start-with {source.argument}"
+    )
 
 
 def _elsewhere(first: Settings, now: Settings) -> Settings:

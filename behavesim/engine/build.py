@@ -13,10 +13,12 @@ from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import Notices, on_stderr
 from behavesim.engine.admission import (
+    has_other_task,
     method_of_run,
     refuse_another_run,
     refuse_changes,
     refuse_incomparable,
+    refuse_rescored,
     refuse_spent,
     refuse_unpriced,
     refuse_unsteady,
@@ -221,19 +223,27 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
 async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search]:
     """Yield the search of a new run that begins with a copy of the journal of `source` and has other settings.
 
-    Raises UsageError if something changed that a fork must keep, such as its instances, or if a program that it takes
-    over cannot be compared. It is also raised if the budget is smaller than what `source` has asked for. Raises
-    UsageError, too, if the folder cannot be made, the isolation is too weak, the proposer refuses its settings, or cost
-    is capped and a price unknown. Raises JournalError if the journal is faulty, SandboxError if the sandbox does not
-    start.
+    The run `source` may go on meanwhile: the fork is of the run as it stood when its journal was copied. If the task's
+    file has changed, the programs of the run are evaluated again.
+
+    Raises UsageError if something changed that a fork must keep, such as its instances or a program's score, or if a
+    program that it takes over cannot be compared. It is also raised if the budget is smaller than what `source` has
+    asked for. Raises UsageError, too, if the folder cannot be made, the isolation is too weak, the proposer refuses its
+    settings, or cost is capped and a price unknown. Raises JournalError if the journal is faulty, SandboxError if the
+    sandbox does not start.
     """
-    refuse_another_run(source, launch.settings, launch.task)
-    refuse_spent(source, launch.settings.budget)
-    await asyncio.to_thread(refuse_incomparable, source, launch.settings, launch.task)
-    await asyncio.to_thread(refuse_unpriced, launch.settings)
-    with launch.folder.created():
+    settings, task, folder = launch.settings, launch.task, launch.folder
+    refuse_another_run(source, settings, task)
+    await asyncio.to_thread(refuse_unpriced, settings)
+    with folder.created():
         launch.write_files()
-        copy_journal(source.journal, launch.folder.journal)
+        copy_journal(source.journal, folder.journal)
+        # the copy is examined, as a run that goes on could ask for more after it was examined and before it is copied
+        refuse_spent(source.run, folder, settings.budget)
+        await asyncio.to_thread(refuse_incomparable, folder, settings, task)
+        if has_other_task(folder, settings, task):
+            async with launch.pool() as pool:
+                await refuse_rescored(source, folder, judge_of(task, "search", pool))
         async with launch.journal() as journal:
             provenance = run_provenance(launch.settings, launch.task)
             await journal.append([RunForked(source.run, launch.settings.flat(), provenance)])

@@ -27,6 +27,7 @@ from behavesim.state.events import (
     Regrouped,
     Rejected,
     Responded,
+    RunForked,
 )
 from behavesim.state.exchange import note_number
 from behavesim.state.members import Group, Member, Note, OpenCandidate, best_shown, shown_source
@@ -51,7 +52,8 @@ class RunState(RunFacts):
     open: dict[CandidateId, OpenCandidate] = field(default_factory=dict)
     """Candidates asked for and not registered yet, in the order of their numbers."""
     last_asked: Asked | None = None
-    """The last event that asked for a new candidate, injected programs and repairs left out; None before the first."""
+    """The last event that asked for a new candidate, injected programs and repairs left out; None before the first,
+    and after a fork."""
     template: Member | None = None
     """The program that the search starts from; None until it is evaluated, which comes before the first candidate."""
     members: dict[CandidateId, Member] = field(default_factory=dict)
@@ -146,6 +148,10 @@ class RunState(RunFacts):
         """
         _APPLIED.get(type(event), RunState._apply_to_run)(self, event)
 
+    def _apply_fork(self, event: RunForked) -> None:
+        self._apply_to_run(event)
+        self.last_asked = None  # its prompt was written under other settings: no candidate shares it any more
+
     def _apply_responded(self, event: Responded) -> None:
         self._opened(event.candidate).reply = event.reply
         self.batched.pop(event.candidate, None)
@@ -229,9 +235,7 @@ class RunState(RunFacts):
             group = self.groups.setdefault(name, Group())
             if opened.compared is not None:
                 group.add_similarities(name, opened.compared)
-            # the group's best may have been evicted; then the next program counts as an improvement
-            best = None if group.improved_at is None else self.members.get(group.improved_at)
-            group.add(member, best, event.evicted)
+            group.add(member, event.evicted)
         self._register(opened, name)
         if event.evicted:
             self._forget()
@@ -296,5 +300,6 @@ _APPLIED: Mapping[type[Event], Callable[[RunState, Any], None]] = {
     Regrouped: RunState._apply_regrouped,
     NoteAsked: RunState._apply_note_asked,
     NoteReceived: RunState._apply_note_received,
+    RunForked: RunState._apply_fork,
 }
 """What applies an event, by type; all others: `_apply_to_run`. A look-up costs less than a chain of comparisons."""

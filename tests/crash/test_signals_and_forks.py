@@ -157,20 +157,30 @@ task = Dearer()
 """
 
 
-def test_a_changed_task_is_named_and_a_fork_judges_by_it(behavesim: Command, tmp_path: Path) -> None:
+DESCRIBED = DEARER.replace("+ 100", "+ 0")
+
+
+def test_a_changed_task_is_named_and_a_fork_goes_on_if_its_scores_are_as_they_were(
+    behavesim: Command, tmp_path: Path
+) -> None:
     task = tmp_path / "tours.py"
     task.write_text(Path(FEW_CITIES).read_text())
     arguments = (task, "--method", "best-of-n", "--set", "recommend=false", "--name", "first")
     assert behavesim("run", *arguments, "--runs-dir", tmp_path, "--budget", 10).code == 0
-    task.write_text(task.read_text() + DEARER)
     here = ("--runs-dir", tmp_path, "--budget", 20)
-    refused = behavesim("resume", "first", *here)
-    assert refused.code == 2
-    assert "its task changed" in refused.err
-    assert behavesim("resume", "first", "--fork", "second", *here).code == 0
-    scores = {c.candidate: c.score for c in Run.load(tmp_path / "second").feasible if c.score is not None}
-    assert all((score > 100) == (candidate >= 10) for candidate, score in scores.items())
-    assert max(scores) >= 10
+    for change, code in ((DEARER, 2), (DESCRIBED, 0)):
+        task.write_text(Path(FEW_CITIES).read_text() + change)
+        refused = behavesim("resume", "first", *here)
+        assert refused.code == 2
+        assert "its task changed" in refused.err
+        assert (
+            "with --fork NEW-ID if all scores stay as they are, else start a new run with --start-with" in refused.err
+        )
+        forked = behavesim("resume", "first", "--fork", "second", *here)
+        assert forked.code == code, forked.err
+        assert ("the changed task judges the template of first otherwise" in forked.err) == (code == 2)
+        assert (tmp_path / "second").exists() == (code == 0)
+    assert Run.load(tmp_path / "second").state.registered == 20
     assert behavesim("recommend", "second", "--runs-dir", tmp_path).code == 0
     found = asyncio.run(verified(RunFolder(tmp_path / "second"), workers=2))
     assert found.is_sound

@@ -151,12 +151,12 @@ class TestFork:
     async def test_its_budget_holds_all_that_the_run_has_asked_for(self, tmp_path: Path) -> None:
         asked = [Asked(number, (), None, Prompt("improve", "text")) for number in (0, 1, 2, 1)]
         folder = await run(tmp_path, settings(), *asked)
-        refuse_spent(folder, 3)
-        refuse_spent(folder, 4)
+        refuse_spent(folder.run, folder, 3)
+        refuse_spent(folder.run, folder, 4)
         with pytest.raises(
             UsageError, match=r"run first has asked for 3 programs, .*: --budget 2 is too small; give 3"
         ):
-            refuse_spent(folder, 2)
+            refuse_spent(folder.run, folder, 2)
 
 
 def test_the_wording_of_prompts_is_part_of_where_a_run_comes_from_if_it_is_ones_own(tmp_path: Path) -> None:

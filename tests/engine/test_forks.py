@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
 
+from behavesim.audit.audit import Audit, discrepancy
 from behavesim.audit.verify import verify
 from behavesim.base.errors import UsageError
 from behavesim.engine.admission import run_provenance
 from behavesim.engine.build import Launch, forked_search, new_search
 from behavesim.engine.settings import changed_settings, settings_from_person
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
-from behavesim.state.events import Prompt, Reply, RunForked, RunStarted
+from behavesim.state.events import DECISIONS, Asked, Prompt, Reply, RunForked, RunStarted
 from behavesim.state.provenance import provenance
+from behavesim.store.codec import encode
+from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import TaskReference
+from tests.crash.deaths import METHODS, SMALL
+from tests.engine.toys import MemoryJournal, Toy, fitting, search
 
 
 @pytest.mark.parametrize(
@@ -119,3 +126,103 @@ async def test_what_came_before_a_fork_is_verified_by_what_held_then_however_man
     found = [await verify(first.folder, workers) for workers in (1, 8)]
     assert found[0] == found[1]
     assert (found[0].differences, found[0].evaluations) == ([], 2)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        (
+            "float(solution[0])",
+            "2 * float(solution[0])",
+            "the template of first otherwise: its score was 1.0 and is 2.0",
+        ),
+        (
+            "float(solution[0])",
+            "float(solution[0] ** 2)",
+            "candidate 0 of first otherwise: its score was 2.0 and is 4.0",
+        ),
+        ("(3, int", "(4, int", "the template of first otherwise: its behaviour is another"),
+        ("float(solution[0])", "1 / 0", r"the template of first otherwise: it fails now \(invalid-solution: "),
+        ("maximise", "minimise", "a fork keeps which scores are better"),
+        ("instances(self, split): return [0]", "instances(self, split): return [1]", "a fork keeps its instances"),
+        ("    normaliser", '    """In other words."""\n    normaliser', None),
+    ],
+)
+async def test_a_fork_of_a_run_whose_task_changed_takes_over_no_score_or_behaviour_of_another_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was: str, now: str, said: str | None
+) -> None:
+    first = await in_the_plane(tmp_path, monkeypatch)
+    (tmp_path / "mine.py").write_text(FLAT_OR_NOT.replace(was, now))
+    task = TaskReference(first.settings.task).load()
+    second = Launch(changed_settings(first.settings, {"budget": 6}), task, RunFolder(tmp_path / "second"))
+    if said is not None:
+        with pytest.raises(UsageError, match=said):
+            async with forked_search(second, first.folder):
+                pass
+        assert not second.folder.path.exists()
+        return
+    async with forked_search(second, first.folder) as search:
+        assert await search.run() == "budget"
+    found = await verify(second.folder)
+    assert found.is_sound, found.differences
+    assert found.unchecked == {"under another task": 5}
+
+
+async def test_a_fork_of_a_run_that_goes_on_begins_where_that_stood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await in_the_plane(tmp_path, monkeypatch)
+    first.folder.path.rename(tmp_path / "before")
+    let_go = asyncio.Event()
+
+    class Waiting(InThePlane):
+        async def propose(self, prompt: Prompt, number: int) -> Reply:
+            if number == 2 and not let_go.is_set():
+                await asyncio.sleep(0)
+                waiting.set()
+                await let_go.wait()
+            return await super().propose(prompt, number)
+
+    waiting = asyncio.Event()
+    monkeypatch.setattr(Launch, "proposer", property(lambda launch: Waiting()))
+    async with new_search(first) as search:
+        running = asyncio.create_task(search.run())
+        await waiting.wait()
+        monkeypatch.setattr(Launch, "proposer", property(lambda launch: InThePlane()))
+        small = Launch(changed_settings(first.settings, {"budget": 2}), first.task, RunFolder(tmp_path / "third"))
+        with pytest.raises(UsageError, match="has asked for 3 programs"):
+            async with forked_search(small, first.folder):
+                pass
+        second = Launch(changed_settings(first.settings, {"budget": 6}), first.task, RunFolder(tmp_path / "second"))
+        async with forked_search(second, first.folder) as fork:
+            assert await fork.run() == "budget"
+        let_go.set()
+        assert await running == "budget"
+    for launch, registered in ((first, 4), (second, 6)):
+        found = await verify(launch.folder)
+        assert found.is_sound, found.differences
+        assert count_registered(launch.folder.journal) == registered
+    assert not small.folder.path.exists()
+
+
+@pytest.mark.usefixtures("replies_read_once")
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("change", [{"prompts": "small"}, {"prompts": "paper"}, {"prompt_times": True, "repair": 1}])
+async def test_a_fork_asks_by_its_own_settings_from_its_first_question_on(method: str, change: dict[str, Any]) -> None:
+    begun = {**SMALL, "method": method, "samples_per_prompt": 4, "prompts": "full"}
+    now = {**begun, **change, "budget": 60}
+    whole = MemoryJournal()
+    await (await search(whole, begun, random.Random(1))).run()
+    for cut in range(40 + len(method), len(whole.rows), 71):
+        journal = MemoryJournal(whole.rows[:cut])
+        journal.rows.append(encode(RunForked("first", fitting(now).flat(), {"direction": "minimise"})))
+        assert await (await search(journal, now, random.Random(cut))).run() == "budget"
+        events = list(journal.events())
+        before = {event.prompt.text for event in events[:cut] if isinstance(event, Asked)}
+        after = [event for event in events[cut:] if isinstance(event, Asked) and event.prompt.operator != "repair"]
+        assert after and before.isdisjoint(event.prompt.text for event in after), f"after event {cut}"
+        audit = Audit(fitting(now), Toy())
+        for number, event in enumerate(events, 1):
+            if number > cut and isinstance(event, DECISIONS):
+                assert discrepancy(number, audit.due(event), event) is None, f"after event {cut}"
+            audit.take(event)
