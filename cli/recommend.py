@@ -29,7 +29,8 @@ from .options import RUNS, AsJson, Runs, RunsDir, RunsWorkers, run_folders
 from .output import busy, print_json, say, tell
 
 Size = Annotated[
-    int | None, typer.Option("--portfolio", metavar="K", help="Also choose up to K programs that behave differently.")
+    int | None,
+    typer.Option("--portfolio", metavar="K", min=1, help="Also choose up to K programs that behave differently."),
 ]
 
 

@@ -72,8 +72,9 @@ class Provenance:
     spent and raised. They leave out settings that cannot change what it finds, such as the number of workers.
     `settings` are all but NAMED that differ from their defaults, also those that the commands leave out. `versions` has
     VERSIONS by name as the run recorded them. `began_at` and `last_at` are the times of the first and the last event,
-    in seconds since the epoch. `workers` are those of a cluster, None if programs ran on one machine. `behaviour` says
-    in words what programs of an evaluator are compared by; "" for a task's own trajectories, or if it is unknown.
+    without later choices of programs, in seconds since the epoch. `workers` are those of a cluster, None if programs
+    ran on one machine. `behaviour` says in words what programs of an evaluator are compared by; "" for a task's own
+    trajectories, or if it is unknown.
     """
 
     commands: tuple[str, ...]
@@ -100,7 +101,7 @@ def provenance_of(run: Run) -> Provenance:
         ),
         versions={name: run.started.provenance[name] for name in VERSIONS if name in run.started.provenance},
         began_at=run.events_at[0],
-        last_at=run.events_at[-1],
+        last_at=run.last_at,
         workers=workers(run),
         behaviour=in_words(run.behaviour),
     )

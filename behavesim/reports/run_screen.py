@@ -89,7 +89,7 @@ def _code(run: RunReport, most: int | None = None) -> list[Section]:
     where = f" ({folder.best})" if folder.best.exists() else ""
     title = f"the best program: {named(best.candidate)}{where}"
     if not run.summary.beats_template:  # then best.py holds the template
-        title = f"the best candidate: {named(best.candidate)}, which is no better than the template{where}"
+        title = f"the best candidate: {named(best.candidate)}, which is no better than the template"
 
     def show() -> None:
         show_text("\n".join(lines[:count]), "python")

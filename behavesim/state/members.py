@@ -176,10 +176,9 @@ class Group:
     arranged_at_s: float = 0.0
     """Active seconds of the run at the last regrouping, by its clock readings; 0 before the first."""
     improved_at: CandidateId | None = None
-    """The program that last improved the group's best score; None for a group without programs.
-
-    If that program was evicted, the next one that joins counts as an improvement.
-    """
+    """The program that last improved the group's best score, though it may be evicted; None if none ever joined."""
+    best: float | None = None
+    """The highest utility that a member has had since the last regrouping; None if there was no member."""
     bests: list[tuple[int, float]] = field(default_factory=list)
     """The best score at the last regrouping and each better one since: (candidates registered before it, score)."""
     inside: Mean = Mean()
@@ -199,16 +198,13 @@ class Group:
         group = cls([member.candidate for member in members], 0, registered, active_s, is_selection=is_selection)
         if members:
             best = max(members, key=lambda member: member.merit)
-            group.improved_at, group.bests = best.candidate, [(registered, best.score)]
+            group.improved_at, group.best, group.bests = best.candidate, best.utility, [(registered, best.score)]
         return group
 
-    def add(self, member: Member, best: Member | None, evicted: Collection[CandidateId]) -> None:
-        """Add a member and remove the evicted ones.
-
-        `best` is the group's best before, None if there was none or it is gone: then the new one is an improvement.
-        """
-        if best is None or member.utility > best.utility:
-            self.improved_at = member.candidate
+    def add(self, member: Member, evicted: Collection[CandidateId]) -> None:
+        """Add a member and remove the evicted ones."""
+        if self.best is None or member.utility > self.best:
+            self.improved_at, self.best = member.candidate, member.utility
             self.bests.append((member.candidate, member.score))
         self.members.append(member.candidate)
         if evicted:

@@ -11,13 +11,16 @@ import pytest
 from behavesim.analysis.provenance import SERVING, Setting, provenance_of, without_folders, workers
 from behavesim.state.events import RunResumed
 from behavesim.task.evaluated import EvaluatorFile
-from tests.analysis.journals import PROVENANCE, feasible, journalled, started, stopped
+from tests.analysis.journals import PROVENANCE, feasible, journalled, recommended, started, stopped
 
 
 def test_the_command_names_what_decides_and_the_table_all_that_differs(tmp_path: Path) -> None:
     provenance = PROVENANCE | {"behavesim": "1.2", "python": "3.11"}
     settings = {"proposer": "genetic", "islands": 2, "workers": 3, "prompt_times": True}
-    made = provenance_of(journalled(tmp_path / "a", started(provenance, **settings), feasible(0, 3.0)))
+    events = [started(provenance, **settings), feasible(0, 3.0)]
+    made = provenance_of(journalled(tmp_path / "a", *events))
+    later = provenance_of(journalled(tmp_path / "b", *events, recommended(0, c0=1.0)))
+    assert (later.began_at, later.last_at) == (made.began_at, made.last_at), "a choice is no part of the search"
     assert made.commands == (
         "behavesim run tsp --method funsearch --proposer genetic --budget 20 --seed 7 "
         "--set prompt_times=true --set islands=2",

@@ -50,6 +50,13 @@ def test_recommending_again_changes_neither_the_digest_nor_the_active_time(finis
     assert (after["digest"], after["seconds"]) == (before["digest"], before["seconds"])
 
 
+def test_a_portfolio_of_no_programs_is_refused_before_anything_is_chosen(finished: Command) -> None:
+    before = bs.load_run("runs/first").events_at
+    refused = finished("recommend", "first", "--portfolio", 0)
+    assert (refused.code, "--portfolio" in refused.err) == (2, True)
+    assert bs.load_run("runs/first").events_at == before
+
+
 def test_the_shortlist_holds_one_program_of_a_behaviour_and_begins_with_the_best(finished: Command) -> None:
     run = bs.load_run("runs/first")
     listed = shortlist(run)
@@ -140,7 +147,8 @@ def test_a_run_in_which_nothing_beats_the_template_leaves_it_as_its_best_and_rec
     said = " ".join(behavesim("report", "first").out.replace("│", " ").split())
     assert "nothing has beaten the template" in said
     number = ended.document["best"]["candidate"]  # whose program stands below this heading
-    assert f"the best candidate: candidate {number}, which is no better than the template" in said
+    assert f"the best candidate: candidate {number}, which is no better than the template " in said
+    assert "no better than the template (" not in said, "best.py holds the template"
     held_out = behavesim("report", "first", "--held-out", "--json").document["runs"][0]["held_out"]
     assert held_out["recommended"]["improvement"] == 0.0
 

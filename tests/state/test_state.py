@@ -272,9 +272,12 @@ class TestGroups:
         assert (state.groups["0"].members, state.groups["1"].members) == ([2], [1])
         assert set(state.members) == {TEMPLATE, 1, 2}
 
-    def test_a_group_whose_best_was_evicted_gets_better_with_the_next(self) -> None:
-        state = state_after(STARTED, TEMPLATE_SCORED, added(0, 1.0), added(1, 5.0, evicted=(0,)), added(2, 6.0))
-        assert state.groups["0"].improved_at == 2
+    def test_a_group_whose_best_was_evicted_gets_better_only_with_a_better_one(self) -> None:
+        state = state_after(STARTED, TEMPLATE_SCORED, added(0, 3.0), added(1, 3.0, evicted=(0,)), added(2, 6.0))
+        assert (state.groups["0"].improved_at, state.groups["0"].bests) == (0, [(0, 3.0)])
+        for event in added(3, 2.0):
+            state.apply(event)
+        assert (state.groups["0"].improved_at, state.groups["0"].bests) == (3, [(0, 3.0), (3, 2.0)])
 
     def test_a_group_knows_how_its_best_grew_since_it_was_arranged(self) -> None:
         state = state_after(STARTED, *(added(k, 5.0 - k % 3) for k in range(5)))
