@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from behavesim.analysis.group_tests import ChoiceTest, GroupTest, Pairs, choice_tests, corrected, tests_between
+from behavesim.analysis.group_tests import ChoiceTest, GroupTest, Pairs, Values, choice_tests, corrected, group_tests
 from behavesim.analysis.groups import Family, Ranks, RunGroup, grouped, is_finished, ranks, repeats
 from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.metrics import METRICS, Metric, measured
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import Sample, mean_of_known, sample
 from behavesim.base.score_source import ScoreSource
+from behavesim.proposers.installed import models_asked
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,9 @@ class RunComparison:
     """Reports of runs with the values of all metrics, and their comparison.
 
     `repeats` names the runs that repeat another run and are left out. `untested` names the runs that are left out of
-    tests and ranks because they have not spent their budget. `ranks` ranks the groups by their best gap. It is None
-    without that metric, for fewer than two groups with a gap, or if they share fewer than two pairs of task and seed.
+    tests and ranks because they have not spent their budget. `ranks` ranks the groups by the primary metric, if all
+    tasks have the same, else by their best gap. It is None without that metric, for fewer than two groups with a value,
+    or if they share fewer than two tasks.
     """
 
     metrics: tuple[Metric, ...]
@@ -100,9 +102,8 @@ def comparison(
     """Compare runs: for each task and its instances, return the groups with their results and the tests between them.
 
     A metric is tested if lower or higher values of it are better: between the given pairs of groups, or all pairs if
-    `pairs` is None. Tests use unfinished runs only if `tests_unfinished`. Holm's correction covers all tests of one
-    metric on all tasks. If fewer than two runs remain without repeats, the comparison has no groups and no tasks.
-    Raises UsageError if a user's own metric fails.
+    `pairs` is None (`group_tests`). Tests use unfinished runs only if `tests_unfinished`. If fewer than two runs remain
+    without repeats, the comparison has no groups and no tasks. Raises UsageError if a user's own metric fails.
     """
     runs = [measured(run, metrics) for run in runs]
     again = set(repeats(runs))  # counted once, since copies are no independent samples
@@ -119,8 +120,16 @@ def comparison(
         tasks=tasks,
         repeats=tuple(runs[place].summary.run for place in sorted(again)),
         untested=() if tests_unfinished else tuple(unfinished),
-        ranks=next((ranks(tested, metric) for metric in metrics if metric.name == "best_gap"), None),
+        ranks=_ranks(tested, tasks, metrics),
     )
+
+
+def _ranks(tested: Sequence[RunGroup], tasks: Sequence[TaskComparison], metrics: Sequence[Metric]) -> Ranks | None:
+    """Return the ranks by the primary metric of all tasks, or by the best gap; None as `ranks` says."""
+    primary = {test.metric for task in tasks for test in task.tests if test.is_primary}
+    name = primary.pop() if len(primary) == 1 else "best_gap"
+    found = (ranks(tested, metric) for metric in metrics if metric.name == name and metric.direction != "task")
+    return next(found, None)
 
 
 def _by_task(
@@ -133,11 +142,11 @@ def _by_task(
     families = list(dict.fromkeys(group.family for group in groups))
     ours = {family: [group for group in tested if group.family == family] for family in families}
     values = {
-        family: {group.label: {metric.name: _values(group, metric.name) for metric in metrics} for group in groups}
+        family: {group.label: {metric.name: _by_seed(group, metric.name) for metric in metrics} for group in groups}
         for family, groups in ours.items()
     }
-    tests = corrected({family: tests_between(values[family], pairs, metrics) for family in families})
-    choices = corrected({family: choice_tests(ours[family]) for family in families})
+    tests = group_tests(values, pairs, metrics)
+    choices = corrected({family: choice_tests(ours[family]) for family in families}, lambda choice: choice.metric)
     return tuple(
         TaskComparison(
             *family, tuple(_result(group) for group in groups if group.family == family), tests[family], choices[family]
@@ -184,3 +193,12 @@ def _values(group: RunGroup, metric: str) -> list[float]:
     """Return a metric's values of the group's runs that have one, in their order."""
     values = (run.metrics[metric] for run in group.runs)
     return [value for value in values if value is not None]
+
+
+def _by_seed(group: RunGroup, metric: str) -> Values:
+    """Return a metric's known values of the group's runs with their seeds, None for a run that asked a model."""
+    return [
+        (None if models_asked(run.origin.settings) else run.summary.seed, value)
+        for run in group.runs
+        if (value := run.metrics[metric]) is not None
+    ]

@@ -14,7 +14,7 @@ import numpy as np
 from behavesim.analysis.convergence import MeanCheckpoint, mean_convergence
 from behavesim.analysis.metrics import Metric
 from behavesim.analysis.report import RunReport
-from behavesim.analysis.statistics import SIGNIFICANCE
+from behavesim.analysis.statistics import SIGNIFICANCE, mean_of_known
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.text import short_name
 from behavesim.proposers.installed import models_asked
@@ -164,16 +164,17 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True)
 class Ranks:
-    """The mean rank of each group in a metric, by label; rank 1 is the best.
+    """The mean rank of each group in a metric over tasks, by label; rank 1 is the best (Demšar 2006).
 
-    `blocks` is the number of pairs of task and seed that all groups have. `p` is the p-value of Friedman's test that
-    all groups rank alike; None for two groups, or if in each block all groups have the same value. Two groups whose
-    mean ranks differ by more than `critical` differ at the 0.05 level (Nemenyi).
+    On each task the groups are ranked by the means of their runs. `tasks` is the number of tasks, each with its
+    instances, on which all groups have a value. Seeds of a task are no further data sets. `p` is the p-value of
+    Friedman's test that all groups rank alike; None for two groups, or if on each task all groups have the same mean.
+    Two groups whose mean ranks differ by more than `critical` differ at the 0.05 level (Nemenyi).
     """
 
     metric: str
     means: Mapping[str, float]
-    blocks: int
+    tasks: int
     p: float | None
     critical: float
 
@@ -182,34 +183,32 @@ def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
     """Return the mean ranks of the groups by `metric`, whose `direction` is "lower" or "higher".
 
     The reports must hold its values (`metrics.measured`). Groups of one label on different tasks count as one. Groups
-    without any value are left out. None if fewer than two groups remain, or if these share fewer than two pairs of task
-    and seed.
+    without any value are left out. None if fewer than two groups remain, or if these share fewer than two tasks.
     """
-    values: dict[str, dict[tuple[Family, int], float]] = {}
+    means: dict[str, dict[Family, float]] = {}
     for group in groups:
-        for run in group.runs:
-            if (value := run.metrics[metric.name]) is not None:
-                values.setdefault(group.label, {})[group.family, run.summary.seed] = value
-    shared = sorted(set.intersection(*map(set, values.values()))) if values else []
-    if len(values) < 2 or len(shared) < 2:
+        if (mean := mean_of_known([run.metrics[metric.name] for run in group.runs])) is not None:
+            means.setdefault(group.label, {})[group.family] = mean
+    shared = sorted(set.intersection(*map(set, means.values()))) if means else []
+    if len(means) < 2 or len(shared) < 2:
         return None
     sign = -1 if metric.direction == "higher" else 1  # rank 1 goes to the lowest value
-    table = np.array([[sign * of_group[block] for of_group in values.values()] for block in shared])
-    return _ranks(metric.name, list(values), table)
+    table = np.array([[sign * of_group[task] for of_group in means.values()] for task in shared])
+    return _ranks(metric.name, list(means), table)
 
 
 def _ranks(metric: str, labels: Sequence[str], table: np.ndarray) -> Ranks:
-    """Return the ranks of groups from a table with a row for each block and a column for each label; low is better."""
+    """Return the ranks of groups from a table with a row for each task and a column for each label; low is better."""
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-    blocks, size = table.shape
+    tasks, size = table.shape
     means = rankdata(table, axis=1).mean(axis=0).tolist()
     differ = size > 2 and bool((table != table[:, :1]).any())
     spread = float(studentized_range.ppf(1 - SIGNIFICANCE, size, np.inf)) / math.sqrt(2)
     return Ranks(
         metric=metric,
         means=dict(zip(labels, means, strict=True)),
-        blocks=blocks,
+        tasks=tasks,
         p=float(friedmanchisquare(*table.T).pvalue) if differ else None,
-        critical=spread * math.sqrt(size * (size + 1) / (6 * blocks)),
+        critical=spread * math.sqrt(size * (size + 1) / (6 * tasks)),
     )

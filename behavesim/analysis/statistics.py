@@ -1,9 +1,15 @@
-"""Statistics of a few runs: means with confidence intervals, and tests of differences."""
+"""Statistics of a few runs: exact tests of differences, and the confidence intervals that the same tests give.
+
+An interval holds the shifts that its test does not reject (Hodges and Lehmann). So it cannot contradict the p-value
+beside it, and it is None where even the clearest data of that size could not reject anything.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,22 +18,23 @@ from behavesim.analysis.table import Estimate
 
 SIGNIFICANCE = 0.05
 """A difference is significant if its p-value is below this; intervals cover 1 − this (95 %). The field's convention."""
-RESAMPLES = 10_000
-"""Number of bootstrap samples behind an interval, a usual choice."""
-FEWEST = 5
-"""Least number of values for which an interval is shown: a bootstrap of fewer says little more than their range."""
+FEWEST = 6
+"""Least number of values, or of pairs, that have an interval: with 5, no outcome of the signed-rank test has a p-value
+below 2 / 2^5 = 0.0625."""
 EXACT = 100
-"""Largest number of values, of both groups together, for the exact Mann–Whitney test; above, the normal approximation
-is used, which is accurate there and faster."""
+"""Largest number of values, of both groups together, for the exact Mann–Whitney test and its interval; above, the
+normal approximation is used, which is accurate there and faster."""
 ROUNDING = 1e-9
 """Values that differ by less than this fraction of the largest absolute value count as equal (rounding errors)."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Values of independent runs, with their mean, standard deviation (n − 1) and 95 % bootstrap interval of the mean.
+    """Values of independent runs, with their mean, standard deviation (n − 1) and 95 % confidence interval of the mean.
 
-    `sd`, `low` and `high` are None for a single value.
+    The interval is that of Wilcoxon's signed-rank test, which takes the values to lie symmetrically around their mean;
+    it is widened where it would not hold the mean. `sd` is None for a single value, `low` and `high` are for fewer than
+    FEWEST values.
     """
 
     values: tuple[float, ...]
@@ -36,19 +43,18 @@ class Sample:
     low: float | None
     high: float | None
 
-    @property
-    def shown(self) -> tuple[float | None, float | None]:
-        """The interval's ends as tables and figures show them: (None, None) for fewer than FEWEST values."""
-        return (self.low, self.high) if len(self.values) >= FEWEST else (None, None)
-
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """Mean of a − mean of b, with its 95 % bootstrap interval and the two-sided p-value of the Mann–Whitney test.
+    """Mean of a − mean of b, with its 95 % confidence interval and the p-value of a two-sided test.
 
-    `superiority` is P(a > b), the share of pairs in which the value of a is greater, ties counting half (Vargha and
-    Delaney's A). Greater is not better: if lower values are better, such as gaps, 1 means that a is always worse. All
-    fields but `difference` are None if a or b has fewer than two values.
+    If `pairs` is None, the test is Mann and Whitney's. Otherwise it is Wilcoxon's signed-rank test of the differences
+    within so many pairs, and `difference` is the mean of these. The interval is that of the test: it leaves out 0 only
+    if p is below 0.05, and holds 0 then only if values are tied. It is None if so few values cannot reject anything.
+
+    `superiority` is P(a > b), the share of pairs of a value of a and one of b in which that of a is greater, ties
+    counting half (Vargha and Delaney's A). Greater is not better: if lower values are better, such as gaps, 1 means
+    that a is always worse. `p` and `superiority` are None if a or b has fewer than two values.
     """
 
     difference: float
@@ -56,13 +62,15 @@ class MeanDifference:
     high: float | None
     p: float | None
     superiority: float | None
+    pairs: int | None
 
 
 @dataclass(frozen=True)
 class Paired:
-    """Differences within pairs: their mean, its 95 % bootstrap interval, and the p-value of Wilcoxon's test.
+    """Differences within pairs: their mean, its 95 % confidence interval, and the p-value of Wilcoxon's test.
 
-    That is the two-sided signed-rank test. All fields but the mean are None for fewer than two pairs.
+    That is the two-sided signed-rank test, and the interval is that of the test. Differences of 0 are left out of the
+    test and not of the interval. `low` and `high` are None for fewer than FEWEST pairs, `p` is for fewer than two.
     """
 
     mean: float
@@ -84,8 +92,8 @@ def mean_of_known(values: Sequence[float | None]) -> float | None:
 
 def paired(differences: Sequence[float]) -> Paired:
     """Return the summary of differences within pairs, at least one."""
-    whole = sample(differences)
-    return Paired(whole.mean, whole.low, whole.high, signed_rank(differences))
+    p = signed_rank(differences)
+    return Paired(float(np.mean(differences)), *_agreeing(_of_signs(differences), p), p)
 
 
 def signed_rank(differences: Sequence[float]) -> float | None:
@@ -104,6 +112,19 @@ def signed_rank(differences: Sequence[float]) -> float | None:
     return _two_sided(rank_sum_chances(ranks), int(ranks[signs].sum()))
 
 
+def least_p(a: int, b: int, tests: int = 1) -> float:
+    """Return the smallest p-value that the exact Mann–Whitney test of `a` and `b` values can have, at most 1.
+
+    It is two-sided, and corrected as the smallest of `tests` p-values (Holm). It is 1 if a group has fewer than two.
+    """
+    return 1.0 if min(a, b) < 2 else min(1.0, tests * 2 / math.comb(a + b, a))
+
+
+def least_p_of_pairs(pairs: int, tests: int = 1) -> float:
+    """Return the smallest p-value, corrected as by `least_p`, that the signed-rank test of so many pairs can have."""
+    return min(1.0, tests * 2 / 2**pairs)
+
+
 def rank_sum_chances(ranks: Iterable[int]) -> NDArray[np.float64]:
     """Return the probability of each sum, from 0 to that of all ranks, if each rank counts with probability 1/2."""
     chances = np.ones(1)
@@ -113,26 +134,35 @@ def rank_sum_chances(ranks: Iterable[int]) -> NDArray[np.float64]:
 
 
 def sample(values: Sequence[float]) -> Sample:
-    """Return values, at least one, with their mean, standard deviation (n − 1) and 95 % bootstrap interval of it."""
+    """Return values, at least one, with their mean, standard deviation (n − 1) and 95 % confidence interval of it."""
     mean = float(np.mean(values))
-    if len(values) < 2:
-        return Sample(tuple(values), mean, None, None, None)
-    low, high = _interval(_resampled_means(values, 0))
-    return Sample(tuple(values), mean, float(np.std(values, ddof=1)), low, high)
+    low, high = _of_signs(values)
+    if low is not None and high is not None:  # a mean that a few far values move out of the interval is held too
+        low, high = min(low, mean), max(high, mean)
+    return Sample(tuple(values), mean, float(np.std(values, ddof=1)) if len(values) > 1 else None, low, high)
 
 
 def estimate(found: Sample | None) -> Estimate | None:
-    """Return a sample's mean, standard deviation and shown interval as the cell of a table; None for None."""
-    return None if found is None else Estimate(found.mean, found.sd, *found.shown)
+    """Return a sample's mean, standard deviation and interval as the cell of a table; None for None."""
+    return None if found is None else Estimate(found.mean, found.sd, found.low, found.high)
 
 
 def mean_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
-    """Return how the values of two groups of runs differ, mean of a − mean of b; each must have at least one value."""
+    """Return how the values of two independent groups differ, mean of a − mean of b; each must have at least one."""
     between = float(np.mean(a) - np.mean(b))
     if len(a) < 2 or len(b) < 2:
-        return MeanDifference(between, None, None, None, None)
-    low, high = _interval(_resampled_means(a, 0) - _resampled_means(b, 1))
-    return MeanDifference(between, low, high, mann_whitney(a, b), share_greater(a, b))
+        return MeanDifference(between, None, None, None, None, None)
+    p = mann_whitney(a, b)
+    shifts = np.subtract.outer(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)).ravel()
+    interval = _agreeing(_ends(shifts, _rejected_divisions(*sorted((len(a), len(b))))), p)
+    return MeanDifference(between, *interval, p, share_greater(a, b), None)
+
+
+def paired_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
+    """Return how the values of two groups differ that belong together in pairs, a[i] with b[i]; at least one pair."""
+    found = paired([ours - theirs for ours, theirs in zip(a, b, strict=True)])
+    greater = None if found.p is None else share_greater(a, b)
+    return MeanDifference(found.mean, found.low, found.high, found.p, greater, len(a))
 
 
 def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
@@ -150,11 +180,16 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
         split = levels[: len(a)], levels[len(a) :]
         return float(mannwhitneyu(*split, alternative="two-sided", method="asymptotic").pvalue)
     ranks = (2 * rankdata(levels)).astype(int)  # doubled: ranks of ties are halves
-    ways = np.zeros((len(a) + 1, int(ranks.sum()) + 1))  # ways[k, s]: to choose k of the ranks so that they sum to s
+    return _two_sided(_division_chances(ranks.tolist(), len(a)), int(ranks[: len(a)].sum()))
+
+
+def _division_chances(ranks: Sequence[int], chosen: int) -> NDArray[np.float64]:
+    """Return the probability of each sum of `chosen` of the ranks, if all ways to choose them are equally likely."""
+    ways = np.zeros((chosen + 1, sum(ranks) + 1))  # ways[k, s]: to choose k of the ranks so that they sum to s
     ways[0, 0] = 1
     for rank in ranks:
         ways[1:, rank:] += ways[:-1, :-rank].copy()  # both sides overlap: without a copy a rank could be chosen twice
-    return _two_sided(ways[-1] / ways[-1].sum(), int(ranks[: len(a)].sum()))
+    return np.asarray(ways[-1] / ways[-1].sum())
 
 
 def share_greater(a: Sequence[float], b: Sequence[float]) -> float:
@@ -195,17 +230,49 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return [corrected.get(p) for p in p_values]
 
 
-def _resampled_means(values: Sequence[float], stream: int) -> NDArray[np.float64]:
-    """Return the means of RESAMPLES bootstrap samples, each drawn from the values with replacement.
+def _of_signs(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Return the 95 % interval of Wilcoxon's signed-rank test for the middle of the values; Nones for too few.
 
-    The seed is fixed, so that reports are reproducible. Two samples that are subtracted need different streams.
+    Its ends are means of two values (Walsh averages): shifting the values by one of these changes the sum of ranks.
     """
-    rng = np.random.default_rng([len(values), stream])
-    picks = rng.integers(len(values), size=(RESAMPLES, len(values)))
-    return np.asarray(np.asarray(values, dtype=np.float64)[picks].mean(axis=1))
+    array = np.asarray(values, dtype=np.float64)
+    first, second = np.triu_indices(len(array))
+    return _ends((array[first] + array[second]) / 2, _rejected_signs(len(array)))
 
 
-def _interval(means: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the 95 % interval of bootstrap means."""
-    low, high = np.quantile(means, [SIGNIFICANCE / 2, 1 - SIGNIFICANCE / 2]).tolist()
-    return low, high
+def _ends(shifts: NDArray[np.float64], rejected: int) -> tuple[float | None, float | None]:
+    """Return the smallest and the largest shift without `rejected` of them at each end; Nones if that is 0."""
+    if rejected == 0:
+        return None, None
+    ordered = np.sort(shifts)
+    return float(ordered[rejected - 1]), float(ordered[-rejected])
+
+
+def _agreeing(interval: tuple[float | None, float | None], p: float | None) -> tuple[float | None, float | None]:
+    """Return the interval, widened to hold 0 if p is not significant: ties can part the two by a step."""
+    low, high = interval
+    if low is None or high is None or p is None or p < SIGNIFICANCE:
+        return interval
+    return min(low, 0.0), max(high, 0.0)
+
+
+@cache
+def _rejected_signs(values: int) -> int:
+    """Return how many sums of signed ranks, counted from 0, the two-sided test of so many values rejects at 5 %."""
+    return _rejected(rank_sum_chances(range(1, values + 1)))
+
+
+@cache
+def _rejected_divisions(few: int, many: int) -> int:
+    """Return how many values of U, counted from 0, the two-sided Mann–Whitney test of such groups rejects at 5 %."""
+    if few + many > EXACT:  # as the test itself: normal, with its correction for continuity
+        from scipy.stats import norm
+
+        spread = math.sqrt(few * many * (few + many + 1) / 12)
+        return max(0, math.ceil(few * many / 2 - 0.5 + float(norm.ppf(SIGNIFICANCE / 2)) * spread))
+    least = few * (few + 1) // 2  # the sum of ranks at which U is 0
+    return _rejected(_division_chances(range(1, few + many + 1), few)[least:])
+
+
+def _rejected(chances: NDArray[np.float64]) -> int:
+    return int((2 * np.cumsum(chances) < SIGNIFICANCE).sum())

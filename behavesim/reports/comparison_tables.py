@@ -22,14 +22,16 @@ TITLES: Mapping[About, str] = {
     "behaviour": "diversity of behaviour",
 }
 """End of the title of each table of groups, by what its metrics are about; each task has one such table per entry."""
-BEST = "best: the best candidate of a run, even if the template scores higher"
+BEST = '"Best" excludes the template'
 """What the metrics of the search's best are about."""
-BOLD = "bold: the best mean, even if it is not told apart from the others"
+BOLD = "Bold: best mean (not necessarily significant)"
 """What bold numbers of groups are. A test is between two groups, so it could not say which single one to highlight."""
 GROUP = Column("group")
 """Column of the labels of groups of runs, first in every table of groups."""
-P_VALUES = (Column("p", PROBABILITY), Column("p_holm", PROBABILITY, title="p, Holm"))
+P_VALUES = (Column("p", PROBABILITY), Column("p_holm", PROBABILITY, title="p-value (Holm)"))
 """Columns of a test's p-value: as it is, and corrected for the number of tests."""
+PAIRS = Column("pairs", COUNT, title="pairs")
+"""Column of the number of seeds by which a test is paired; empty for a test of independent groups."""
 
 CHOICES = tuple(Column(name, COUNT) for name in ("runs", "better", "equal", "worse", "unknown", "seeds"))
 """Columns of the table of recommended programs: how many runs have which outcome, and the number of seeds."""
@@ -100,9 +102,9 @@ def _ranks(found: Ranks, metric: Metric, is_mixed: bool) -> Table:
     """Return the table of mean ranks, best first; `is_mixed` adds that two sources of scores are ranked together."""
     rows = tuple(sorted(found.means.items(), key=lambda entry: entry[1]))
     test = "" if found.p is None else f"Friedman's test: p = {PROBABILITY.text(found.p)}. "
-    caption = f"{test}Two differ at the level of .05 if their ranks are {RATIO.text(found.critical)} apart (Nemenyi)."
+    caption = f"{test}Critical difference (Nemenyi, α = .05): {RATIO.text(found.critical)}."
     caption += " Trusted and self-reported scores are ranked together here." if is_mixed else ""
-    title = f"mean rank by {metric.title}, over {found.blocks} pairs of task and seed"
+    title = f"mean rank by {metric.title}, over {found.tasks} tasks"
     return Table("ranks", title, (GROUP, Column("rank", RATIO, title="mean rank")), rows, caption)
 
 
@@ -120,10 +122,11 @@ def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: 
     best = frozenset((row, place) for place, metric in enumerate(shown, 3) for row in _best(entry.groups, metric))
     title = f"comparison on {on}: {TITLES[about]}"
     most = max(len(group.runs) for group in entry.groups)
-    interval = f"[95 % bootstrap interval of the mean, from {FEWEST} runs on]"
-    spread = "" if most < 2 else f"mean ± standard deviation{f' {interval}' if most >= FEWEST else ''}"
+    interval = f"[95 % confidence interval of the mean, shown from {FEWEST} runs]"
+    spread = "" if most < 2 else f"Mean ± standard deviation{f' {interval}' if most >= FEWEST else ''}"
     caption = (spread, BOLD if best else "", BEST if about == "search" and shown else "")
-    return Table(f"groups_{about}", title, columns, rows, "; ".join(filter(None, caption)), best=best)
+    said = " ".join(f"{each}." for each in caption if each)
+    return Table(f"groups_{about}", title, columns, rows, said, best=best)
 
 
 def _candidates(group: GroupResult) -> str:
@@ -150,12 +153,13 @@ def _best(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
 
 
 def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
-    """Return a metric's mean over a group, with its interval from FEWEST runs on; None if no run has a value."""
+    """Return a metric's mean over a group, with its interval if it has one; None if no run has a value."""
     sample = group.metrics.get(metric.name)
     if sample is None:
         return None
     count = len(sample.values)
-    return Estimate(sample.mean, sample.sd, *sample.shown, None if count == len(group.runs) else count)
+    known = None if count == len(group.runs) else count
+    return Estimate(sample.mean, sample.sd, sample.low, sample.high, known)
 
 
 def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Sequence[str]) -> Table:
@@ -168,25 +172,39 @@ def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untest
     tests = [test for test in entry.tests if test.p is not None and test.metric in shown]
     columns = (
         *(Column(name) for name in ("metric", "a", "b")),
-        Column("difference", RATIO, title="mean a − mean b"),
+        Column("difference", RATIO, title="difference (a − b)"),
         Column("superiority", RATIO, title="P(a > b)"),
         *P_VALUES,
+        PAIRS,
     )
-    title = f"differences on {on} (Mann–Whitney, two-sided; Holm over all tests of a metric)"
     left_out = [name for group in entry.groups for name in group.unfinished if name in untested]
-    caption = f"Left out, as unfinished: {', '.join(left_out)}." if left_out else ""
-    marked = frozenset(place for place, test in enumerate(tests) if test.stands_out)
-    sizes = {group.label: len(group.runs) for group in entry.groups}
-    rows = tuple(_test(test, metrics, min(sizes[test.a], sizes[test.b])) for test in tests)
-    return Table("tests", title, columns, rows, caption, marked=marked)
+    unfinished = f" Left out, as unfinished: {', '.join(left_out)}." if left_out else ""
+    caption = f"{said_of_tests(tests, metrics)} P(a > b): probability that a run of a has the larger value.{unfinished}"
+    marked = frozenset(place for place, test in enumerate(tests) if test.is_significant)
+    rows = tuple(_test(test, metrics) for test in tests)
+    return Table("tests", f"differences on {on}", columns, rows, caption, marked=marked).known
 
 
-def _test(test: GroupTest, metrics: Mapping[str, Metric], runs: int) -> tuple[Cell, ...]:
-    """Return the cells of a test between two groups; `runs` is the number of runs of the smaller group."""
+def said_of_tests(tests: Sequence[GroupTest], metrics: Mapping[str, Metric]) -> str:
+    """Return sentences on which tests these are, on their intervals, and on the metric on which conclusions rest.
+
+    `metrics` are by name.
+    """
+    kinds = {test.pairs is not None for test in tests}
+    paired, independent = "Wilcoxon's signed ranks of the differences within seeds", "Mann and Whitney's U"
+    kind = {(True,): paired, (False,): independent}.get(
+        tuple(kinds), f"{paired} where `pairs` says how many, else {independent}"
+    )
+    primary = next((metrics[test.metric].title for test in tests if test.is_primary), None)
+    on = "" if primary is None else f" Primary metric: {primary}; tests of the others are exploratory."
+    return f"{kind}, two-sided, with the 95 % confidence interval of the same test.{on}"
+
+
+def _test(test: GroupTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
+    """Return the cells of a test between two groups."""
     column = metrics[test.metric].column
-    interval = (test.low, test.high) if runs >= FEWEST else (None, None)
-    difference = Estimate(test.difference, None, *interval, unit=column.unit)
-    return column.heading, test.a, test.b, difference, test.superiority, *cells_of(test, P_VALUES)
+    difference = Estimate(test.difference, None, test.low, test.high, unit=column.unit)
+    return column.heading, test.a, test.b, difference, test.superiority, *cells_of(test, (*P_VALUES, PAIRS))
 
 
 def _over_time(entry: TaskComparison, on: str) -> Table:
@@ -226,6 +244,6 @@ def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> T
 
 
 def _choice(choice: ChoiceTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
-    """Return the cells of a test of recommended programs, with an interval from FEWEST seeds on."""
-    mean = Estimate(choice.mean, None, *((choice.low, choice.high) if choice.seeds >= FEWEST else (None, None)))
+    """Return the cells of a test of recommended programs."""
+    mean = Estimate(choice.mean, None, choice.low, choice.high)
     return (metrics[choice.metric].title, *cells_of(choice, CHOICES), mean, *cells_of(choice, P_VALUES))

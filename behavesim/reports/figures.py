@@ -14,7 +14,7 @@ from behavesim.analysis.convergence import Checkpoint, Improvement
 from behavesim.analysis.groups import Ranks, RunGroup
 from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.portfolio import Portfolio
-from behavesim.analysis.table import FRACTION, RATIO
+from behavesim.analysis.table import FRACTION
 from behavesim.base.errors import UsageError
 from behavesim.base.score_source import ScoreSource
 from behavesim.reports.drawing import new_figure
@@ -88,7 +88,7 @@ def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Seque
 
 
 def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
-    """Draw the mean best program of each group's runs over the number of candidates, with 95 % bootstrap bands.
+    """Draw the mean best program of each group's runs over the number of candidates, with bands of 95 % confidence.
 
     A group's curve ends where its shortest run ends. A group with fewer than FEWEST runs has no band. The vertical axis
     is the gap in per cent, or the score if any run's gap is unknown.
@@ -102,7 +102,7 @@ def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
         asked = [each.asked for each in means]
         colour = COLOURS[place % len(COLOURS)]
         axes.plot(asked, [factor * each.best.mean for each in means], color=colour, label=group.label, linewidth=1.2)
-        bands = [(each.asked, *each.best.shown) for each in means]
+        bands = [(each.asked, each.best.low, each.best.high) for each in means]
         known = [(at, factor * low, factor * high) for at, low, high in bands if low is not None and high is not None]
         if known:
             at, low, high = zip(*known, strict=True)
@@ -219,7 +219,7 @@ def draw_ranks(axes: Axes, ranks: Ranks) -> None:
     )
     axes.set_yticks(places, [label for label, _ in best_first], fontsize=7)
     axes.set_ylim(0.5, len(best_first) + 0.5)
-    axes.set_xlabel(f"mean rank (bars: critical difference {RATIO.text(ranks.critical)})", fontsize=8)
+    axes.set_xlabel("mean rank; groups whose bars do not overlap differ significantly", fontsize=7)
     axes.spines[["top", "right"]].set_visible(False)
 
 

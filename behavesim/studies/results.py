@@ -8,13 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from behavesim.analysis.group_tests import GroupTest, Pairs, corrected, tests_between
+from behavesim.analysis.group_tests import GroupTest, Pairs, Values, group_tests
 from behavesim.analysis.metrics import BY_NAME, METRICS
 from behavesim.analysis.statistics import FEWEST, estimate, sample
 from behavesim.analysis.table import COUNT, PROBABILITY, Column, Estimate, Table
 from behavesim.base.errors import UsageError
+from behavesim.reports.comparison_tables import PAIRS, said_of_tests
 from behavesim.studies.results_drawing import draw
 
+PRIMARY = ("best_gap", "best_score")
+"""Metrics that can be the primary one of a task: the figure and the tests decided in advance are about the best gap."""
 NEEDED = ("task", "group", "seed")
 """Columns that a file of kept runs must have, besides those of metrics; `report --csv` writes them into runs.csv."""
 
@@ -52,7 +55,7 @@ class ResultsStudy:
         """
         by_task = {task: values_by_group(self.runs, task) for task in self.tests}
         known = {
-            task: {group: of["best_gap"] for group, of in groups.items() if "best_gap" in of}
+            task: {group: [value for _, value in of["best_gap"]] for group, of in groups.items() if "best_gap" in of}
             for task, groups in by_task.items()
         }
         return draw({task: gaps for task, gaps in known.items() if gaps}, folder)
@@ -63,7 +66,10 @@ class ResultsStudy:
         A table's caption names the groups that it lacks, as no value is known of them.
         """
         by_group = values_by_group(self.runs, task).items()
-        found = {label: {name: sample(values) for name, values in of.items()} for label, of in by_group}
+        found = {
+            label: {name: sample([value for _, value in values]) for name, values in of.items()}
+            for label, of in by_group
+        }
         known = {name for samples in found.values() for name in samples}
         tables = []
         for about in ("search", "held-out", "behaviour"):
@@ -75,7 +81,7 @@ class ResultsStudy:
                 for label, samples in found.items()
                 if any(metric.name in samples for metric in shown)
             )
-            caption = f"mean ± standard deviation [95 % bootstrap interval of the mean, from {FEWEST} runs on]"
+            caption = f"mean ± standard deviation [95 % confidence interval of the mean, shown from {FEWEST} runs]"
             if lacking := [label for label in found if label not in {row[0] for row in rows}]:
                 caption += f"; no value is known of {', '.join(lacking)}"
             tables.append(Table(f"{task}_{about}", f"{task}: {about}", columns, rows, caption))
@@ -85,24 +91,24 @@ class ResultsStudy:
         """Return the table of a task's tests, without those by metrics that no table shows."""
         columns = (
             *(Column(name) for name in ("metric", "a", "b")),
-            Column("difference", title="mean a − mean b"),
+            Column("difference", title="difference (a − b)"),
             Column("p", PROBABILITY),
-            Column("p_holm", PROBABILITY, title="p, Holm"),
+            Column("p_holm", PROBABILITY, title="p-value (Holm)"),
+            PAIRS,
         )
-        known = values_by_group(self.runs, task)
 
         def difference(test: GroupTest) -> Estimate:
-            """Return a test's difference, with its interval if both groups have FEWEST values or more."""
-            fewest = min(len(known[group][test.metric]) for group in (test.a, test.b))
-            interval = (test.low, test.high) if fewest >= FEWEST else (None, None)
-            return Estimate(test.difference, None, *interval, unit=BY_NAME[test.metric].unit)
+            return Estimate(test.difference, None, test.low, test.high, unit=BY_NAME[test.metric].unit)
 
+        tests = [test for test in self.tests[task] if BY_NAME[test.metric].about is not None]
         rows = tuple(
-            (BY_NAME[test.metric].title, test.a, test.b, difference(test), test.p, test.p_holm)
-            for test in self.tests[task]
-            if BY_NAME[test.metric].about is not None
+            (BY_NAME[test.metric].title, test.a, test.b, difference(test), test.p, test.p_holm, test.pairs)
+            for test in tests
         )
-        return Table(f"{task}_tests", f"{task}: differences (Mann–Whitney, two-sided)", columns, rows)
+        marked = frozenset(place for place, test in enumerate(tests) if test.is_significant)
+        return Table(
+            f"{task}_tests", f"{task}: differences", columns, rows, said_of_tests(tests, BY_NAME), marked=marked
+        )
 
 
 def study(path: Path, pairs: Pairs | None) -> ResultsStudy:
@@ -119,19 +125,19 @@ def study(path: Path, pairs: Pairs | None) -> ResultsStudy:
         )
     tasks = dict.fromkeys(run.task for run in runs)
     return ResultsStudy(
-        runs, corrected({task: tests_between(values_by_group(runs, task), pairs, METRICS) for task in tasks})
+        runs, group_tests({task: values_by_group(runs, task) for task in tasks}, pairs, METRICS, PRIMARY)
     )
 
 
-def values_by_group(runs: Sequence[KeptNumbers], task: str) -> dict[str, dict[str, list[float]]]:
-    """Return the known values of the runs on a task, by the label of the group and the name of the metric."""
-    found: dict[str, dict[str, list[float]]] = {}
+def values_by_group(runs: Sequence[KeptNumbers], task: str) -> dict[str, dict[str, Values]]:
+    """Return the known values of the runs on a task with their seeds, by the group's label and the metric's name."""
+    found: dict[str, dict[str, list[tuple[int | None, float]]]] = {}
     for run in runs:
         if run.task == task:
             of = found.setdefault(run.group, {})
             for name, value in run.values.items():
-                of.setdefault(name, []).append(value)
-    return found
+                of.setdefault(name, []).append((run.seed, value))
+    return {group: {**of} for group, of in found.items()}
 
 
 def _filled(row: Mapping[str, str | None], name: str) -> str:

@@ -32,7 +32,7 @@ def draw(gaps: Gaps, folder: Path) -> list[Path]:
 
 
 def drawn(gaps: Gaps) -> Figure:
-    """Return the figure: a panel for each task, a row for each group with its mean and 95 % bootstrap interval.
+    """Return the figure: a panel for each task, a row for each group with its mean and 95 % confidence interval.
 
     There must be a task. Raises UsageError if matplotlib is not installed.
     """
@@ -44,7 +44,7 @@ def drawn(gaps: Gaps) -> Figure:
         axes.set_title(task, fontsize=8)
     panels[0].set_yticks(range(len(groups)), groups)
     panels[0].set_ylim(len(groups) - 0.5, -0.5)
-    figure.supxlabel("gap of the best program, % (mean over seeds, 95 % interval)", size=8)
+    figure.supxlabel("gap of the best program, % (mean over seeds, 95 % confidence interval)", size=8)
     return figure
 
 
@@ -54,7 +54,7 @@ def _draw_task(axes: Axes, gaps: Mapping[str, Sequence[float]], groups: Sequence
         found = sample(values)
         mean = FRACTION.factor * found.mean
         # groups with fewer than FEWEST runs have no interval
-        reach = [[0.0 if end is None else abs(FRACTION.factor * end - mean)] for end in found.shown]
+        reach = [[0.0 if end is None else abs(FRACTION.factor * end - mean)] for end in (found.low, found.high)]
         axes.errorbar(mean, groups.index(group), xerr=reach, fmt="o", color=COLOURS[0], markersize=4, linewidth=1)
     axes.tick_params(labelsize=7)
     axes.grid(axis="y", color="0.9", linewidth=0.6)

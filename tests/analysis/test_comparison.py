@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from behavesim.analysis.comparison import TaskComparison, comparison
-from behavesim.analysis.group_tests import GroupTest, Pairs
+from behavesim.analysis.group_tests import GroupTest, Pairs, group_tests
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.metrics import METRICS, reaching
 from behavesim.analysis.report import RunReport
 from tests.analysis.examples import UNKNOWN, grid, made, made_elsewhere, tried, unfinished
+
+METHODS = ("eoh", "niche", "funsearch", "best-of-n", "reevo")
 
 
 def compared(*runs: RunReport, pairs: Pairs | None = None) -> tuple[TaskComparison, ...]:
@@ -87,11 +90,53 @@ def test_the_correction_holds_for_all_tests_of_a_metric_on_all_tasks() -> None:
     assert all(test.p is not None and test.p_holm == pytest.approx(6 * test.p) for test in tests)
 
 
-def test_a_difference_stands_out_where_its_corrected_p_value_is_small() -> None:
+def test_a_difference_is_significant_if_its_metric_is_primary_and_its_corrected_p_value_small() -> None:
     (test,) = found_in(compared(*grid(), pairs=[("eoh", "niche")])[0], "best_gap")
-    assert test.stands_out
-    assert not replace(test, p_holm=0.05).stands_out
-    assert not replace(test, p_holm=None).stands_out
+    assert test.is_primary and test.is_significant
+    assert not replace(test, p_holm=0.05).is_significant
+    assert not replace(test, p_holm=None).is_significant
+    (other,) = found_in(compared(*grid(), pairs=[("eoh", "niche")])[0], "top10_gap")
+    assert other.p == test.p and not other.is_significant
+
+
+def test_runs_that_share_their_seeds_are_tested_seed_by_seed_if_so_many_pairs_can_show_anything() -> None:
+    shift = {"eoh": 0.0, "niche": 0.01}  # which seed it is matters more than which method
+
+    def tests(seeds: int, methods: Sequence[str] = ("eoh", "niche"), first: int = 0, **settings: object) -> GroupTest:
+        runs = [made(methods[0], seed, seed / 10 + shift[methods[0]], **settings) for seed in range(seeds)]
+        runs += [made(methods[1], seed, seed / 10 + shift[methods[1]], **settings) for seed in range(first, seeds)]
+        return found_in(compared(*runs)[0], "best_gap")[0]
+
+    assert (tests(8).pairs, tests(8).p) == (8, pytest.approx(2 / 2**8))
+    assert tests(8).difference == pytest.approx(-0.01) and tests(8).is_significant
+    assert (tests(8, first=2).pairs, tests(14, first=8).pairs) == (6, None)  # of too few seeds both have a run
+    assert tests(5).pairs is None  # 2 / 2**5 is above 0.05
+    assert tests(8, proposer="openai").pairs is None  # a model answers anew: equal seeds do not begin alike
+    many = [made(method, seed, 0.1, task) for task in ("tsp", "asp") for method in METHODS for seed in range(8)]
+    assert {test.pairs for test in found_in(compared(*many)[0], "best_gap")} == {None}  # 20 tests: p >= 0.16
+
+
+def test_several_runs_of_a_seed_are_one_pair_with_their_means() -> None:
+    def values(*gaps: float) -> list[tuple[int | None, float]]:
+        return [(place // 2, gap) for place, gap in enumerate(gaps)]
+
+    a, b = values(*(k / 2 for k in range(12))), values(*(k / 2 + 1 + k % 2 for k in range(12)))
+    ((test,),) = group_tests({"t": {"a": {"best_gap": a}, "b": {"best_gap": b}}}, None, METRICS).values()
+    assert (test.pairs, test.difference, test.p) == (6, pytest.approx(-1.5), pytest.approx(2 / 2**6))
+
+
+def test_every_task_has_one_primary_metric_and_one_correction_covers_them_all() -> None:
+    entries = compared(
+        *(
+            tried(run, HeldOutMean(0.1, run.summary.top10_gap), UNKNOWN) if run.summary.task == "tsp" else run
+            for run in grid()
+        )
+    )
+    primary = [test for entry in entries for test in entry.tests if test.is_primary]
+    assert [(len(entries), test.metric) for test in primary] == [(2, "held_out_best_gap")] * 3 + [(2, "best_gap")] * 3
+    assert all(test.p is not None and test.p_holm == pytest.approx(6 * test.p) for test in primary)
+    exploratory = found_in(entries[0], "best_gap")
+    assert all(test.p is not None and test.p_holm == pytest.approx(3 * test.p) for test in exploratory)
 
 
 def test_a_run_without_a_feasible_program_counts_where_it_has_values() -> None:
@@ -119,8 +164,13 @@ def test_a_metric_of_which_neither_end_is_better_is_tested_nowhere() -> None:
 
 
 def test_unfinished_runs_are_named_and_left_out_of_tests_and_ranks_unless_asked_for() -> None:
-    runs = [made(method, seed, 0.1 * seed, budget=100) for method in ("eoh", "niche") for seed in range(4)]
-    cut = [unfinished(made(method, 4, 9.0, budget=100), 29) for method in ("eoh", "niche")]
+    runs = [
+        made(method, seed, 0.1 * seed, task, budget=100)
+        for task in ("tsp", "asp")
+        for method in ("eoh", "niche")
+        for seed in range(4)
+    ]
+    cut = [unfinished(made(method, 4, gap, budget=100), 29) for method, gap in (("eoh", 9.0), ("niche", 8.0))]
     whole, mixed, asked_for = (
         comparison(runs),
         comparison([*runs, *cut]),
@@ -132,7 +182,11 @@ def test_unfinished_runs_are_named_and_left_out_of_tests_and_ranks_unless_asked_
     assert [group.unfinished for group in mixed.tasks[0].groups] == [(run.summary.run,) for run in cut]
     assert [group.asked for group in mixed.tasks[0].groups] == [(29, 100)] * 2
     assert asked_for.untested == ()
-    assert asked_for.ranks is not None and whole.ranks is not None and asked_for.ranks.blocks == whole.ranks.blocks + 1
+    assert asked_for.ranks is not None and whole.ranks is not None
+    assert [dict(found.means) for found in (whole.ranks, asked_for.ranks)] == [
+        {"eoh": 1.5, "niche": 1.5},
+        {"eoh": 1.75, "niche": 1.25},
+    ]
 
 
 def test_runs_on_different_instances_are_neither_pooled_nor_tested_nor_ranked_together() -> None:
@@ -145,7 +199,7 @@ def test_runs_on_different_instances_are_neither_pooled_nor_tested_nor_ranked_to
     ]
     assert found.tasks[0].tests == ()
     assert {(test.a, test.b) for test in found.tasks[1].tests} == {("eoh", "niche")}
-    assert found.ranks is not None and found.ranks.blocks == 3
+    assert found.ranks is None, "one of the two sets of instances has both groups"
 
 
 def test_what_choosing_on_validation_instances_was_worth_is_counted_over_all_runs() -> None:

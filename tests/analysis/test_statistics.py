@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations, product
 
 import numpy as np
@@ -14,6 +15,7 @@ from behavesim.analysis.statistics import (
     mann_whitney,
     mean_difference,
     paired,
+    paired_difference,
     sample,
     share_greater,
     signed_rank,
@@ -60,22 +62,81 @@ def test_one_value_says_nothing_of_its_spread() -> None:
     assert mean_difference([2.0], [1.0, 3.0]).difference == 0.0
 
 
-def test_two_values_have_a_spread_and_an_interval_from_one_to_the_other() -> None:
-    found = sample([1.0, 3.0])
-    assert found.sd == pytest.approx(2**0.5)
-    assert (found.mean, found.low, found.high) == (2.0, 1.0, 3.0)
+def test_an_interval_begins_where_its_test_can_reject() -> None:
+    few, enough = sample([1.0, 2.0, 3.0, 4.0, 5.0]), sample([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    assert few.sd == pytest.approx(2.5**0.5) and (few.low, few.high) == (None, None)
+    assert (enough.low, enough.high) == (1.0, 6.0)
+    assert mean_difference([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]).low is None  # its p is 0.1 at least
+    found = mean_difference([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 9.0])
+    assert (found.low, found.high) == (-8.0, -1.0)
 
 
-def test_a_report_can_be_made_again() -> None:
-    assert sample([1.0, 2.0, 5.0]) == sample([1.0, 2.0, 5.0])
-    assert mean_difference([1.0, 2.0, 5.0], [2.0, 3.0]) == mean_difference([1.0, 2.0, 5.0], [2.0, 3.0])
+Interval = Callable[[np.random.Generator, int], tuple[float | None, float | None]]
 
 
-def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
-    rng = np.random.default_rng(1)
-    found = [sample(rng.normal(0, 1, 30).tolist()) for _ in range(200)]
-    held = sum(each.low is not None and each.high is not None and each.low <= 0 <= each.high for each in found)
-    assert 175 <= held <= 200
+def of_the_mean(rng: np.random.Generator, size: int) -> tuple[float | None, float | None]:
+    found = sample(rng.normal(0, 1, size).tolist())
+    return found.low, found.high
+
+
+def of_the_difference(rng: np.random.Generator, size: int) -> tuple[float | None, float | None]:
+    found = mean_difference(rng.normal(0, 1, size).tolist(), rng.normal(0, 1, size).tolist())
+    return found.low, found.high
+
+
+@pytest.mark.parametrize("size", [5, 6, 7, 10, 15])
+@pytest.mark.parametrize("interval", [of_the_mean, of_the_difference])
+def test_an_interval_that_is_shown_holds_the_truth_as_often_as_it_says(interval: Interval, size: int) -> None:
+    if interval(np.random.default_rng(0), size)[0] is None:
+        assert (interval, size) == (of_the_mean, 5)
+        return
+    rng, draws = np.random.default_rng([1, size]), 600
+    found = [interval(rng, size) for _ in range(draws)]
+    held = [low is not None and high is not None and low <= 0 <= high for low, high in found]
+    assert np.mean(held) > 0.95 - 3 * (0.95 * 0.05 / draws) ** 0.5  # three standard errors of the simulation
+
+
+def agrees(low: float | None, high: float | None, p: float | None) -> None:
+    if low is not None and high is not None and not low <= 0 <= high:
+        assert p is not None and p < 0.05
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(TIED, min_size=4, max_size=9), st.lists(TIED, min_size=4, max_size=9))
+def test_no_interval_leaves_out_zero_where_its_test_does_not_with_ties_either(a: list[float], b: list[float]) -> None:
+    found = mean_difference(a, b)
+    agrees(found.low, found.high, found.p)
+    within = paired_difference(a[: len(b)], b[: len(a)])
+    agrees(within.low, within.high, within.p)
+    whole = sample(a)
+    assert whole.low is None or whole.high is None or whole.low <= whole.mean <= whole.high
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**6), st.integers(4, 12), st.integers(4, 12), st.floats(0, 3))
+def test_without_ties_an_interval_leaves_out_zero_just_where_p_is_significant(
+    seed: int, m: int, n: int, shift: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    found = mean_difference(rng.normal(shift, 1, m).tolist(), rng.normal(0, 1, n).tolist())
+    assert found.p is not None and found.low is not None and found.high is not None
+    assert (found.p < 0.05) == (not found.low <= 0 <= found.high)
+    within = paired(rng.normal(shift, 1, n).tolist())
+    assert within.p is not None
+    if within.low is not None and within.high is not None:
+        assert (within.p < 0.05) == (not within.low <= 0 <= within.high)
+
+
+def test_pairs_by_seed_show_what_seeds_have_in_common_hides() -> None:
+    rng = np.random.default_rng(0)
+    shown = {"paired": 0, "independent": 0}
+    for _ in range(300):  # ten seeds, a correlation of 0.5 and a difference of one standard deviation
+        shared = rng.normal(0, 0.5**0.5, 10)
+        a, b = (shared + rng.normal(shift, 0.5**0.5, 10) for shift in (1.0, 0.0))
+        shown["paired"] += (paired_difference(a.tolist(), b.tolist()).p or 1) < 0.05
+        shown["independent"] += (mean_difference(a.tolist(), b.tolist()).p or 1) < 0.05
+    assert shown["paired"] / 300 == pytest.approx(0.77, abs=0.08)
+    assert shown["independent"] / 300 == pytest.approx(0.54, abs=0.08)
 
 
 def test_the_test_is_exact_for_few_values_without_ties() -> None:

@@ -57,11 +57,11 @@ def test_scores_are_drawn_where_no_best_is_known_and_nothing_where_there_is_noth
     assert not empty.lines
 
 
-def test_groups_are_drawn_in_bands_where_they_have_five_runs() -> None:
+def test_groups_are_drawn_in_bands_where_they_have_six_runs() -> None:
     axes = Figure().subplots()
     run = replace(made("eoh", 0, 0.2, budget=4), improvements=BESTS)
     family = ("tsp", "", "trusted")
-    draw_groups(axes, [RunGroup(family, "a", (run,) * 5), RunGroup(family, "b", (run,) * 4)])
+    draw_groups(axes, [RunGroup(family, "a", (run,) * 6), RunGroup(family, "b", (run,) * 5)])
     assert [line.get_label() for line in axes.lines] == ["a", "b"]
     assert axes.lines[0].get_ydata().tolist() == [50, 30, 30, 20]
     assert len(axes.collections) == 1 and not axes.get_title("right")
@@ -117,7 +117,7 @@ def test_the_figures_of_one_run_and_of_several_have_names_that_stay(behavesim: C
             write(Path("runs", f"{method}-{seed}"), *parts)
     assert behavesim("report", "funsearch-0", "--figures", "one").code == 0
     assert behavesim("report", "funsearch-0", "funsearch-1", "niche-0", "niche-1", "--figures", "all").code == 0
-    names = {"one": ["convergence", "dendrogram", "diversity"], "all": ["convergence-tsp", "ranks"]}
+    names = {"one": ["convergence", "dendrogram", "diversity"], "all": ["convergence-tsp"]}
     for folder, stems in names.items():
         files = sorted(file.name for file in (tmp_path / folder).iterdir())
         assert files == [f"{stem}.{kind}" for stem in stems for kind in ("pdf", "svg")]

@@ -102,7 +102,7 @@ def test_a_comparison_has_groups_and_tests() -> None:
     assert set(entry["groups"][0]["metrics"]["best_gap"]) == {"values", "mean", "sd", "low", "high"}
     assert set(entry["groups"][0]["diversity_over_time"][0]) == {"registered", "intra", "inter", "separation"}
     assert set(entry["tests"][0]) == {
-        "metric", "a", "b", "difference", "low", "high", "p", "superiority", "p_holm",
+        "metric", "a", "b", "difference", "low", "high", "p", "superiority", "pairs", "is_primary", "p_holm",
     }  # fmt: skip
     assert set(entry["choice"][0]) == {
         "metric", "runs", "better", "equal", "worse", "unknown", "seeds", "mean", "low", "high", "p", "p_holm",

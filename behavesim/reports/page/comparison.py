@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from behavesim.analysis.behaviour_map import SharedMap, shared_map
 from behavesim.analysis.comparison import RunComparison, TaskComparison
 from behavesim.analysis.convergence import MeanCheckpoint
+from behavesim.analysis.group_tests import PRIMARY
 from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.metrics import Metric
 from behavesim.analysis.provenance import provenance_of
@@ -19,7 +20,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import FEWEST
 from behavesim.analysis.summary import Scored
 from behavesim.analysis.table import Table
-from behavesim.analysis.verdicts import SPOKEN, verdicts
+from behavesim.analysis.verdicts import verdicts
 from behavesim.reports.comparison_tables import comparison_tables, family_names, remarks
 from behavesim.reports.summary_tables import runs_table
 
@@ -56,7 +57,7 @@ class TaskShown:
     """One task and its instances. `by_gap` is whether curves are gaps, else they are scores in `unit`.
 
     Curves of groups with fewer than `fewest` runs have no band. `template` is the template's gap or score, None if it
-    is unknown. `dots` says which metric the groups' dots show: the first of SPOKEN that a run has a value of; None if
+    is unknown. `dots` says which metric the groups' dots show: the first of PRIMARY that a run has a value of; None if
     there is none. `map` has the programs of all groups.
     """
 
@@ -165,11 +166,11 @@ def _worth(program: Scored | None, by_gap: bool) -> float | None:
 
 
 def _spoken(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:
-    """Return the first metric of SPOKEN that a run of these groups has a value of; None if there is none."""
+    """Return the first metric of PRIMARY that a run of these groups has a value of; None if there is none."""
     metrics = {metric.name: metric for metric in found.metrics}
     known = (
         name
-        for name in SPOKEN
+        for name in PRIMARY
         if name in metrics and any(run.metrics[name] is not None for group in groups for run in group.runs)
     )
     name = next(known, None)

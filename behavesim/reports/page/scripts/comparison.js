@@ -15,7 +15,7 @@ const worthText = (isFraction) => (value) => (isFraction ? percent(value) : scor
 
 function drawCurves({ groups, by_gap: byGap, unit, template, fewest }) {
   const scale = byGap ? 100 : 1;
-  const points = groups.flatMap(({ curve, runs }, group) => curve.map(({ asked, best }) => ({ ...best, ...(runs.length < fewest ? { low: null, high: null } : {}), asked, group, seeds: runs.length })));
+  const points = groups.flatMap(({ curve, runs }, group) => curve.map(({ asked, best }) => ({ ...best, asked, group, seeds: runs.length })));
   if (!points.length) return [nothing("No group has a feasible program in all of its runs.")];
   const bands = points.filter((at) => at.low !== null);
   const text = worthText(byGap);
@@ -42,7 +42,7 @@ function drawCurves({ groups, by_gap: byGap, unit, template, fewest }) {
     ],
     color: { type: "identity" },
   }, groupLegend(groups)),
-  h("p", { class: "note" }, `The mean over the seeds of a group. The band is the 95 % bootstrap interval of the mean; a group with fewer than ${fewest} seeds has none.${isNear ? " The dotted line is the template." : template === null ? "" : ` The template, ${text(template)}, is beyond the axis.`}`)];
+  h("p", { class: "note" }, `The mean over the seeds of a group. The band is the 95 % confidence interval of the mean; a group with fewer than ${fewest} seeds has none.${isNear ? " The dotted line is the template." : template === null ? "" : ` The template, ${text(template)}, is beyond the axis.`}`)];
 }
 
 /** A dot for each run, a row for each group, and a bar at the mean. */
@@ -82,7 +82,7 @@ function openCode(program, groups) {
 const programOpener = (program, groups) => h("button", { class: "link", type: "button", click: () => openCode(program, groups) }, `${program.run} ${program.candidate}`);
 
 function drawSharedMap({ groups, map: { programs, kept } }) {
-  if (programs.length < 3) return [nothing("A map needs at least three programs.")];
+  if (programs.length < 3) return [nothing("Too few programs for a map (needs 3).")];
   const words = (each) => `${groups[each.group].label}\n${each.run}, candidate ${each.candidate}\nscore ${score(each.score)}${each.gap === null ? "" : `, gap ${percent(each.gap)}`}`;
   const bests = groups.map((_, group) => programs.find((each) => each.group === group)).filter(Boolean);
   const drawn = plotted({
