@@ -35,6 +35,8 @@ MARKUP = {"latex": latex, "markdown": markdown}
 """Functions that return tables as text, by the option that asks for it."""
 SECTIONS = tuple(dict.fromkeys((*RUN_SECTIONS, *COMPARISON_SECTIONS)))
 """The names of all sections of a report: those of a run, then those that only a comparison has."""
+ONLY_OF_SEVERAL = tuple(name for name in COMPARISON_SECTIONS if name not in RUN_SECTIONS)
+"""The names of the sections that only a report of several runs has."""
 Format = Literal["json", "latex", "markdown", "screen"]
 
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Only write the tables there as CSV files.")]
@@ -94,7 +96,9 @@ def report(
     form = _format(as_json, as_latex, as_markdown)
     names = [name.strip() for name in (only or "").split(",") if name.strip()]
     metrics = known_metrics(metric or ())
-    loaded = _loaded(folders_of(runs_dir, runs))
+    folders = folders_of(runs_dir, runs)
+    _refuse_unknown(names, len(folders))  # before a journal is read, which may take long
+    loaded = _loaded(folders)
     unseen: list[Unseen] = ["held-out", "shifted"] if shifted else ["held-out"] if held_out else []
     reports = asyncio.run(reports_of(loaded, tell, unseen, workers))
     compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
@@ -119,6 +123,19 @@ def _format(as_json: bool, as_latex: bool, as_markdown: bool) -> Format:
     if as_json + as_latex + as_markdown > 1:
         raise UsageError("a report is printed once: as --json, --latex or --markdown")
     return "json" if as_json else "latex" if as_latex else "markdown" if as_markdown else "screen"
+
+
+def _refuse_unknown(names: Sequence[str], runs: int) -> None:
+    """Raise UsageError if the report of so many runs has no section of one of these names."""
+    known = RUN_SECTIONS if runs == 1 else SECTIONS
+    for name in names:
+        if name in known:
+            continue
+        if name in ONLY_OF_SEVERAL:
+            raise UsageError(f"--only: only a report of several runs has the section {name!r}")
+        more = "" if runs == 1 else f"; for several: {', '.join(ONLY_OF_SEVERAL)}"
+        hint = nearest(name, known) or f"for one run: {', '.join(RUN_SECTIONS)}{more}"
+        raise UsageError(f"--only: unknown section {name!r}; {hint}")
 
 
 def _loaded(folders: Sequence[RunFolder]) -> list[Run]:
@@ -174,19 +191,12 @@ def _all_sections(
     """Return the sections of a report with the metrics `chosen`, as pairs of what they are about and the sections.
 
     The comparison comes first, about "", if there are several runs; then each run, about its name. A single run is
-    about "". Only sections with one of `names` are returned, all if `names` is empty. Raises UsageError if no section
-    of a report has such a name.
+    about "". Only sections with one of `names` are returned, all if `names` is empty.
     """
     one = len(compared.runs) == 1
     found = [] if one else [("", comparison_screen.full_report(compared))]
     for run in compared.runs:
         found.append(("" if one else run.summary.run, run_screen.full_report(run, _values(run, chosen))))
-    here = (section.name for _, sections in found for section in sections)
-    known = dict.fromkeys((*SECTIONS, *here))  # empty sections are known by their names, too
-    for name in names:
-        if name not in known:
-            hint = nearest(name, known) or f"there are {', '.join(known)}"
-            raise UsageError(f"--only: a report has no section {name!r}; {hint}")
     return [(about, named_sections(sections, names) if names else sections) for about, sections in found]
 
 

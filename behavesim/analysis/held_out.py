@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.held_out_scores import KEPT, HeldOutScore, KnownScores, Unseen
-from behavesim.analysis.recommendation import gain
+from behavesim.analysis.recommendation import decisive, gain
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.summary import TOP
@@ -117,7 +117,8 @@ def _result(
     base, objective = scores[task.template], task.objective_on(split)
     assert base.score is not None, "a template that fails has no result"
     template = HeldOutTemplate(base.score, objective.gap(base.score))
-    rows = tuple(_tried(candidate, scores[candidate.source or ""], base, objective) for candidate in programs)
+    own = task.has_own_mean
+    rows = tuple(_tried(candidate, scores[candidate.source or ""], base, objective, own) for candidate in programs)
     choice = None if run.recommended is None else run.recommended.candidate
     chosen = _mean([each for each in rows if each.candidate == choice])
     recommended = HeldOutMean(0.0, template.gap) if choice == TEMPLATE else chosen
@@ -179,7 +180,8 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
         Column("improvement", FRACTION, title="gain on the template"),
         Column("reason", title="failed"),
     )
-    caption = f"no better than the template, unlike in the search: {', '.join(map(str, found.fallen))}"
+    fallen = ", ".join(map(str, found.fallen))
+    caption = f"better than the template in the search, not on {found.split} instances: {fallen}"
 
     def name(candidate: int) -> str:
         """Return a program's name in the table, with "(recommended)" if it is that."""
@@ -200,12 +202,15 @@ def _chosen(run: Run) -> list[Candidate]:
     return [*top, recommended] if recommended is not None and recommended.candidate not in known else top
 
 
-def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, objective: Objective) -> HeldOutProgram:
+def _tried(
+    candidate: Candidate, score: HeldOutScore, template: HeldOutScore, objective: Objective, has_own_mean: bool
+) -> HeldOutProgram:
     """Return a program's row from its score and the template's, which must not have failed."""
     assert candidate.score is not None, "only feasible programs are tried"
     if score.score is None:
         return HeldOutProgram(candidate.candidate, candidate.score, None, None, None, score.reason)
-    gained = gain(score.scores, template.scores, objective)
+    ours, base = (decisive(each.score, each.scores, has_own_mean) for each in (score, template))
+    gained = gain(ours, base, objective)
     return HeldOutProgram(candidate.candidate, candidate.score, score.score, objective.gap(score.score), gained, None)
 
 

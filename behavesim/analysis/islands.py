@@ -138,7 +138,7 @@ def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Tab
     caption leaves out what is unknown.
     """
     columns = (
-        *(Column("island"), Column("size", COUNT), Column("score_levels", COUNT, title="scores")),
+        *(Column("island"), Column("size", COUNT), Column("score_levels", COUNT, title="distinct scores")),
         *(Column("best", COUNT), *SCORE_AND_GAP, Column("mean", SCORE), Column("intra", DISTANCE, title="inside")),
     )
     rows = (

@@ -14,6 +14,9 @@ from behavesim.similarity.measure import BehaveSim
 from behavesim.task import Objective
 from behavesim.trajectory import packed
 
+Mean = Callable[[Sequence[float]], float]
+"""Returns a program's score from its scores on all instances: the task's `mean_score`."""
+
 
 @dataclass(frozen=True)
 class PortfolioProgram:
@@ -77,12 +80,12 @@ class Portfolio:
             Column("score", SCORE),
             Column("gap", FRACTION),
             Column("together", SCORE, title="best so far"),
-            Column("adds", FRACTION),
+            Column("adds", FRACTION, title="gain from adding it"),
             Column("validation", SCORE, title="on validation"),
             Column("validation_together", SCORE, title="best so far there"),
-            Column("validation_adds", FRACTION, title="adds there"),
-            Column("nearest", DISTANCE, title="distance before"),
-            Column("alike", COUNT, title="programs"),
+            Column("validation_adds", FRACTION, title="gain there"),
+            Column("nearest", DISTANCE, title="distance to those above"),
+            Column("alike", COUNT, title="same behaviour"),
         )
         rows: list[tuple[Cell, ...]] = [
             (place, self._named(each), *cells_of(each, columns[2:])) for place, each in enumerate(self.members, 1)
@@ -126,12 +129,14 @@ def portfolio(
     clearing: Clearing,
     count: int,
     validation: Mapping[tuple[str, int], Scores | None] | None = None,
+    mean: Mean = fmean,
 ) -> Portfolio:
     """Choose at most `count` of the entrants, which must be of one task, by `clearing`.
 
     `validation` maps programs, by run and candidate, to their scores on validation instances, or to None if they failed
     there. A chosen program that failed is left out and not replaced; these scores change nothing else in the choice.
-    Raises UsageError if `count` is less than 1, TrajectoryError if the measure fails.
+    `mean` is the task's `mean_score`. Raises UsageError if `count` is less than 1, TrajectoryError if the measure
+    fails, and as `mean` does.
     """
     if count < 1:
         raise UsageError(f"a portfolio holds one program or more; {count} were asked for")
@@ -139,7 +144,7 @@ def portfolio(
     chosen = clearing.of(entrants, count)
     failed = tuple(each.key for each in chosen if each.key in tried and tried[each.key] is None)
     kept = [each for each in chosen if each.key not in failed]
-    return Portfolio(count, _members(kept, _programs(entrants), clearing, tried), failed)
+    return Portfolio(count, _members(kept, _programs(entrants), clearing, tried, mean), failed)
 
 
 def _members(
@@ -147,13 +152,14 @@ def _members(
     alike: Mapping[bytes, int],
     clearing: Clearing,
     validation: Mapping[tuple[str, int], Scores | None],
+    mean: Mean,
 ) -> tuple[PortfolioProgram, ...]:
     """Return the programs `kept`, in order, with all their numbers; `alike` counts programs by packed behaviour."""
     objective = clearing.objective
-    together = _together([each.scores for each in kept], objective)
+    together = _together([each.scores for each in kept], objective, mean)
     there = [validation.get(each.key) or () for each in kept]
     # without a program that was not tried, the portfolio would look worse than it is
-    there_together: Sequence[float | None] = _together(there, objective) if all(there) else [None] * len(kept)
+    there_together: Sequence[float | None] = _together(there, objective, mean) if all(there) else [None] * len(kept)
     best = _best(objective)
     columns = list(zip(*(each.scores for each in kept), strict=True))
     winners = [column.index(best(column)) for column in columns]  # ties go to the first program
@@ -169,7 +175,7 @@ def _members(
             scores=each.scores,
             alike=alike[packed(each.behaviour)],
             nearest=_nearest(each, kept[:place], clearing.measure),
-            validation=fmean(there[place]) if there[place] else None,
+            validation=mean(there[place]) if there[place] else None,
             validation_together=there_together[place],
             adds=_adds(together, place, objective),
             validation_adds=_adds(there_together, place, objective),
@@ -184,10 +190,10 @@ def _programs(entrants: Sequence[Entrant]) -> Mapping[bytes, int]:
     return Counter(behaviour for behaviour, _ in distinct)
 
 
-def _together(scores: Sequence[Scores], objective: Objective) -> list[float]:
+def _together(scores: Sequence[Scores], objective: Objective, mean: Mean) -> list[float]:
     """Return for each program the mean over instances of the best score among it and those before."""
     best = _best(objective)
-    return [fmean(map(best, zip(*scores[: place + 1], strict=True))) for place in range(len(scores))]
+    return [mean([best(on) for on in zip(*scores[: place + 1], strict=True)]) for place in range(len(scores))]
 
 
 def _adds(together: Sequence[float | None], place: int, objective: Objective) -> float | None:

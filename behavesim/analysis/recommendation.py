@@ -16,7 +16,8 @@ from behavesim.task.verdict import Verdict
 
 GAIN_RULE = (  # what the caption of the table of tried programs says
     "Chosen: the greatest gain on the template, the mean over all search and validation instances of the difference "
-    "relative to the template's score there. Ties go to the template, then to the better score in the search."
+    "relative to the template's score there (on all instances of a split at once, if the task has a `mean_score` of "
+    "its own). Ties go to the template, then to the better score in the search."
 )
 SCORE_RULE = (
     "Chosen: the best mean score over all search and validation instances, since the template failed there. "
@@ -49,12 +50,28 @@ async def recommend(run: Run, validation: Judge) -> Recommended:
         listed = [run.template, *listed]
     verdicts = await asyncio.gather(*(validation.evaluate(candidate.source or "") for candidate in listed))
     judged = [(c, verdict) for c, verdict in zip(listed, verdicts, strict=True) if isinstance(verdict, Verdict)]
-    scores = {candidate.candidate: (*candidate.scores, *verdict.scores) for candidate, verdict in judged}
+    own = bool(judged) and run.task().has_own_mean
+    scores = {
+        candidate.candidate: (
+            *decisive(candidate.score, candidate.scores, own),
+            *decisive(verdict.score, verdict.scores, own),
+        )
+        for candidate, verdict in judged
+    }
     validated: dict[CandidateId, float | None] = {candidate.candidate: None for candidate in listed}
     validated.update({candidate.candidate: verdict.score for candidate, verdict in judged})
     worth = worths(scores, run.state.objective)
     choice = max(worth, key=worth.__getitem__) if worth else None  # max returns the first of equal ones
     return Recommended(choice, validated, worth)
+
+
+def decisive(score: float | None, scores: Sequence[float], has_own_mean: bool) -> Sequence[float]:
+    """Return the scores by which a program is compared on a split: those on its instances.
+
+    If the task has a `mean_score` of its own, such as the worst instance, its result `score` stands for each of them:
+    a program may be better in what the task counts and worse on most instances.
+    """
+    return (score,) * len(scores) if has_own_mean and score is not None else scores
 
 
 def gain(scores: Sequence[float], template: Sequence[float], objective: Objective) -> float:
@@ -101,7 +118,7 @@ def shortlist_table(run: Run) -> Table:
         Column("program"),
         Column("score", SCORE, title="score in the search"),
         Column("validation_score", SCORE, title="on validation instances"),
-        Column("gain", FRACTION, title="gain on both") if is_gain else Column("mean", SCORE),
+        Column("gain", FRACTION, title="gain, search and validation") if is_gain else Column("mean", SCORE),
         Column("choice", title=""),
     )
     rows = tuple(

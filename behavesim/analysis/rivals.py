@@ -9,7 +9,7 @@ from behavesim.analysis.table import COUNT, SCORE, Column, Table
 from behavesim.task import Objective
 
 SET = "the programs of the set"
-"""The name of the rival that is the set itself."""
+"""The name of the rival that is the portfolio itself."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ def verdict(rivals: Sequence[Rival]) -> str:
     """
     best, ours = rivals[0], next(each for each in rivals if each.name == SET)
     if best is ours:
-        return "the set wins against all that was tried at no more runs of programs"
-    said = f"best here: {best.name}, {best.score:.6g} on validation instances; the set as it is has {ours.score:.6g}"
+        return "the portfolio is better than every alternative tried at no more runs of programs"
+    said = f"best here: {best.name}, {best.score:.6g} on validation instances; the portfolio has {ours.score:.6g}"
     alone = next((each for each in rivals[: rivals.index(ours)] if each.programs == 1), None)
     if alone is None:
         return said
     verb = "equal" if alone.score == ours.score else "beat"
-    return f"{said}\none program is enough to {verb} the set as it is: {alone.name}, {alone.score:.6g}"
+    return f"{said}\none program is enough to {verb} the portfolio: {alone.name}, {alone.score:.6g}"
 
 
 def table(rivals: Sequence[Rival]) -> Table:
@@ -76,8 +76,8 @@ def table(rivals: Sequence[Rival]) -> Table:
         Column("runs", COUNT, title="runs an instance"),
         Column("cpu_s", SCORE, title="CPU s"),
         Column("score", SCORE, title="best, mean"),
-        Column("against", title="instances better / worse than the set"),
+        Column("against", title="instances better / worse than the portfolio"),
     )
     rows = tuple((each.name, each.runs, each.cpu_s, each.score, f"{each.better} / {each.worse}") for each in rivals)
     caption = "On validation instances: they are few, and nothing is tested."
-    return Table("rivals", "what the same work could buy", columns, rows, caption)
+    return Table("rivals", "alternatives at the same cost", columns, rows, caption)

@@ -18,7 +18,7 @@ from behavesim.base.score_source import mark
 from behavesim.state.events import CandidateId, Event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_trajectories
-from behavesim.task import Task, TaskReference
+from behavesim.task import Task, TaskReference, called, number_from
 from behavesim.trajectory import Behaviour
 
 if TYPE_CHECKING:
@@ -119,13 +119,20 @@ class Run(RecordedRun):
         `validation` has scores on validation instances by run and candidate, None for a program that failed there
         (`analysis.portfolio`). This run's measure and radius decide. Raises UsageError if the runs' tasks or instances
         differ, if two runs have one name, if the task cannot be loaded, or if `count` is less than 1. Raises PartError
-        if the task's code raises, JournalError if a journal cannot be read, TrajectoryError if the measure fails.
+        or TaskError if the task's code raises, JournalError if a journal cannot be read, TrajectoryError if the measure
+        fails.
         """
         from behavesim.analysis.portfolio import portfolio
 
         runs = (self, *others)
         _refuse_different_problems(runs)
-        return portfolio([each for run in runs for each in run.entrants()], self.clearing(), count, validation)
+        task = self.task()
+
+        def mean(scores: Sequence[float]) -> float:
+            return number_from(task, "mean_score", called(task, "mean_score", task.mean_score, scores))
+
+        entrants = [each for run in runs for each in run.entrants()]
+        return portfolio(entrants, self.clearing(), count, validation, mean)
 
     def entrants(self) -> list[Entrant]:
         """Return the feasible candidates with their behaviours, in the order of asking, for `clearing`.

@@ -82,7 +82,7 @@ def splits_table(found: tuple[SplitScores, ...]) -> Table:
     columns = (
         *(Column("program"), Column("candidate", COUNT)),
         *(Column("search", SCORE), Column("search_gap", FRACTION, title="gap")),
-        *(Column("validation", SCORE), Column("gain", FRACTION, title="gain on both")),
+        *(Column("validation", SCORE), Column("gain", FRACTION, title="gain, search and validation")),
         *(Column("held_out", SCORE, title="held-out"), Column("held_out_gap", FRACTION, title="gap")),
         *(Column("shifted", SCORE), Column("shifted_gap", FRACTION, title="gap")),
     )
@@ -91,5 +91,5 @@ def splits_table(found: tuple[SplitScores, ...]) -> Table:
         for each in found
     )
     has_gain = any(each.gain is not None for each in found)
-    caption = "gain on both: on the template, search and validation together; recommended by it"
+    caption = "gain: on the template, search and validation together; recommended by it"
     return Table("splits", "scores on each set of instances", columns, rows, caption if has_gain else "", keys=2)

@@ -263,12 +263,15 @@ OWN = RUN.settings
 """Names of the settings that every run has."""
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file as a dictionary; raises UsageError if it cannot be read or is not TOML."""
+def read_toml(path: Path, kind: str = "settings file") -> dict[str, Any]:
+    """Return the values of a TOML file as a dictionary; raises UsageError if it cannot be read or is not TOML.
+
+    Messages call the file a `kind`.
+    """
     try:
-        return tomllib.loads(read_text_file(path, "settings file"))
+        return tomllib.loads(read_text_file(path, kind))
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"the settings file {path} is not TOML: {error}") from None
+        raise UsageError(f"the {kind} {path} is not TOML: {error}") from None
 
 
 def described(options: type[Options]) -> list[tuple[str, str, str]]:

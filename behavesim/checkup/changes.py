@@ -57,7 +57,7 @@ def noise(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
     spread = next(filter(None, spreads), 0.0)  # of programs that score alike, whose order is in doubt
     if count < 2:
         said = "unknown: with one instance nothing says how far a score depends on it; add more"
-    elif type(task).mean_score is not Task.mean_score:
+    elif task.has_own_mean:
         said = "unknown: the score is no mean over instances, as the task has a `mean_score` of its own"
     elif not spread:
         said = "unknown: no small change of the template differs from it by more on one instance than on another"

@@ -104,7 +104,7 @@ def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
 def _objective(task: Task, count: int) -> str:
     """Return a sentence: which scores are better, and the best known one if any; `count` is the number of instances."""
     objective = task.objective_on("search")
-    mean = ", the mean over the instances," if count > 1 and type(task).mean_score is Task.mean_score else ""
+    mean = ", the mean over the instances," if count > 1 and not task.has_own_mean else ""
     better = "lower" if objective.direction == "minimise" else "higher"
     known = "" if objective.best_known is None else f"; the best known is {objective.best_known:.7g}"
     return f"The score{mean} is better the {better} it is{known}."

@@ -60,7 +60,7 @@ def _columns(state: RunState, shown: Sequence[IslandSummary]) -> dict[str, list[
         "best": ["" if best is None else SCORE.text(best.score) for best in bests],
         "gap": ["" if best is None or best.gap is None else percent(best.gap) for best in bests],
         "mean": [SCORE.text(each.mean) for each in shown],
-        "better": [_ago(each, state) for each in shown],
+        "improved": [_ago(each, state) for each in shown],
     }
     return {name: cells for name, cells in columns.items() if any(cells)}
 

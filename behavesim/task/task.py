@@ -217,6 +217,11 @@ class Task(ABC):
         """Return the objective with the best mean score known on a split; by default it is known only for "search"."""
         return self.objective if split == "search" else Objective(self.objective.direction)
 
+    @property
+    def has_own_mean(self) -> bool:
+        """Whether the task has a `mean_score` of its own: then scores on single instances decide nothing."""
+        return type(self).mean_score is not Task.mean_score
+
     def mean_score(self, scores: Sequence[float]) -> float:
         """Return the score of a program: the mean of `scores`, one for each instance; there must be at least one."""
         return math.fsum(scores) / len(scores)  # exact, so the order of the instances does not matter

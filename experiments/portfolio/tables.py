@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from behavesim.analysis.run import Run
-from behavesim.engine.build import judging
+from behavesim.engine.judging import judging
 from behavesim.similarity import BehaveSim
 from behavesim.state.protocols import Judge
 from behavesim.studies.portfolios.kept import (

@@ -13,6 +13,7 @@ import pytest
 import behavesim as bs
 from behavesim.analysis.clearing import AT_ONCE, Clearing, Entrant
 from behavesim.analysis.portfolio import Portfolio
+from behavesim.analysis.portfolio import portfolio as chosen
 from behavesim.base.errors import UsageError
 from behavesim.similarity.niches import BASE, Niches
 from behavesim.trajectory import Behaviour, Trajectory, pack
@@ -170,6 +171,18 @@ def test_recommend_gives_it_beside_what_it_gave(behavesim: Command, runs: list[b
     both = behavesim("recommend", "s1", "s2", "--portfolio", 3, "--json").document
     assert [each["run"] for each in both["portfolio"]] == [m.run for m in portfolio(runs, 3).members]
     shown = behavesim("recommend", "s1", "s2", "--portfolio", 3)
-    assert "what the same work could buy" in shown.out
+    assert "alternatives at the same cost" in shown.out
     assert "programs that behave differently" in shown.out
     assert behavesim("recommend", "s1", "s2").code == 2
+
+
+def test_a_portfolio_is_judged_by_the_tasks_own_mean_score() -> None:
+    behaviours = [Behaviour(pack([Trajectory.prefixes(order)] * 2)) for order in ([0, 1, 2, 3], [3, 2, 1, 0])]
+    scores = [(2.0, 6.0), (7.0, 4.0)]
+    given = [Entrant("r", n, "x", max(of), of, behaviours[n]) for n, of in enumerate(scores)]
+    clearing = Clearing(bs.Objective("minimise", best_known=2.0), bs.BehaveSim(4.0), 0.0)
+    tried = {("r", 0): (1.0, 9.0), ("r", 1): (8.0, 3.0)}
+    first, second = chosen(given, clearing, 2, tried, mean=max).members
+    assert (first.score, first.together, second.together) == (6.0, 6.0, 4.0)
+    assert (second.together_gap, second.adds) == (pytest.approx(1.0), pytest.approx(1 / 3))
+    assert (first.validation, second.validation, second.validation_together) == (9.0, 8.0, 3.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.analysis.recommendation import GAIN_RULE, SCORE_RULE, recommend, shortlist, shortlist_table, worths
+from behavesim.analysis.run import Run
 from behavesim.analysis.run_summary import summary
 from behavesim.state.events import TEMPLATE, Recommended
-from behavesim.task import Objective
+from behavesim.task import Objective, TaskReference
 from behavesim.task.verdict import Failure, Verdict
 from tests.analysis.journals import feasible, journalled, recommended, started
 
@@ -100,6 +102,17 @@ class Fixed:
         return Failure("timeout") if scores is None else Verdict(sum(scores) / len(scores), scores, (), 0.0)
 
 
+class Judged:
+    """A judge whose verdicts are known beforehand; any other program fails."""
+
+    def __init__(self, verdicts: dict[str, Verdict]) -> None:
+        self._verdicts = verdicts
+
+    async def evaluate(self, source: str, *_: object) -> Verdict | Failure:
+        """That verdict."""
+        return self._verdicts.get(source, Failure("timeout"))
+
+
 async def test_the_choice_is_over_search_and_validation_instances_together(tmp_path: Path) -> None:
     given = (feasible(k, score, TOURS[2 * k], scores=(score,)) for k, score in enumerate((4.0, 5.0)))
     events = list(given)
@@ -127,7 +140,7 @@ async def test_the_deciding_number_and_the_rule_stand_beside_the_templates(tmp_p
     run = await asyncio.to_thread(journalled, tmp_path / "first", *map(list, begun))
     passing = {"template": (6.0,), "source 0": (9.0,), "source 1": (3.0,)}
     for number, scores, rule, column, shown in (
-        (2, passing, GAIN_RULE, "gain on both %", [0.0, pytest.approx(-0.15), pytest.approx(0.3)]),
+        (2, passing, GAIN_RULE, "gain, search and validation %", [0.0, pytest.approx(-0.15), pytest.approx(0.3)]),
         (3, {"source 1": (3.0,)}, SCORE_RULE, "mean", [None, None, 6.0]),
     ):
         event = await recommend(run, Fixed(scores))
@@ -142,6 +155,29 @@ async def test_the_deciding_number_and_the_rule_stand_beside_the_templates(tmp_p
         journalled, tmp_path / "older", started(), recommended(None, c0=3.0), feasible(0, 8.0)
     )
     assert shortlist_table(older).caption == ""
+
+
+class Worst(type(TaskReference("tsp").load())):  # type: ignore[misc]
+    """Tours of which the longest counts."""
+
+    def mean_score(self, scores: Sequence[float]) -> float:
+        """The worst instance."""
+        return max(scores)
+
+
+async def test_with_a_mean_score_of_the_tasks_own_its_result_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Run, "task", lambda run: Worst())
+    # worse than the template on most instances, but better in the worst one, which is what the task counts
+    given = feasible(0, 9.0, TOURS[0], TOURS[0], scores=(9.0, 9.0))
+    run = await asyncio.to_thread(journalled, tmp_path / "first", started(), given)
+    passing = {"template": Verdict(8.0, (1.0, 8.0), (), 0.0), "source 0": Verdict(6.0, (6.0, 6.0), (), 0.0)}
+    event = await recommend(run, Judged(passing))
+    assert event.choice == 0
+    assert event.worth == {TEMPLATE: 0.0, 0: pytest.approx((1 * 0.1 + 2 * 0.25) / 3)}
+    failed = await recommend(run, Judged({"source 0": passing["source 0"]}))
+    assert failed.worth == {0: -(2 * 9.0 + 2 * 6.0) / 4}
 
 
 async def test_nothing_is_recommended_where_no_candidate_is_feasible(tmp_path: Path) -> None:

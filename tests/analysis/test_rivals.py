@@ -26,14 +26,14 @@ def test_it_is_said_who_wins_and_whether_one_program_is_enough() -> None:
     def said(*others: Spent) -> str:
         return verdict(rivals_of([OURS, *others], Objective("minimise"), fmean))
 
-    assert said(Spent("worse", 1, 1, 1.0, (9.0, 9.0))).startswith("the set wins")
+    assert said(Spent("worse", 1, 1, 1.0, (9.0, 9.0))).startswith("the portfolio is better than every alternative")
     improved = Spent("the set improved", 4, 4, 3.0, (1.0, 1.0))
-    assert said(improved) == "best here: the set improved, 1 on validation instances; the set as it is has 4"
+    assert said(improved) == "best here: the set improved, 1 on validation instances; the portfolio has 4"
     assert said(improved, Spent("begun 4 times", 1, 4, 2.0, (3.0, 4.0))).endswith(
-        "\none program is enough to beat the set as it is: begun 4 times, 3.5"
+        "\none program is enough to beat the portfolio: begun 4 times, 3.5"
     )
 
 
 def test_a_program_with_the_score_of_the_set_equals_it_and_does_not_beat_it() -> None:
     said = verdict(rivals_of([OURS, Spent("cheap", 1, 1, 1.0, OURS.scores)], Objective("minimise"), fmean))
-    assert said.endswith("\none program is enough to equal the set as it is: cheap, 4")
+    assert said.endswith("\none program is enough to equal the portfolio: cheap, 4")

@@ -78,9 +78,21 @@ def test_sections_can_be_named_also_of_several_runs(study: Command) -> None:
     shown = study("report", "first", "study/seed0", "--only", "runs,islands").out
     assert headings(shown) == ["runs", "first: islands", "seed0: islands"]
     assert study("report", "first", "--only", "top", "--markdown").out.startswith("### the ten best behaviours")
-    refused = study("report", "first", "--only", "ilands")
-    assert (refused.code, refused.out) == (2, "")
-    assert "no section 'ilands'; did you mean 'islands'?" in refused.err
+
+
+def test_an_unknown_section_is_refused_before_any_journal_is_read(
+    study: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim.analysis.run.Run.load", lambda path: pytest.fail("a journal was read"))
+    for runs, name, said in (
+        (["first"], "ilands", "unknown section 'ilands'; did you mean 'islands'?"),
+        (["first"], "foo", "unknown section 'foo'; for one run: summary, splits, code, "),
+        (["first", "study"], "foo", "; for several: verdicts, "),
+        (["first"], "verdicts", "only a report of several runs has the section 'verdicts'"),
+    ):
+        refused = study("report", *runs, "--only", name)
+        assert (refused.code, refused.out) == (2, "")
+        assert said in " ".join(refused.err.split())
 
 
 def test_the_folder_of_an_experiment_stands_for_its_runs(study: Command) -> None:

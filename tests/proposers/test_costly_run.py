@@ -91,7 +91,7 @@ async def test_prompts_that_are_all_given_up_end_a_run_in_the_words_of_the_endpo
     server.behaviour = lambda asked: refusal
     done = await run("--budget", "300")
     assert done.code == 1, done.stderr
-    assert "50 of the last 50 candidates were rejected (50 given up by the endpoint)" in done.stdout
+    assert "50 of the last 50 candidates were rejected (50 unanswered by the endpoint)" in done.stdout
     assert "maximum context length is 10 tokens" in done.stdout
     lines = [line for line in done.stderr.splitlines() if "is given up" in line]
     assert len(lines) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -124,3 +125,15 @@ def test_the_page_shows_the_kept_numbers() -> None:
             cells = [f"{100 * s.mean:.2f} ± {100 * (s.sd or 0):.2f}" for s in found]
             (row,) = (line for line in table.splitlines() if line.startswith(f"| {group} | "))
             assert [cell.partition(" [")[0] for cell in row.split(" | ")[1:4]] == cells
+
+
+SCRIPTS = sorted(ROOT.glob("experiments/*/*.py"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_script_beside_kept_results_can_be_imported_and_does_nothing_then(
+    script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(script.parent)
+    monkeypatch.setattr("sys.argv", [str(script)])
+    runpy.run_path(str(script), run_name="imported")

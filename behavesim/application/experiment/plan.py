@@ -127,7 +127,7 @@ class Group:
 def read_experiment(path: Path) -> Experiment:
     """Read an experiment's file; raises UsageError, in one line, if it cannot be read or is not valid."""
     try:
-        experiment = Experiment.model_validate(read_toml(path))
+        experiment = Experiment.model_validate(read_toml(path, "experiment file"))
     except ValidationError as error:
         if (first := error.errors()[0])["type"] == "extra_forbidden":
             key = ".".join(map(str, first["loc"]))

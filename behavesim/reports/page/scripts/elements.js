@@ -32,13 +32,14 @@ const inWords = (value) => (typeof value === "number" ? score(value) : value ?? 
 
 /**
  * Return a function that formats the scores of one column with equal decimals, so that decimal points are aligned.
- * The largest score gets six significant digits. If the smallest would then be shown as 0, each score gets its own six.
+ * The largest score gets six significant digits. If the smallest would then have fewer than three, as beside a penalty of
+ * 1e6, each score gets its own six.
  */
 function aligned(values) {
   const greatest = Math.max(1, d3.max(values, (value) => Math.abs(value ?? 0)));
   const decimals = Math.max(0, 5 - Math.floor(Math.log10(greatest)));
   const least = d3.min(values, (value) => Math.abs(value ?? 0) || undefined);
-  if (least * 10 ** decimals < 1) return score;
+  if (least * 10 ** decimals < 100) return score;
   const isWhole = values.every((value) => value === null || Number.isInteger(value));
   return (value) => (value === null ? UNKNOWN : value.toFixed(isWhole ? 0 : decimals));
 }

@@ -24,7 +24,7 @@ function captions(marks) {
 
 function drawMap({ map, summary, objective }) {
   const { places, kept } = map;
-  if (places.length < 3) return [nothing("A map needs at least three programs whose behaviours can be compared.")];
+  if (places.length < 3) return [nothing("Too few programs for a map (needs 3).")];
   const order = d3.sort(places, (a, b) => (objective.direction === "minimise" ? a.score - b.score : b.score - a.score) || a.candidate - b.candidate);
   const ranks = new Map(order.map((each, rank) => [each.candidate, rank + 1]));
   const bestLast = places.toReversed(); // of programs in one place, the best is drawn on top and named by the tooltip

@@ -36,7 +36,7 @@ function drawSummary(found) {
       figure("different behaviours", count(distinct.behaviours), `in ${count(distinct.programs)} different programs`),
       recommended && figure("recommended", score(recommended.score), opener(recommended.candidate), `${score(recommended.validation_score)} on validation instances`),
       asks && figure("tokens", tokens.prompt === null ? "unknown" : count(tokens.prompt + tokens.completion), tokens.prompt !== null && inAndOut(tokens), estimated && `with estimates ${inAndOut(estimated)}`),
-      figure("cost", summary.cost_usd === null ? "unknown" : dollars(summary.cost_usd), ...spent),
+      (asks || summary.cost_usd !== 0 || summary.unanswered > 0) && figure("cost", summary.cost_usd === null ? "unknown" : dollars(summary.cost_usd), ...spent),
       figure("time", duration(summary.seconds)),
       figure("scores", summary.score_source, summary.score_source === "trusted" ? "computed outside the sandbox" : "by an evaluator that programs run beside, and could change", `isolation ${summary.isolation}`),
     ),

@@ -7,7 +7,7 @@ const SECTIONS = [
   ["convergence", "Convergence", drawConvergence, ["convergence", "improvements", "objective"]],
   ["unseen", "Unseen instances", drawUnseen, ["held_out", "has_held_out", "summary"]],
   ["top", "Best behaviours", drawTop, ["top"]],
-  ["portfolio", "Several programs", drawPortfolio, ["portfolio"]],
+  ["portfolio", "Portfolio", drawPortfolio, ["portfolio"]],
   ["metrics", "Metrics", metricsChart(), ["metrics", "candidates", "objective"]],
   ["map", "Map of behaviours", drawMap, ["map", "summary"]],
   ["likeness", "Behaviour and code", drawLikeness, ["likeness"]],

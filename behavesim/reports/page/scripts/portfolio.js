@@ -2,7 +2,7 @@
 
 function drawPortfolio({ portfolio }) {
   const { members } = portfolio;
-  if (!members.length) return [nothing("Their behaviour could not be measured.")];
+  if (!members.length) return [nothing("No behaviour recorded that can be compared.")];
   const instances = members[0].scores.length;
   const chosen = "The best program, then by score each program whose behaviour differs enough from all before it. ";
   const adds = "How much each adds to the best of those before it stands beside it. ";
@@ -45,6 +45,6 @@ function portfolioTable(members) {
     ...[format(each.score), percent(each.gap), format(each.together), percent(each.adds), each.nearest === null ? UNKNOWN : each.nearest.toFixed(3), count(each.alike)].map(numberCell),
     ...(instances.length > 1 ? instances.map((place) => numberCell(each.wins.includes(place) ? h("strong", {}, format(each.scores[place - 1])) : format(each.scores[place - 1]))) : []));
   const onEach = instances.length > 1 ? instances.map((place) => `on ${place}`) : [];
-  const numbers = ["score", "gap", "best so far", "adds", "distance before", "programs", ...onEach];
+  const numbers = ["score", "gap", "best so far", "gain from adding it", "distance to those above", "same behaviour", ...onEach];
   return tableOf([heading("program"), ...numbers.map((name) => heading(name, true))], members.map(row));
 }
