@@ -135,11 +135,12 @@ def _difference(a: Values, b: Values, tests: int) -> MeanDifference:
     return mean_difference([value for _, value in a], [value for _, value in b])
 
 
-def _by_seed(values: Values) -> dict[object, float]:
-    """Return the mean value of each seed's runs; a run whose seed says nothing has a key that no other group has."""
-    found: dict[object, list[float]] = {}
+def _by_seed(values: Values) -> dict[int, float]:
+    """Return the mean value of each seed's runs; runs without a seed are left out."""
+    found: dict[int, list[float]] = {}
     for seed, value in values:
-        found.setdefault(object() if seed is None else seed, []).append(value)
+        if seed is not None:
+            found.setdefault(seed, []).append(value)
     return {seed: sum(alike) / len(alike) for seed, alike in found.items()}
 
 
