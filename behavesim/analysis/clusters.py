@@ -11,7 +11,7 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import SCORE_AND_GAP, Scored
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
-from behavesim.similarity.linkage import Join, average_linkage, joins
+from behavesim.similarity.clustering import Join, average_linkage, joins
 
 CLUSTERED = 200
 """Largest number of programs that are clustered, the best distinct ones; the work grows with its square."""

@@ -32,7 +32,7 @@ from behavesim.analysis.table import Table
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
 from behavesim.base.text import one_line
-from behavesim.similarity.linkage import Join
+from behavesim.similarity.clustering import Join
 from behavesim.task import instances_made_anew
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from behavesim.methods.comparison import Comparison
-from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program, ranks
+from behavesim.methods.draw import Generator, clusters, generator, pick_cluster, pick_program, ranks
 from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.similarity.clustering import average_linkage, k_means
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
@@ -35,6 +36,8 @@ class FunSearchSettings(MethodSettings):
     every island begins with the template."""
     clustered_start: bool = False
     """Whether to group the initial programs into islands by behaviour; otherwise they are dealt out at random."""
+    clustering: Literal["kmeans", "average"] = "kmeans"
+    """How `clustered_start` groups them: k-means on the rows of 1 − BehaveSim, or average linkage."""
     placement: Literal["behaviour", "parent", "random"] = "parent"
     """The island a program joins: the most similar one on average, its better parent's, or a random one."""
     p_s1: float = Field(0.0, ge=0, le=1)
@@ -76,18 +79,29 @@ class FunSearchBehaveSimSettings(FunSearchSettings):
 
 @dataclass(frozen=True)
 class Clustering:
-    """A request for the first `islands`, by number: groups of initial programs, the `members`, that behave alike."""
+    """A request for the first `islands`, by number: groups of initial programs, the `members`, that behave alike.
+
+    There are at most as many islands as members. `by` is the setting `clustering`, `seed` the run's.
+    """
 
     members: tuple[Member, ...]
     islands: int
+    by: Literal["kmeans", "average"]
+    seed: int
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
-        """Return the islands: groups of the members by average linkage on 1 − BehaveSim.
-
-        If there are fewer groups than `islands`, each further island begins with the best program of the largest group.
-        """
-        groups = behaviours.cluster([member.candidate for member in self.members], self.islands)
-        return founded([tuple(group) for group in groups], self.islands, self.members)
+        """Return the islands; see `founded` if fewer behaviours differ than there are to be islands."""
+        numbers = [member.candidate for member in self.members]
+        distances = 1.0 - behaviours.matrix(numbers)
+        if self.by == "average":
+            labels = average_linkage(distances, self.islands)
+        else:
+            # as in the authors' code: two programs are near if they are equally far from all others
+            labels = k_means(distances, self.islands, generator(self.seed, len(self.members), "cluster"))
+        groups: dict[int, list[CandidateId]] = defaultdict(list)
+        for number, label in zip(numbers, labels, strict=True):
+            groups[label].append(number)
+        return founded([tuple(group) for group in groups.values()], self.islands, self.members)
 
 
 class _Drawn(list[Member]):
@@ -205,17 +219,19 @@ class FunSearch(Method[FunSearchSettings]):
 
         With `clustered_start`, return the request to group the initial programs, if any, by behaviour.
         """
-        count, members = self.settings.islands, state.ungrouped
+        settings, members = self.settings, state.ungrouped
         # without initial programs every island begins with the template, as in FunSearch
         if not members:
-            return Regrouped({str(island): (TEMPLATE,) for island in range(count)})
+            return Regrouped({str(island): (TEMPLATE,) for island in range(settings.islands)})
+        # islands that only repeat others' programs would be drawn as often as these
+        count = min(settings.islands, len(members))
         programs = tuple(state.members[member] for member in members)
-        if self.settings.clustered_start:
-            return Clustering(programs, count)
+        if settings.clustered_start:
+            return Clustering(programs, count, settings.clustering, self.brief.seed)
         # a deck that is shuffled and dealt gives islands of equal sizes, other than a draw for each program
         order = self.generator(state.registered, "deal").permutation(len(members))
         dealt = [tuple(members[k] for k in sorted(order[start::count])) for start in range(count)]
-        return founded(dealt, count, programs)
+        return Regrouped({str(island): programs for island, programs in enumerate(dealt)})
 
     def _restart(self, state: RunState) -> Regrouped:
         """Return the restart: it empties the half of the islands with the lowest best scores.
@@ -284,13 +300,10 @@ class FunSearchBehaveSim(FunSearch):
 
 
 def founded(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Sequence[Member]) -> Regrouped:
-    """Return the first islands, named "0", "1" and so on: the groups that are not empty, and more up to `islands`.
+    """Return the first islands, named "0", "1" and so on: the groups, and more up to `islands` if these are fewer.
 
-    `members` are the programs of the groups. Each island added holds the best program of the largest group. Raises
-    ValueError if all groups are empty.
+    `members` are the programs of the groups. Each island added begins with the best of all.
     """
-    filled = [group for group in groups if group]
-    largest = max(filled, key=lambda group: len(group))
-    best = max((m for m in members if m.candidate in largest), key=lambda m: m.merit).candidate
-    islands_of = [*filled, *((best,) for _ in range(islands - len(filled)))]
-    return Regrouped({str(island): held for island, held in enumerate(islands_of)})
+    best = max(members, key=lambda member: member.merit).candidate
+    held = [*groups, *[(best,)] * (islands - len(groups))]
+    return Regrouped({str(island): programs for island, programs in enumerate(held)})

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from behavesim.base.errors import UsageError
 from behavesim.reports.drawing import check_matplotlib, new_figure
-from behavesim.similarity.linkage import tree
+from behavesim.similarity.clustering import tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

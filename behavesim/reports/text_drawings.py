@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from behavesim.analysis.table import DISTANCE, SCORE
-from behavesim.similarity.linkage import Join
+from behavesim.similarity.clustering import Join
 
 Steps = Sequence[tuple[int, float]]
 """A step function: (place, value from there on), in ascending order of place."""

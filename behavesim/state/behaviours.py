@@ -150,18 +150,6 @@ class Behaviours:
         archive = self._members()
         return self._clipped.matrix(archive.take([self._rows[member] for member in members]))
 
-    def cluster(self, members: Sequence[CandidateId], count: int) -> list[list[CandidateId]]:
-        """Divide members into at most `count` groups by average linkage on 1 − BehaveSim: the paper's first clustering.
-
-        No group is empty. The members keep the given order in each group, and the groups that of their first members.
-        """
-        from behavesim.similarity.linkage import average_linkage
-
-        labels = average_linkage(1.0 - self.matrix(members), count)
-        return [
-            [m for m, label in zip(members, labels, strict=True) if label == wanted] for wanted in sorted(set(labels))
-        ]
-
     def elites(self, preferences: Sequence[Preference], radius: float, count: int) -> list[CandidateId]:
         """Return the numbers of at most `count` members, best first, each far from all chosen before it.
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import pytest
 
-from behavesim.methods.funsearch import FunSearch, FunSearchBehaveSimSettings, FunSearchSettings, founded
+from behavesim.methods.funsearch import Clustering, FunSearch, FunSearchBehaveSimSettings, FunSearchSettings
 from behavesim.methods.installed import method_of
 from behavesim.state.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
 from behavesim.state.members import Group, Member
 from behavesim.state.state import RunState
 from tests.engine.toys import Toy, fitting
 from tests.methods.runs import Events, events_of, final, steps
-from tests.methods.states import BRIEF, candidate, member, state_of
+from tests.methods.states import BRIEF, Alike, candidate, member, state_of
 
 OURS: dict[str, Any] = {"method": "funsearch+behavesim", "islands": 4, "n_init": 40}
 PLAIN: dict[str, Any] = {"method": "funsearch", "islands": 4}
@@ -226,10 +227,36 @@ def test_which_of_equal_islands_are_emptied_is_drawn() -> None:
     assert emptied == {"0", "1", "2", "3"}
 
 
-def test_an_island_left_empty_takes_the_best_program_of_the_largest() -> None:
-    members = [member(0, 1.0), member(1, 3.0), member(2, 2.0), member(3, 2.0)]
-    assert founded([(0,), (), (1, 2, 3)], 4, members).groups == {"0": (0,), "1": (1, 2, 3), "2": (2,), "3": (2,)}
-    assert founded([(1, 2), (0, 3)], 3, members).groups == {"0": (1, 2), "1": (0, 3), "2": (2,)}
+SIX = [member(number, score) for number, score in enumerate((5.0, 3.0, 4.0, 2.0, 6.0, 7.0))]
+BEHAVIOURS = ((0, 1, 2), (3,), (4, 5))
+"""Candidates 0 to 5 by what they do."""
+ALIKE = Alike([[float(any({one, other} <= set(same) for same in BEHAVIOURS)) for one in range(6)] for other in range(6)])
+
+
+@pytest.mark.parametrize("by", ["kmeans", "average"])
+def test_programs_that_behave_alike_begin_on_one_island(by: Literal["kmeans", "average"]) -> None:
+    islands = Clustering(tuple(SIX), 3, by, 0).decide(ALIKE)  # type: ignore[arg-type]
+    assert islands.groups == {"0": (0, 1, 2), "1": (3,), "2": (4, 5)}
+
+
+def test_an_island_for_which_no_behaviour_is_left_begins_with_the_best_program() -> None:
+    for seed in range(20):
+        islands = Clustering(tuple(SIX), 5, "kmeans", seed).decide(ALIKE)  # type: ignore[arg-type]
+        assert islands.groups == {"0": (0, 1, 2), "1": (3,), "2": (4, 5), "3": (3,), "4": (3,)}
+
+
+@pytest.mark.parametrize("settings", [{"clustering": "kmeans"}, {"clustering": "average"}, {"clustered_start": False}])
+@pytest.mark.parametrize("programs", [1, 3, 6, 30])
+def test_there_are_never_more_islands_than_initial_programs(settings: dict[str, Any], programs: int) -> None:
+    first = [member(number, float(number)) for number in range(programs)]
+    state = state_of(first, registered=programs)
+    state.ungrouped = [each.candidate for each in first]
+    decided = FunSearch(FunSearchBehaveSimSettings(n_init=programs, **settings), BRIEF).regroup(state)
+    if isinstance(decided, Clustering):
+        decided = decided.decide(Alike(np.eye(programs).tolist()))  # type: ignore[arg-type]
+    assert isinstance(decided, Regrouped)
+    assert len(decided.groups) == min(programs, 10)
+    assert sorted(number for held in decided.groups.values() for number in held) == state.ungrouped
 
 
 @pytest.mark.parametrize(("added", "share"), [(0, 0.731), (5, 0.881), (9, 1.0), (10, 0.731), (15, 0.881)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from behavesim.reports.text_drawings import dendrogram
-from behavesim.similarity.linkage import Join
+from behavesim.similarity.clustering import Join
 
 
 def test_groups_join_the_further_to_the_right_the_further_apart_they_are() -> None:

@@ -69,11 +69,6 @@ def test_the_matrix_is_in_the_order_asked_for() -> None:
     assert found.tolist() == [[sim(one, other) for other in asked] for one in asked]
 
 
-def test_members_are_clustered_by_what_they_do() -> None:
-    assert behaviours(0, 1, 2, 3).cluster([TEMPLATE, 1, 0, 2], 2) == [[TEMPLATE, 0], [1, 2]]
-    assert behaviours(0, 1).cluster([1, 0], 5) == [[1], [0]]
-
-
 def test_what_became_of_no_member_is_forgotten() -> None:
     known = behaviours(0)
     known.apply(evaluated(1), {TEMPLATE, 0})

@@ -32,7 +32,7 @@ from behavesim.analysis.summary import Summary
 from behavesim.base.text import short_name
 from behavesim.reports.heatmap import dendrogram_of
 from behavesim.reports.words import rejections, state_in_words
-from behavesim.similarity.linkage import average_linkage
+from behavesim.similarity.clustering import average_linkage
 from behavesim.task import Objective
 
 BRANCHES = 6
