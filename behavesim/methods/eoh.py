@@ -25,8 +25,7 @@ POPULATION = "population"
 """The name of the only group."""
 
 FIRST_PROGRAMS = 2
-"""First programs that plain EoH asks for at most, per place of the population (the authors' `n_create`); more if none
-is feasible."""
+"""First programs asked for at most, per place of the population (the authors' `n_create`); more if none is feasible."""
 
 OF_SEVERAL = frozenset({"e1", "e2"})
 """The operators whose prompts show several parents; the prompts of the others show one."""
@@ -72,8 +71,8 @@ class EoH(Method[EoHSettings]):
         """Return the question for a first program; once there are enough, that of the operator whose turn it is.
 
         A first program is written from the template alone. None while the candidates in flight may yet fill the
-        population. With one member, m1 takes the turns of e1 and e2; with `asks_once`, that of m2 if there are no
-        constants to change.
+        population. With one member, an operator that shows one program takes the turns of e1 and e2, if `operators` has
+        any; with `asks_once`, another one that of m2 if there are no constants to change.
         """
         settings, members = self.settings, state.members_of(POPULATION)
         if self._is_filling(members, candidate):
@@ -83,7 +82,7 @@ class EoH(Method[EoHSettings]):
         # by the candidate's number and not by a counter, so that a resumed run goes on with the right turn
         operator: str = settings.operators[candidate % len(settings.operators)]
         if operator in OF_SEVERAL and len(members) == 1:
-            operator = "m1"  # nothing to differ from or to share an idea with
+            operator = self._of_one_instead(operator)  # nothing to differ from or to share an idea with
         rng = self.generator(candidate)
         if operator in OF_SEVERAL:
             count = settings.examples_per_prompt
@@ -115,13 +114,11 @@ class EoH(Method[EoHSettings]):
     def _is_filling(self, members: list[Member], candidate: CandidateId) -> bool:
         """Return whether `candidate` is asked for as a first program: while the population is not full.
 
-        In plain EoH a task with few different scores could never fill it. So operators begin there after FIRST_PROGRAMS
+        A task with few different scores or programs could never fill it. So operators begin after FIRST_PROGRAMS
         candidates for each place of the population, if there is any member.
         """
         size = self.settings.population
-        if self.uses_behaviour or not members:
-            return len(members) < size
-        return len(members) < size and candidate < FIRST_PROGRAMS * size
+        return len(members) < size and (not members or candidate < FIRST_PROGRAMS * size)
 
     def _is_refused(self, members: list[Member], newcomer: Member) -> bool:
         """Return whether the newcomer counts as a copy of a member, by normal form; in plain EoH by score.
@@ -142,21 +139,29 @@ class EoH(Method[EoHSettings]):
     ) -> tuple[str, list[Member]]:
         """Return the operator, which shows one parent, and that parent.
 
-        With `asks_once`, m1 takes the turn of m2 if the parent has no constants. With `asks_each_once`, the parent is a
-        program that the operator has not shown alone yet, if there is one, and m2 gets one with constants if it can.
+        With `asks_once`, another operator takes the turn of m2 if the parent has no constants. With `asks_each_once`,
+        the parent is a program that the operator has not shown alone yet, if there is one, and m2 gets one with
+        constants if it can.
         """
         if not self.asks_each_once:
             parents = self._parents(members, 1, rng)
             helps = operator != "m2" or not self.asks_once or has_constants(parents[0].source)
-            return operator if helps else "m1", parents
+            return operator if helps else self._of_one_instead("m2"), parents
         left = self.not_asked(state, operator, members)
-        parents = self._parents(members, 1, rng, among=left)
-        while operator == "m2" and not has_constants(parents[0].source):
-            left = [member for member in left if member is not parents[0]]
-            if not left:
-                operator, left = "m1", self.not_asked(state, "m1", members)
-            parents = self._parents(members, 1, rng, among=left)
-        return operator, parents
+        if operator == "m2":
+            left = [member for member in left if has_constants(member.source)]
+            if not left and (operator := self._of_one_instead("m2")) != "m2":
+                left = self.not_asked(state, operator, members)
+            left = left or [member for member in members if has_constants(member.source)] or members
+        return operator, self._parents(members, 1, rng, among=left)
+
+    def _of_one_instead(self, operator: str) -> str:
+        """Return the operator that takes this one's turn: of those that show one program m1, else the next; or itself.
+
+        A person who leaves m1 out of `operators` does not want it asked.
+        """
+        others = {other for other in self.settings.operators if other not in OF_SEVERAL and other != operator}
+        return min(others, default=operator)
 
     def _parents(
         self,

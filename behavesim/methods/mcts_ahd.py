@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import nlargest
 from typing import ClassVar
 
 from pydantic import Field
@@ -45,6 +46,10 @@ ANCESTRY = 3
 """Most programs of a line of descent that s1 shows: the last ones. The authors show up to 10; prompts stay short."""
 
 
+FIRST_PROGRAMS = 2
+"""First programs asked for at most, per place below the root, as in plain EoH; more if none is feasible."""
+
+
 class MctsAhdSettings(MethodSettings):
     """The settings of MCTS-AHD."""
 
@@ -63,22 +68,30 @@ class MctsAhdSettings(MethodSettings):
 
 @dataclass(frozen=True)
 class Tree:
-    """The tree of programs, read from the state. Candidates in flight count as visits, so that asks spread over it.
+    """The tree of programs, read from the state once for each question: every property takes linear time.
 
-    `members` are the programs by their numbers.
+    `members` are the programs by their numbers, oldest first. Candidates in flight and failed ones count as visits, so
+    that asks spread over the tree, whatever the share that fails.
     """
 
     members: Mapping[CandidateId, Member]
     awaited: Mapping[CandidateId, int]
     """Number of candidates in flight by the node they grow from."""
+    failed: Mapping[CandidateId, int]
+    """Number of candidates that were rejected, by the node that they should have grown from."""
+    deepest: float = math.inf
+    """The depth below which selection does not descend; programs right below the root have depth 1."""
 
     @classmethod
-    def of(cls, state: RunState) -> Tree:
+    def of(cls, state: RunState, deepest: float = math.inf) -> Tree:
         """Return the tree of a run."""
-        awaited: dict[CandidateId, int] = defaultdict(int)
+        awaited, failed = Counter[CandidateId](), Counter[CandidateId]()
         for each in state.open.values():
             awaited[_node(each.asked.group)] += 1
-        return cls({m.candidate: m for m in state.members_of(TREE)}, awaited)
+        for group, count in state.rejected_from.items():
+            failed[_node(group)] += count
+        members = sorted(state.members_of(TREE), key=lambda member: member.candidate)
+        return cls({member.candidate: member for member in members}, awaited, failed, deepest)
 
     @cached_property
     def children(self) -> Mapping[CandidateId, list[CandidateId]]:
@@ -89,14 +102,36 @@ class Tree:
         return found
 
     @cached_property
+    def depths(self) -> Mapping[CandidateId, int]:
+        """The depth of each node: 0 for the root, 1 right below it."""
+        depths = {ROOT: 0}
+        for candidate, member in self.members.items():  # parents are older than their children
+            depths[candidate] = depths[_node(member.origin)] + 1
+        return depths
+
+    @cached_property
     def visits(self) -> Mapping[CandidateId, int]:
-        """N of each node: 1, the programs below it, and the candidates in flight that grow from it or from these."""
+        """N of each node: 1, the programs below it, and the candidates that failed or are in flight at it or below."""
         below: dict[CandidateId, int] = defaultdict(int)
-        for candidate in sorted(self.members, reverse=True):  # children are younger than their parents
-            below[candidate] += 1 + self.awaited.get(candidate, 0)
+        for candidate in reversed(self.members):  # children are younger than their parents
+            below[candidate] += 1 + self._fruitless(candidate)
             below[_node(self.members[candidate].origin)] += below[candidate]
-        below[ROOT] += 1 + self.awaited.get(ROOT, 0)
+        below[ROOT] += 1 + self._fruitless(ROOT)
         return below
+
+    @cached_property
+    def rounds(self) -> Mapping[CandidateId, int]:
+        """How often all operators were used at the node, of those where selection can end below, used least often.
+
+        Selection ends at a leaf and at the greatest depth.
+        """
+        rounds: dict[CandidateId, int] = {}
+        for candidate in reversed(self.members):
+            # not with its children: at the greatest depth they are not descended to
+            ends = self.depths[candidate] >= self.deepest or not self.children.get(candidate)
+            own = self.grown(candidate) // len(self.turns(candidate))
+            rounds[candidate] = own if ends else min(rounds[child] for child in self.children[candidate])
+        return rounds
 
     @cached_property
     def quality(self) -> Mapping[CandidateId, float]:
@@ -105,7 +140,7 @@ class Tree:
         All are 1 if all programs score the same. Raises ValueError for an empty tree.
         """
         best = {candidate: member.utility for candidate, member in self.members.items()}
-        for candidate in sorted(self.members, reverse=True):
+        for candidate in reversed(self.members):
             parent = _node(self.members[candidate].origin)
             if parent != ROOT:
                 best[parent] = max(best[parent], best[candidate])
@@ -114,14 +149,27 @@ class Tree:
         # if all programs score the same, none is preferred
         return {candidate: (value - low) / width if width else 1.0 for candidate, value in best.items()}
 
+    @cached_property
+    def different(self) -> list[Member]:
+        """The programs without copies, the oldest of each: the tree keeps every feasible program."""
+        return list({member.identity: member for member in reversed(self.members.values())}.values())
+
     def grown(self, node: CandidateId) -> int:
-        """Return the number of a node's children, candidates in flight included."""
-        return len(self.children[node]) + self.awaited.get(node, 0)
+        """Return the number of candidates that grow from a node: programs, failed ones, and those in flight."""
+        return len(self.children[node]) + self._fruitless(node)
+
+    def _fruitless(self, node: CandidateId) -> int:
+        return self.awaited.get(node, 0) + self.failed.get(node, 0)
+
+    def turns(self, node: CandidateId) -> Sequence[str]:
+        """Return the operators that expand a node, in turn."""
+        return EXPANSION if self.depths[node] > 1 else FIRST_EXPANSION
 
     def preferred(self, node: CandidateId, exploration: float) -> CandidateId:
         """Return the child of a node with the greatest UCT (eq. 4); ties go to the oldest. There must be a child.
 
-        `exploration` is λ, 0 or more: greater values prefer children that were visited seldom.
+        Only children with the fewest `rounds` take part: UCT alone would ask the best leaf for ever while its children
+        fail. `exploration` is λ, 0 or more: greater values prefer children that were visited seldom.
         """
 
         def uct(child: CandidateId) -> float:
@@ -129,7 +177,7 @@ class Tree:
             explored = math.sqrt(math.log(self.visits[node] + 1) / self.visits[child])
             return self.quality[child] + exploration * explored
 
-        return max(self.children[node], key=lambda child: (uct(child), -child))
+        return max(self.children[node], key=lambda child: (-self.rounds[child], uct(child), -child))
 
     def path(self, node: CandidateId) -> list[Member]:
         """Return the programs from just below the root down to a node, itself included; [] for the root."""
@@ -154,9 +202,9 @@ class MctsAhd(Method[MctsAhdSettings]):
 
     It selects by UCT, expands by the operators of EoH and one that reads the line of descent, and has no roll-out.
     A leaf that selection reaches is expanded by `EXPANSION`. Where progressive widening allows a node one more child
-    than it has, or all that it has are in flight, it gets one: the root by e1, unlike its subtrees, any other node by
-    e2. Selection does not go deeper than `depth`: a program at that depth is expanded again each time. Several
-    candidates are in flight: they count as visits too, so that they spread over the tree.
+    than it has, it gets one: the root by e1, unlike its subtrees, any other node by e2. Selection does not go deeper
+    than `depth`: a program at that depth is expanded like a leaf. Candidates that failed or are in flight count as
+    children and visits, and a leaf whose operators have all been used waits until those of every other leaf have been.
     """
 
     settings_type: ClassVar[type[MethodSettings]] = MctsAhdSettings
@@ -165,11 +213,13 @@ class MctsAhd(Method[MctsAhdSettings]):
         """Return the question for a first program, or for the expansion of the node that the tree policy leads to.
 
         First programs are asked for one after another, since each is to be unlike those before it: None while one is in
-        flight. m1 takes the place of e2 if the tree has one program, and with `asks_once` of m2 if the node's program
-        has no constants.
+        flight. m1 takes the place of e2 if there is no other program to cross the node's with, of s1 if the line of
+        descent has one program, and with `asks_once` of m2 if the node's program has no constants.
         """
-        tree = Tree.of(state)
-        if tree.grown(ROOT) < self.settings.initial or not tree.members:
+        tree, settings = Tree.of(state, self.settings.depth), self.settings
+        tries = tree.grown(ROOT) - tree.awaited.get(ROOT, 0)
+        is_first = len(tree.children[ROOT]) < settings.initial and tries < FIRST_PROGRAMS * settings.initial
+        if is_first or not tree.members:
             # the one in flight is to be shown to the next; where it fails, it is asked for again
             if tree.awaited.get(ROOT):
                 return None
@@ -177,14 +227,10 @@ class MctsAhd(Method[MctsAhdSettings]):
                 return Asked(candidate, (), str(ROOT), self.prompts.showing_template("i1", candidate, state.template))
             node, operator = ROOT, "e1"
         else:
-            cooled = self.settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T
+            cooled = settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T
             node, operator = self._selected(tree, cooled)
-            if operator == "e2" and len(tree.members) == 1:
-                operator = "m1"  # no other program to cross it with
-        rng = self.generator(candidate)
-        if operator == "m2" and self.asks_once and not has_constants(tree.members[node].source):
-            operator = "m1"
-        shown = self.fresh(state, operator, lambda is_uniform: self._shown(tree, node, operator, rng, is_uniform))
+        operator, draw = self._drawing(tree, node, operator, self.generator(candidate))
+        shown = self.fresh(state, operator, draw)
         return question(candidate, shown, self.prompts.showing_programs(operator, shown), str(node))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
@@ -194,49 +240,66 @@ class MctsAhd(Method[MctsAhdSettings]):
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return the number of programs in the tree and its depth: the longest line of programs below the root."""
         tree = Tree.of(state)
-        depth = max((len(tree.path(node)) for node in tree.members), default=0)
-        return {"tree": f"{len(tree.members)} programs, {depth} deep"}
+        return {"tree": f"{len(tree.members)} programs, {max(tree.depths.values())} deep"}
 
     def _selected(self, tree: Tree, exploration: float) -> tuple[CandidateId, str]:
         """Return the node to be expanded, and the operator (tree policy, figure 2); `exploration` as in `preferred`."""
-        node, grown, depth = ROOT, tree.grown(ROOT), 0
+        node, grown = ROOT, tree.grown(ROOT)
         if grown < self._allowed(tree, ROOT):
             return ROOT, "e1"
-        while depth < self.settings.depth:
-            node, depth = tree.preferred(node, exploration), depth + 1
+        while tree.depths[node] < tree.deepest and tree.children[node]:
+            node = tree.preferred(node, exploration)
             grown = tree.grown(node)
-            expansion = EXPANSION if depth > 1 else FIRST_EXPANSION
-            if grown < len(expansion):
-                return node, expansion[grown]
-            if grown < self._allowed(tree, node) or not tree.children[node]:
+            if grown < len(tree.turns(node)):
+                break
+            if tree.children[node] and grown < self._allowed(tree, node):
                 return node, "e2"
-        # at the greatest depth: its children are not descended to, so it is expanded again in the same turns
-        return node, expansion[grown % len(expansion)]
+        turns = tree.turns(node)
+        return node, turns[grown % len(turns)]
 
     def _allowed(self, tree: Tree, node: CandidateId) -> int:
         """Return how many children progressive widening allows a node: its visits ** `widening`, rounded down."""
         return math.floor(math.pow(tree.visits[node], self.settings.widening))
 
-    def _shown(self, tree: Tree, node: CandidateId, operator: str, rng: Generator, is_uniform: bool) -> list[Member]:
-        """Return the programs that the prompt of `operator` at a node shows, worst first.
+    def _drawing(
+        self, tree: Tree, node: CandidateId, operator: str, rng: Generator
+    ) -> tuple[str, Callable[[bool], list[Member]]]:
+        """Return the operator that can be used at a node, and what draws the programs of its prompt, worst first.
 
-        Where `is_uniform`, e2 crosses the node's program with any other one, and not only with one of the best.
+        No prompt shows a program twice, nor a copy of it. Called with True, e2's draw crosses the node's program with
+        any other one, and not only with one of the best. A draw takes no longer in a large tree than in a small one.
         """
-        by_score = sorted(tree.members.values(), key=lambda member: member.merit)
         if operator == "e1":  # a program of each of some subtrees, as in the authors' `expand`
-            subtrees, (fewest, most) = tree.children[ROOT], SUBTREES
-            count = min(int(rng.integers(fewest, most + 1)), len(subtrees))
-            below = [tree.below(subtrees[k]) for k in rng.choice(len(subtrees), size=count, replace=False).tolist()]
-            shown = [programs[int(rng.integers(len(programs)))] for programs in below]
-        elif operator == "e2":
-            among = by_score if is_uniform else by_score[-self.settings.elites - 1 :]
-            others = [member for member in among if member.candidate != node]
-            shown = [tree.members[node], others[int(rng.integers(len(others)))]]
-        elif operator == "s1":
-            shown = tree.path(node)[-ANCESTRY:]
-        else:
-            shown = [tree.members[node]]
-        return sorted(shown, key=lambda member: member.merit)
+            subtrees = [tree.below(child) for child in tree.children[ROOT]]
+            return operator, lambda is_uniform: _of_subtrees(subtrees, rng)
+        own = tree.members[node]
+        if operator == "e2" and (others := [m for m in tree.different if m.identity != own.identity]):
+            best = nlargest(self.settings.elites + 1, tree.different, key=_merit)
+            elites = [member for member in best if member.identity != own.identity]
+
+            def crossed(is_uniform: bool) -> list[Member]:
+                among = others if is_uniform else elites
+                return sorted((own, among[int(rng.integers(len(among)))]), key=_merit)
+
+            return operator, crossed
+        line = list({member.identity: member for member in tree.path(node)}.values())[-ANCESTRY:]
+        if operator == "s1" and len(line) > 1:
+            return operator, lambda is_uniform: sorted(line, key=_merit)
+        can_change = operator == "m2" and (not self.asks_once or has_constants(own.source))
+        return "m2" if can_change else "m1", lambda is_uniform: [own]
+
+
+def _of_subtrees(subtrees: Sequence[Sequence[Member]], rng: Generator) -> list[Member]:
+    """Draw a program of each of some subtrees, worst first; a copy of one drawn before is left out."""
+    fewest, most = SUBTREES
+    count = min(int(rng.integers(fewest, most + 1)), len(subtrees))
+    chosen = [subtrees[place] for place in rng.choice(len(subtrees), size=count, replace=False).tolist()]
+    drawn = [programs[int(rng.integers(len(programs)))] for programs in chosen]
+    return sorted({member.identity: member for member in drawn}.values(), key=_merit)
+
+
+def _merit(member: Member) -> tuple[float, int]:
+    return member.merit
 
 
 def _node(origin: str | None) -> CandidateId:

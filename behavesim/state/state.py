@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -66,6 +66,8 @@ class RunState(RunFacts):
     """The notes (texts) that the method asked for, by their numbers."""
     asked_of: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
     """The parents that prompts have shown so far, by operator; those that show none are left out."""
+    rejected_from: Counter[GroupName | None] = field(default_factory=Counter)
+    """Number of registered candidates that were rejected, by the group that their question named (None for no group)."""
     models: dict[str, ModelRecord] = field(default_factory=dict)
     """What each model has done for the run, by its name in the replies."""
     best: Member | None = None
@@ -257,6 +259,7 @@ class RunState(RunFacts):
         self.tally.recent.append(score is not None)
         if isinstance(outcome, Rejected):
             self.failures.append(outcome)
+            self.rejected_from[opened.asked.group] += 1
         self.tried.take(opened, self.objective)
         add_to_record(self.models, opened, None if score is None else self.objective.utility(score))
         if opened.asked.parents in self._noted:

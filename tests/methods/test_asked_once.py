@@ -70,18 +70,35 @@ def test_a_program_is_shown_alone_again_only_once_the_whole_population_was(metho
     assert by_paper[0] == by_paper[1]
 
 
-def test_m1_takes_the_turn_of_m2_where_no_program_has_constants_that_m2_has_not_changed() -> None:
+@pytest.mark.parametrize(("operators", "instead"), [(("m2", "m3", "m1"), "m1"), (("e1", "m3", "m2"), "m3")])
+def test_another_operator_takes_the_turn_of_m2_where_no_program_has_constants_that_m2_has_not_changed(
+    operators: Any, instead: str
+) -> None:
     members = [member(0, 1.0, "def f():\n    return 0.5\n"), member(1, 2.0, "def f():\n    return 1\n")]
     state = state_of(members, {POPULATION: [0, 1]}, registered=20)
     brief = Brief(0, Prompts.of_run(fitting({"method": "eoh"}), Toy()), takes_notes=True)
-    eoh = EoH(EoHSettings(population=2, operators=("m2",)), brief)
-    for candidate in range(20, 40):
+    eoh, turns = EoH(EoHSettings(population=2, operators=operators), brief), range(operators.index("m2"), 40, 3)
+    for candidate in turns:
         asked = eoh.ask(state, candidate)
         assert asked is not None and (asked.prompt.operator, asked.parents) == ("m2", (0,))
-    state.asked_of = {"m2": {(0,)}, "m1": {(0,)}}
-    for candidate in range(20, 40):
+    state.asked_of = {"m2": {(0,)}, instead: {(0,)}}
+    for candidate in turns:
         asked = eoh.ask(state, candidate)
-        assert asked is not None and (asked.prompt.operator, asked.parents) == ("m1", (1,))
+        assert asked is not None and (asked.prompt.operator, asked.parents) == (instead, (1,))
+
+
+@pytest.mark.parametrize("settings", [{}, {"ask_each_once": False}, {"prompts": "paper"}])
+def test_an_operator_that_a_person_left_out_is_never_asked(settings: dict[str, Any]) -> None:
+    brief = Brief(0, Prompts.of_run(fitting({"method": "eoh", **settings}), Toy()), takes_notes=True)
+    whole, half = member(0, 1.0, "def f():\n    return 1\n"), member(1, 2.0, "def f():\n    return 0.5\n")
+    for members, shown in (([whole], {0}), ([whole, half], {0, 1})):
+        state = state_of(members, {POPULATION: [each.candidate for each in members]}, registered=90)
+        for operators in (("m2",), ("e1",), ("e2", "m2"), ("m3", "m2")):
+            eoh = EoH(EoHSettings(population=3, operators=operators), brief)  # type: ignore[arg-type]
+            for candidate in range(90, 110):
+                state.asked_of = {"m2": {(each,) for each in shown}}
+                asked = eoh.ask(state, candidate)
+                assert asked is not None and asked.prompt.operator in operators and asked.parents
 
 
 def test_only_constants_that_could_be_others_count() -> None:

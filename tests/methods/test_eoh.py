@@ -30,7 +30,7 @@ def population(state: RunState) -> list[int]:
 def test_first_programs_are_asked_for_until_the_population_is_full_and_no_longer(method: str) -> None:
     for state, event in steps(events_of(method=method, population=SIZE)):
         if isinstance(event, Asked):
-            enough = method == "eoh" and event.candidate >= 2 * SIZE
+            enough = event.candidate >= 2 * SIZE and population(state)
             assert (event.prompt.operator == "i1") == (len(population(state)) < SIZE and not enough)
             if event.prompt.operator == "i1":
                 assert len(population(state)) + len(state.open) < SIZE

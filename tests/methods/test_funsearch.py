@@ -230,7 +230,9 @@ def test_which_of_equal_islands_are_emptied_is_drawn() -> None:
 SIX = [member(number, score) for number, score in enumerate((5.0, 3.0, 4.0, 2.0, 6.0, 7.0))]
 BEHAVIOURS = ((0, 1, 2), (3,), (4, 5))
 """Candidates 0 to 5 by what they do."""
-ALIKE = Alike([[float(any({one, other} <= set(same) for same in BEHAVIOURS)) for one in range(6)] for other in range(6)])
+ALIKE = Alike(
+    [[float(any({one, other} <= set(same) for same in BEHAVIOURS)) for one in range(6)] for other in range(6)]
+)
 
 
 @pytest.mark.parametrize("by", ["kmeans", "average"])

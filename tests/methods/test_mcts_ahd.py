@@ -94,9 +94,23 @@ def test_a_leaf_is_expanded_by_each_operator_in_turn(turn: int, operator: str) -
 
 
 def test_a_leaf_below_the_root_has_no_line_of_descent_to_learn_from() -> None:
-    asked = [ask(grown([member(0), member(1, 9.0)], (0,) * turn), initial=1, widening=0.01) for turn in range(7)]
-    assert [each.prompt.operator for each in asked] == ["e2", "m1", "m1", "m2", "m2", "e2", "e2"]
+    asked = [ask(grown([member(0), member(1, 9.0)], (0,) * turn), initial=1, widening=0.01) for turn in range(5)]
+    assert [each.prompt.operator for each in asked] == ["e2", "m1", "m1", "m2", "m2"]
     assert {each.group for each in asked} == {"0"}
+
+
+@pytest.mark.parametrize("fruitless", ["awaited", "failed"])
+def test_a_leaf_whose_operators_were_all_used_waits_for_the_other_leaves(fruitless: str) -> None:
+    leaves = [member(0), member(1, 9.0), member(2, 5.0)]
+    turns = []
+    for tries in range(20):
+        nodes = tuple(node for node, _ in turns)
+        state = grown(leaves, nodes if fruitless == "awaited" else ())
+        state.rejected_from = Counter(map(str, nodes if fruitless == "failed" else ()))
+        asked = ask(state, tries, initial=1, widening=0.01, exploration=0)
+        turns.append((int(asked.group or ROOT), asked.prompt.operator))
+    assert [node for node, _ in turns] == [0] * 5 + [2] * 5 + [1] * 5 + [0] * 5  # the best first
+    assert [operator for _, operator in turns] == ["e2", "m1", "m1", "m2", "m2"] * 4
 
 
 def test_the_search_does_not_descend_below_its_depth() -> None:
@@ -105,10 +119,12 @@ def test_the_search_does_not_descend_below_its_depth() -> None:
     for depth, node in ((2, "1"), (3, "2"), (4, "3"), (9, "4")):
         asked = ask(grown([*line, *others]), initial=1, widening=0.01, exploration=0, depth=depth)
         assert asked.group == node
-    deepest = [ask(grown([*line, *others], (1,) * more), initial=1, widening=0.01, exploration=0, depth=2)
+    # its six children, and then six more once the others at the greatest depth have as many
+    everywhere = tuple(node for node in (1, *range(100, 105)) for _ in range(6))
+    deepest = [ask(grown([*line, *others], everywhere[6:] + (1,) * more), initial=1, widening=0.01, exploration=0, depth=2)
                for more in range(6)]  # fmt: skip
     assert [each.group for each in deepest] == ["1"] * 6
-    assert [each.prompt.operator for each in deepest] == list(EXPANSION)  # its six children, and then six more
+    assert [each.prompt.operator for each in deepest] == list(EXPANSION)
 
 
 def test_the_root_gets_a_child_unlike_all_subtrees_where_widening_allows_one_more() -> None:
@@ -130,11 +146,6 @@ def test_an_expanded_node_gets_a_further_child_by_crossover_where_widening_allow
     assert (asked.group, asked.prompt.operator) == ("1", "e2")  # 7 ** 0.75 < 6, so on to its best child
 
 
-def test_an_expanded_node_whose_children_all_failed_is_tried_again() -> None:
-    asked = ask(grown([member(0), member(1, 9.0)], (0,) * 6), initial=1, widening=0.01)
-    assert (asked.group, asked.prompt.operator) == ("0", "e2")
-
-
 def test_exploration_falls_to_nothing_with_the_budget() -> None:
     # two subtrees, the better of them visited more often: worth a look elsewhere at first, and not at the end
     family = [member(0, 1.0), member(1, 5.0), *(member(k, 5.0, origin="0") for k in range(2, 8))]
@@ -154,6 +165,21 @@ class TestShown:
         family = [member(0, 3.0), member(1, 1.0), member(2, 2.0), member(3, 9.0)]
         seen = {ask(grown(family, (2, 3, 0)), number, widening=0.01, elites=2).parents for number in range(40)}
         assert seen == {(2, 1), (0, 1)}
+
+    def test_no_prompt_shows_a_copy_of_what_it_shows(self) -> None:
+        # the three best are one program in other words; only 2 and 3 differ from it
+        texts = {0: "a", 1: "a", 2: "b", 3: "c", 4: "a"}
+        family = [member(k, float(k % 4), program_hash=texts[k], origin="-1") for k in texts]
+        crossed = {
+            ask(grown(family, (1, 2, 3, 4)), k, widening=0.01, elites=1, exploration=0).parents for k in range(40)
+        }
+        assert crossed == {(2, 0)}  # the best program that is no copy, not the second best
+        explored = {ask(grown(family), k, initial=9).parents for k in range(60)}
+        assert all(len({texts[parent] for parent in parents}) == len(parents) for parents in explored)
+        line = [member(0, 2.0, program_hash="a"), member(1, 1.0, program_hash="a", origin="0")]
+        others = [member(k, 9.0, program_hash=str(k), origin="0") for k in range(2, 7)]
+        asked = ask(grown([*line, *others], (1,) * 5), initial=1, widening=0.01, exploration=0)
+        assert (asked.group, asked.prompt.operator, asked.parents) == ("1", "m1", (1,))  # in the turn of s1
 
     def test_the_only_program_is_modified_since_there_is_none_to_cross_it_with(self) -> None:
         asked = ask(grown([member(0)]), initial=1, widening=0.01)

@@ -1,10 +1,31 @@
-"""What every method has."""
+"""What every method has, and what none may do whatever share of its candidates fails."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from collections import Counter
+from functools import cache, partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import behavesim
 from behavesim.methods.hill_climbing import HillClimbing
+from behavesim.methods.installed import method_of
 from behavesim.methods.method import MethodSettings
+from behavesim.state.events import Asked, Prompt, Reply
+from behavesim.state.members import Member
+from behavesim.store.codec import decode
+from tests.crash.deaths import METHODS
+from tests.engine.toys import MemoryJournal, Toy, ToyProposer, fitting, search
+from tests.methods.runs import Events, final, steps
 from tests.methods.states import BRIEF
+
+pytestmark = pytest.mark.usefixtures("replies_read_once")
 
 
 class Mine(HillClimbing):
@@ -14,3 +35,104 @@ class Mine(HillClimbing):
 def test_errors_name_a_method_of_ours_by_its_class_and_one_of_ones_own_by_its_file() -> None:
     assert HillClimbing(MethodSettings(), BRIEF).name == "HillClimbing"
     assert Mine(MethodSettings(), BRIEF).name == __file__
+
+
+BUDGET = 240
+GOOD = 12
+"""Number of first candidates of which none fails: so many programs there are to choose from, whatever comes then."""
+FIRST = {"template", "i1", "initial"}
+"""The operators whose prompts show no program that the run found."""
+
+
+class Failing(ToyProposer):
+    """Its first GOOD replies hold a program each, often one of the same; of those after them a share holds none."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self._share = share
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        rng = np.random.default_rng([abs(number), number < 0])
+        if number < -1:
+            return Reply(f"Choose {rng.integers(40)}.", "toy")
+        if number >= GOOD and rng.random() < self._share:
+            return Reply("I would rather not say.", "toy")
+        value = int(rng.integers(5)) if rng.random() < 0.3 else int(rng.integers(5, 10_000))
+        while value % 11 == 0 or value % 13 == 0:  # the judge fails these, or puts them off
+            value += 1
+        return Reply(f"```python\ndef number() -> int:\n    return {value}\n```", "toy")
+
+
+@cache
+def failing(share: float, budget: int = BUDGET, **settings: Any) -> Events:
+    """The events of a whole run."""
+
+    async def run() -> Events:
+        journal = MemoryJournal()
+        await (await search(journal, {"budget": budget, "window": 8, **settings}, proposer=Failing(share))).run()
+        return tuple(decode(*row) for row in journal.rows)
+
+    return asyncio.run(run())
+
+
+def requests(events: Events) -> list[tuple[Asked, list[Member]]]:
+    """Each question for a new candidate, with the programs that it shows."""
+    return [
+        (event, [state.members[parent] for parent in event.parents])
+        for state, event in steps(events)
+        if isinstance(event, Asked) and event.candidate not in state.open
+    ]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("prompts", ["full", "paper"])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_no_method_sticks_to_an_operator_or_a_program_whatever_share_of_its_candidates_fails(
+    method: str, prompts: str, share: float
+) -> None:
+    asked = requests(failing(share, method=method, prompts=prompts))
+    twice = [event for event, shown in asked if len({program.identity for program in shown}) != len(shown)]
+    late = asked[BUDGET // 2 :]
+    operators = Counter(event.prompt.operator for event, _ in late)
+    programs = Counter(program.candidate for _, shown in late for program in shown)
+    print(
+        method,
+        prompts,
+        share,
+        operators,
+        programs.most_common(3),
+        programs.total(),
+        len(programs),
+        "TWICE",
+        len(twice),
+        [(t.prompt.operator, t.parents) for t in twice[:2]],
+    )
+
+
+def lines_run(call: Any) -> int:
+    """How many lines of this package a call runs."""
+    ours, count, before = str(Path(behavesim.__file__).parent), 0, sys.gettrace()
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if not frame.f_code.co_filename.startswith(ours):
+            return None
+        count += event == "line"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_question_takes_no_more_than_linear_work(method: str) -> None:
+    taken = []
+    for budget in (100, 400):
+        state = final(failing(0.0, budget, method=method))
+        chosen = method_of(fitting({"method": method, "budget": budget}), Toy(), takes_notes=True)
+        taken.append(max(lines_run(partial(chosen.ask, state, budget + place)) for place in range(12)))
+    print("LINES", method, taken)
