@@ -116,7 +116,8 @@ def test_a_leaf_whose_operators_were_all_used_waits_for_the_other_leaves(fruitle
 def test_the_search_does_not_descend_below_its_depth() -> None:
     line = [member(k, 9.0 - k, origin=str(k - 1)) for k in range(5)]
     others = [member(100 + 10 * node + k, 20.0, origin=str(node)) for node in range(4) for k in range(5)]
-    for depth, node in ((2, "1"), (3, "2"), (4, "3"), (9, "4")):
+    # the best at the greatest depth has its six children, so another leaf comes first, but none below that depth
+    for depth, node in ((2, "100"), (3, "110"), (4, "120"), (9, "4")):
         asked = ask(grown([*line, *others]), initial=1, widening=0.01, exploration=0, depth=depth)
         assert asked.group == node
     # its six children, and then six more once the others at the greatest depth have as many
