@@ -1,8 +1,8 @@
 """EoH-S: evolves a small set of complementary programs by their scores on single instances (Liu et al., AAAI 2026).
 
-The sources are the published paper, its first version, arXiv 2508.03082, whose appendix has the prompts, and one file
-of "the authors' code", github.com/FeiLiu36/EoH-S: code/llm4ad/method/eohs/population.py. The paper is followed where
-they differ. It says nothing of copies: there the code is followed.
+The sources are the published paper, its first version, arXiv 2508.03082, whose appendix has the prompts, and "the
+authors' code", github.com/FeiLiu36/EoH-S: code/llm4ad/method/eohs. The paper is followed where they differ; the page on
+methods lists where. It says nothing of copies: there the code is followed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from behavesim.base.text import counted
 from behavesim.methods.complement import set_order, utilities
-from behavesim.methods.draw import Generator, only, rank_probabilities
+from behavesim.methods.draw import Generator, falling, only, rank_probabilities
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
@@ -86,7 +86,7 @@ class EoHS(Method[EoHSSettings]):
         operator = self.settings.operators[int(rng.integers(len(self.settings.operators)))]
         if operator == "cs" and len(members) > 1:
             asked = state.asked_of.get("cs", set()) if self.asks_once else set()
-            parents = sorted(farthest_pair(members, asked), key=lambda member: member.merit)
+            parents = sorted(farthest_pair(members, rng, asked), key=lambda member: member.merit)
         else:
             operator, parents = "ls", [_by_rank(members, self.not_asked(state, "ls", members), rng)]
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
@@ -114,12 +114,14 @@ class EoHS(Method[EoHSSettings]):
         return {"set": f"{len(group.members)} programs, {done} of {self.settings.population} of the next generation"}
 
 
-def farthest_pair(members: Sequence[Member], asked: Collection[tuple[CandidateId, ...]] = ()) -> tuple[Member, Member]:
+def farthest_pair(
+    members: Sequence[Member], rng: Generator, asked: Collection[tuple[CandidateId, ...]] = ()
+) -> tuple[Member, Member]:
     """Return the two members, of two or more, whose scores differ most, in their order ("Complementary-aware Search").
 
     The difference is the Manhattan distance over the instances, which is the same whether a task minimises or
     maximises. Of equally far pairs it is the first in order. A pair whose numbers are in `asked`, in either order, is
-    only returned if all pairs are.
+    only returned if all pairs are: then one is drawn by rank, farther ones preferred.
     """
     scores = np.array([member.scores for member in members], dtype=np.float64)
     distances = np.abs(scores[:, None, :] - scores[None, :, :]).sum(axis=2)
@@ -127,8 +129,9 @@ def farthest_pair(members: Sequence[Member], asked: Collection[tuple[CandidateId
     order = np.argsort(-distances[rows, columns], kind="stable")
     pairs = [(members[rows[place]], members[columns[place]]) for place in order]
     known = {frozenset(numbers) for numbers in asked}
-    fresh = (pair for pair in pairs if frozenset(each.candidate for each in pair) not in known)
-    return next(fresh, pairs[0])
+    fresh = [pair for pair in pairs if frozenset(each.candidate for each in pair) not in known]
+    # the farthest once more would be half of all questions while no new program survives
+    return fresh[0] if fresh else pairs[int(rng.choice(len(pairs), p=falling(len(pairs))))]
 
 
 def _by_rank(members: Sequence[Member], among: Sequence[Member], rng: Generator) -> Member:

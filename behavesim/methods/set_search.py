@@ -6,7 +6,7 @@ The programs of a set are all run on an instance, and the best of their solution
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -105,7 +105,7 @@ class SetSearch(Method[SetSearchSettings]):
         if not taken:
             return self.first_question(state, candidate)
         rng = self.generator(candidate)
-        parents = self.fresh(state, "complement", lambda is_uniform: self._parents(state, taken, rng, is_uniform))
+        parents = self.fresh(state, "complement", self._drawing(state, taken, rng))
         says = self.prompts.settings.prompt_feedback != "none"
         words = lacks(taken, parents, state.template, state.objective) if says else ""
         by_instance = settings.worth in ("both", "instances") and len(parents[0].scores) > 1
@@ -149,27 +149,33 @@ class SetSearch(Method[SetSearchSettings]):
         counted = gains if by_instance else np.zeros_like(gains)
         return [members[place] for place in set_order(members, counted, distances, self.settings.set_radius)]
 
-    def _parents(self, state: RunState, taken: Sequence[Member], rng: Generator, is_uniform: bool) -> list[Member]:
-        """Draw a program of the set, `taken`, and one of the population that complements it; the worse comes first.
+    def _drawing(self, state: RunState, taken: Sequence[Member], rng: Generator) -> Callable[[bool], list[Member]]:
+        """Return what draws a program of the set, `taken`, and one that complements it; the worse comes first.
 
         Both are drawn by rank, better ones preferred. The setting `worth` says what ranks the second: the mean over
         instances of the better gain of the two, its distance from the first, or the sum of both ranks. If the
-        population has one program, it comes alone. Where `is_uniform`, ranks do not count.
+        population has one program, it comes alone. Called with True, the draw does not count ranks.
         """
         assert state.template is not None, "every run begins with its template"
         members, worth = state.members_of(POPULATION), self.settings.worth
-        first = members.index(taken[_by_rank(len(taken), rng, is_uniform)])
-        others = [place for place in range(len(members)) if place != first]
-        if not others:
-            return [members[first]]
+        # once for all draws of a question: they cost more than the draws
         gains = _relative(members, state.template, state.objective)
-        standing = np.zeros(len(others))
-        if worth in ("both", "instances"):
-            standing += ranks(np.maximum(gains[others], gains[first]).mean(axis=1).tolist())
-        if worth != "instances":
-            standing += ranks(_distances(members, gains, worth)[first, others].tolist())
-        second = others[int(np.argsort(standing, kind="stable")[_by_rank(len(others), rng, is_uniform)])]
-        return sorted((members[first], members[second]), key=lambda member: member.merit)
+        distances = None if worth == "instances" else _distances(members, gains, worth)
+
+        def draw(is_uniform: bool) -> list[Member]:
+            first = members.index(taken[_by_rank(len(taken), rng, is_uniform)])
+            others = [place for place in range(len(members)) if place != first]
+            if not others:
+                return [members[first]]
+            standing = np.zeros(len(others))
+            if worth in ("both", "instances"):
+                standing += ranks(np.maximum(gains[others], gains[first]).mean(axis=1).tolist())
+            if distances is not None:
+                standing += ranks(distances[first, others].tolist())
+            second = others[int(np.argsort(standing, kind="stable")[_by_rank(len(others), rng, is_uniform)])]
+            return sorted((members[first], members[second]), key=lambda member: member.merit)
+
+        return draw
 
 
 def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | None, objective: Objective) -> str:

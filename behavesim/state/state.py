@@ -67,7 +67,7 @@ class RunState(RunFacts):
     asked_of: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
     """The parents that prompts have shown so far, by operator; those that show none are left out."""
     rejected_from: Counter[GroupName | None] = field(default_factory=Counter)
-    """Number of registered candidates that were rejected, by the group that their question named (None for no group)."""
+    """Number of registered candidates that were rejected, by the group that their question named; None for no group."""
     models: dict[str, ModelRecord] = field(default_factory=dict)
     """What each model has done for the run, by its name in the replies."""
     best: Member | None = None

@@ -27,7 +27,9 @@ def test_the_two_shown_are_those_whose_scores_differ_most() -> None:
     members = [scored(number, *np.random.default_rng(number).random(4)) for number in range(6)]
     scores = utilities(members, Toy.objective)
     apart = {pair: np.abs(scores[pair[0]] - scores[pair[1]]).sum() for pair in combinations(range(6), 2)}
-    assert farthest_pair(members) == tuple(members[place] for place in max(apart, key=apart.__getitem__))
+    assert farthest_pair(members, np.random.default_rng(0)) == tuple(
+        members[place] for place in max(apart, key=apart.__getitem__)
+    )
 
 
 class TestGenerations:

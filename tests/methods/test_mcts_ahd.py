@@ -122,8 +122,8 @@ def test_the_search_does_not_descend_below_its_depth() -> None:
         assert asked.group == node
     # its six children, and then six more once the others at the greatest depth have as many
     everywhere = tuple(node for node in (1, *range(100, 105)) for _ in range(6))
-    deepest = [ask(grown([*line, *others], everywhere[6:] + (1,) * more), initial=1, widening=0.01, exploration=0, depth=2)
-               for more in range(6)]  # fmt: skip
+    states = [grown([*line, *others], everywhere[6:] + (1,) * more) for more in range(6)]
+    deepest = [ask(state, initial=1, widening=0.01, exploration=0, depth=2) for state in states]
     assert [each.group for each in deepest] == ["1"] * 6
     assert [each.prompt.operator for each in deepest] == list(EXPANSION)
 
