@@ -148,12 +148,15 @@ class EoH(Method[EoHSettings]):
             helps = operator != "m2" or not self.asks_once or has_constants(parents[0].source)
             return operator if helps else self._of_one_instead("m2"), parents
         left = self.not_asked(state, operator, members)
-        if operator == "m2":
-            left = [member for member in left if has_constants(member.source)]
-            if not left and (operator := self._of_one_instead("m2")) != "m2":
-                left = self.not_asked(state, operator, members)
-            left = left or [member for member in members if has_constants(member.source)] or members
-        return operator, self._parents(members, 1, rng, among=left)
+        parents = self._parents(members, 1, rng, among=left)
+        while operator == "m2" and not has_constants(parents[0].source):
+            left = [member for member in left if member is not parents[0]]
+            if not left and (operator := self._of_one_instead("m2")) == "m2":
+                able = [member for member in members if has_constants(member.source)]
+                return operator, self._parents(members, 1, rng, among=able or members)
+            left = left or self.not_asked(state, operator, members)
+            parents = self._parents(members, 1, rng, among=left)
+        return operator, parents
 
     def _of_one_instead(self, operator: str) -> str:
         """Return the operator that takes this one's turn: of those that show one program m1, else the next; or itself.
