@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import sys
 from copy import deepcopy
 from itertools import combinations
 from typing import Any
 
 from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
-from behavesim.state.provenance import instances_hash, value_hash
+from behavesim.state.provenance import hashes_elsewhere, instances_hash, made_otherwise, value_hash
 from behavesim.task import Split, Task, TaskReference, instances_of, raised
 
 SOLVED_HERE = 3
@@ -75,39 +71,19 @@ def left_as_it_was(task: Task) -> Finding:
     return Finding("solve", "ok", "it leaves its instance as it was")
 
 
-_PRINT_HASHES = """
-import json, sys
-from behavesim.state.provenance import instances_hash
-from behavesim.task import TaskReference
-task = TaskReference(sys.argv[1]).load()
-print(json.dumps({split: instances_hash(task, split) for split in task.splits}))
-"""
-
-
 async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> Finding:
     """Return a finding on whether another process makes the same instances; resuming a run needs that.
 
     `reference` names the task; `pristine` are the hashes of each split's instances in this process. It is "mend" if the
     other process fails or has other hashes.
     """
-    # another order of sets, in which a task may draw other instances by mistake
-    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-c", _PRINT_HASHES, reference.text),  # a person's random.py here is not Python's
-        env={**os.environ, "PYTHONHASHSEED": seed},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    said, complaint = await process.communicate()
-    if process.returncode != 0:
-        last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
-        return Finding("another process", "mend", f"it cannot load the instances: {last}")
-    found = json.loads(said.splitlines()[-1])
+    try:
+        found = await hashes_elsewhere(reference)
+    except TaskError as error:
+        return Finding("another process", "mend", str(error))
     moved = [split for split in pristine if found.get(split) != pristine[split]]
     if moved:
-        advice = "draw them from fixed seeds, and sort what comes out of sets"
-        message = f"another process has other {moved[0]} instances, so no run could be resumed; {advice}"
-        return Finding("another process", "mend", message)
+        return Finding("another process", "mend", made_otherwise(moved[0]))
     return Finding("another process", "ok", "it has the same instances")
 
 

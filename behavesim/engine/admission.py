@@ -16,12 +16,18 @@ from behavesim.proposers.prices import Prices, as_setting
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, RunForked, RunStarted
 from behavesim.state.protocols import Judge
-from behavesim.state.provenance import changed_parts, instances_hash, provenance
+from behavesim.state.provenance import (
+    changed_parts,
+    hashes_elsewhere,
+    instances_hash,
+    made_otherwise,
+    provenance,
+)
 from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
-from behavesim.task import Task
+from behavesim.task import Task, TaskReference
 from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import packed
 
@@ -41,12 +47,24 @@ def refuse_unpriced(settings: Settings) -> None:
 def refuse_unsteady(task: Task, instances: str) -> None:
     """Raise TaskError if the search's instances, made again, do not have the hash `instances`.
 
-    Then each process would score programs on other instances. Differences that appear only in another process are
-    found by `task check`.
+    Then each process would score programs on other instances.
     """
     if instances_hash(task, "search", anew=True) != instances:
         said = f"`instances('search')` of task {task.name!r} gives other instances on every call"
         raise TaskError(f"{said}; draw them from a fixed seed, such as np.random.default_rng(0)")
+
+
+async def refuse_unrepeatable(settings: Settings, task: Task, instances: str) -> None:
+    """Raise TaskError if a run that costs money could not be resumed, as another process makes other instances.
+
+    `instances` is the hash of the search's instances here. Tasks that come with this package are not tried: its tests
+    do that. Raises TaskError, too, if another process cannot load the task.
+    """
+    is_tested = type(task).__module__.startswith(("behavesim_tasks.", "behavesim."))
+    if is_tested or not proposer_type(settings.proposer).costs_money:
+        return  # it takes a process and up to a second
+    if (await hashes_elsewhere(TaskReference(settings.task)))["search"] != instances:
+        raise TaskError(f"task {task.name!r} cannot be searched: {made_otherwise('search')}")
 
 
 def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None:

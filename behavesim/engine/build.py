@@ -21,6 +21,7 @@ from behavesim.engine.admission import (
     refuse_rescored,
     refuse_spent,
     refuse_unpriced,
+    refuse_unrepeatable,
     refuse_unsteady,
     refuse_unsuited,
     run_provenance,
@@ -148,13 +149,14 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     """Yield the search of a new run: its template is evaluated, its folder made and its journal begun.
 
     The folder is made last, so that a refused run leaves nothing behind. Raises TaskError if the template fails, its
-    behaviour cannot be compared or the instances differ when made again. Raises UsageError if the folder cannot be
-    made, the isolation is too weak, the proposer refuses its settings, or cost is capped and a price unknown. Raises
-    SandboxError if the sandbox does not start.
+    behaviour cannot be compared or the instances differ when made again, here or (if the run costs money) in another
+    process. Raises UsageError if the folder cannot be made, the isolation is too weak, the proposer refuses its
+    settings, or cost is capped and a price unknown. Raises SandboxError if the sandbox does not start.
     """
     # before anything uses the instances, as it will be when the run is resumed
     origin = run_provenance(launch.settings, launch.task)
     refuse_unsteady(launch.task, origin["instances"])
+    await refuse_unrepeatable(launch.settings, launch.task, origin["instances"])
     if launch.settings.recommend:
         instances_of(launch.task, "validation")  # refused now, if at all, and not when the search is paid for
     await asyncio.to_thread(refuse_unpriced, launch.settings)  # which loads the price list

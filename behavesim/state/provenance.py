@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import copyreg
 import hashlib
 import inspect
 import io
+import json
+import os
 import pickle
 import platform
-from collections.abc import Mapping
+import sys
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from importlib.metadata import version
+from operator import is_, itemgetter
 from types import FunctionType
 from typing import Any, cast, get_args
 
@@ -20,7 +27,7 @@ from behavesim.base.errors import JournalError, TaskError
 from behavesim.base.plugins import file_hash, is_own
 from behavesim.base.text import one_line
 from behavesim.base.version import __version__
-from behavesim.task import Direction, Objective, Split, Task, instances_made_anew, instances_of
+from behavesim.task import Direction, Objective, Split, Task, TaskReference, instances_made_anew, instances_of
 from behavesim.task.evaluated import EvaluatorTask
 
 DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
@@ -59,11 +66,11 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
 def changed_parts(then: Mapping[str, str], now: Mapping[str, str], task: Task) -> list[str]:
     """Return the keys in DECISIVE whose values differ between two provenances, in that order.
 
-    A key that one of the two lacks differs. The hash of the instances in `then` may also be of the older kind, which is
+    A key that one of the two lacks differs. The hash of the instances in `then` may also be of an older kind, which is
     computed from `task`, the task as it is now.
     """
     changed = [key for key in DECISIVE if then.get(key) != now.get(key)]
-    if "instances" in changed and then.get("instances") == older_value_hash(instances_of(task, "search")):
+    if "instances" in changed and then.get("instances") in older_value_hashes(instances_of(task, "search")):
         changed.remove("instances")
     return changed
 
@@ -85,14 +92,56 @@ def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
 def value_hash(value: Any) -> str:
     """Return the SHA-256 (64 hexadecimal digits) of a value as it is pickled, without values of cached properties.
 
-    Arrays count by their content. Raises what pickle raises if the value cannot be pickled.
+    Arrays count by their content; sets and dictionaries too, whatever the order in which they list what they hold.
+    Raises what pickle raises if the value cannot be pickled.
     """
-    return _pickled_hash(_Pickler, value)
+    return _pickled_hash(_Pickler, _ordered(value))
 
 
-def older_value_hash(value: Any) -> str:
-    """Return `value_hash` of a value as older runs have it: arrays count as numpy's own pickles write them."""
-    return _pickled_hash(_OlderPickler, value)
+def older_value_hashes(value: Any) -> tuple[str, str]:
+    """Return the hashes that older runs may have of a value.
+
+    By the first, sets and dictionaries count in the order in which they list what they hold. By the second, arrays
+    also count as numpy's own pickles write them.
+    """
+    return _pickled_hash(_ArrayPickler, value), _pickled_hash(_OlderPickler, value)
+
+
+async def hashes_elsewhere(reference: TaskReference) -> dict[Split, str]:
+    """Return the `instances_hash` of each split as another process has it, one in which sets list texts otherwise.
+
+    Raises TaskError if that process cannot load the task or make its instances.
+    """
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-c", _PRINT_HASHES, reference.text),  # a person's random.py here is not Python's
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    said, complaint = await process.communicate()
+    if process.returncode != 0:
+        last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
+        raise TaskError(f"another process cannot load the instances: {last}")
+    found: dict[Split, str] = json.loads(said.splitlines()[-1])
+    return found
+
+
+def made_otherwise(split: Split) -> str:
+    """Return the message for an author whose task makes other instances of a split in another process."""
+    return (
+        f"another process has other {split} instances, so no run could be resumed; draw them from fixed seeds, and "
+        "sort what comes out of sets"
+    )
+
+
+_PRINT_HASHES = """
+import json, sys
+from behavesim.state.provenance import instances_hash
+from behavesim.task import TaskReference
+task = TaskReference(sys.argv[1]).load()
+print(json.dumps({split: instances_hash(task, split) for split in task.splits}))
+"""
 
 
 def _pickled_hash(pickler: type[pickle.Pickler], value: Any) -> str:
@@ -117,7 +166,7 @@ class _OlderPickler(pickle.Pickler):
         return make, arguments, _without(state, names), *rest
 
 
-class _Pickler(_OlderPickler):
+class _ArrayPickler(_OlderPickler):
     """A pickler that also writes arrays by content: numpy's own pickles name modules that versions of numpy move."""
 
     def reducer_override(self, value: Any) -> Any:
@@ -128,6 +177,78 @@ class _Pickler(_OlderPickler):
         if isinstance(value, type | FunctionType) and value.__module__.startswith(OWN_TASK):
             return _named, (value.__qualname__,)  # its module is named after the place of the task's file
         return super().reducer_override(value)
+
+
+class _Pickler(_ArrayPickler):
+    """A pickler that also writes sets and dictionaries within objects in one order (see `_ordered`).
+
+    It is given `_ordered` values: pickle itself writes plain containers and asks no pickler about them.
+    """
+
+    def reducer_override(self, value: Any) -> Any:
+        reduced = super().reducer_override(value)
+        if reduced is NotImplemented:
+            if isinstance(value, type | FunctionType) or type(value) in copyreg.dispatch_table:
+                return reduced
+            reduced = value.__reduce_ex__(4)
+        if isinstance(reduced, str):  # the name of a global
+            return reduced
+        make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+        if isinstance(value, set | frozenset):
+            arguments = (_names(value),)
+        elif make is copyreg.__newobj_ex__:  # type: ignore[attr-defined]  # whose keywords pickle wants as a dictionary
+            arguments = (*arguments[:2], _ordered_state(arguments[2]))
+        else:
+            arguments = _ordered(arguments)
+        if pairs is not None:
+            listed = [(_name(key), _ordered(held)) for key, held in pairs]
+            pairs = iter(listed if isinstance(value, OrderedDict) else sorted(listed, key=itemgetter(0)))
+        return make, arguments, _ordered_state(state), items and map(_ordered, items), pairs
+
+
+_ATOMS = frozenset({int, float, str, bytes, bool, type(None)})
+
+
+def _ordered(value: Any) -> Any:
+    """Return a value to be pickled in which sets and dictionaries, at any depth of plain containers, have one order.
+
+    Python lists the texts of a set in another order in each process. A value without any comes back as it is.
+    """
+    kind = type(value)
+    if kind in (list, tuple):
+        if _ATOMS.issuperset(map(type, value)):  # such as a long table of numbers
+            return value
+        parts = [_ordered(each) for each in value]
+        # the same object where nothing changed: pickle writes what occurs twice in another way than two equals
+        return value if all(map(is_, parts, value)) else kind(parts)
+    if kind in (set, frozenset):
+        return kind, _names(value)
+    if kind is dict:
+        return kind, sorted(((_name(key), _ordered(held)) for key, held in value.items()), key=itemgetter(0))
+    return value
+
+
+def _names(values: Iterable[Any]) -> list[str]:
+    """Return the names of a set's members in one order."""
+    return sorted(map(_name, values))
+
+
+def _name(value: Any) -> str:
+    """Return a text that equal members of sets, or keys, have in common: short for numbers and texts, else a hash."""
+    if type(value) is int:
+        return hex(value)  # unlike repr, of any size
+    if type(value) is tuple:  # such as an edge
+        return f"({', '.join(map(_name, value))})"
+    return f"{type(value).__name__} {value!r}" if type(value) in _ATOMS else value_hash(value)
+
+
+def _ordered_state(state: Any) -> Any:
+    """Return a pickled object's state with `_ordered` values; its attributes stay in the order of their assignment."""
+    if isinstance(state, dict):
+        return {name: _ordered(held) for name, held in state.items()}
+    if isinstance(state, tuple) and len(state) == 2:
+        return _ordered_state(state[0]), _ordered_state(state[1])
+    return _ordered(state)
 
 
 def _array(dtype: str, shape: tuple[int, ...], content: Any) -> None:
@@ -148,7 +269,7 @@ def _described(dtype: Any) -> str:
 
 def _content(array: NDArray[Any]) -> Any:
     """Return the elements in C order as bytes; as nested lists if they contain Python objects."""
-    return array.tolist() if array.dtype.hasobject else array.tobytes()
+    return _ordered(array.tolist()) if array.dtype.hasobject else array.tobytes()
 
 
 def _without(state: Any, names: set[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from behavesim.engine.admission import (
     refuse_changes,
     refuse_spent,
     refuse_unpriced,
+    refuse_unrepeatable,
     refuse_unsteady,
     refuse_unsuited,
     run_provenance,
@@ -29,6 +31,19 @@ from tests.engine.toys import Toy
 
 TSP = TaskReference("tsp").load()
 KNOWN, UNKNOWN = {"known": {"prompt": 1.0, "completion": 1.0}}, "command:true"
+
+NAMED = """
+import behavesim as bs
+
+NAMES = [f"name {{number}}" for number in range(30)]
+
+class Named(bs.Task):
+    template, objective = "def f(x):\\n    return x\\n", bs.Objective("minimise")
+    instances = lambda self, split: {instances}
+    solve = score = trajectory = lambda *given: None
+
+task = Named()
+"""
 
 
 def settings(**given: Any) -> Any:
@@ -70,6 +85,25 @@ class TestTask:
         refuse_unsteady(steady, instances_hash(steady, "search"))
         with pytest.raises(TaskError, match="gives other instances on every call; draw them from a fixed seed"):
             refuse_unsteady(unsteady, instances_hash(unsteady, "search"))
+
+    @pytest.mark.parametrize(
+        ("instances", "proposer", "is_refused"),
+        [
+            ("[set(NAMES), {name: 1 for name in set(NAMES)}]", "command:true", False),
+            ("[list(set(NAMES))]", "command:true", True),
+            ("[hash('a')]", "command:true", True),
+            ("[list(set(NAMES))]", "genetic", False),  # which costs nothing to repeat
+        ],
+    )
+    async def test_no_paid_run_begins_on_instances_that_another_process_would_not_know_again(
+        self, tmp_path: Path, instances: str, proposer: str, is_refused: bool
+    ) -> None:
+        (tmp_path / "names.py").write_text(NAMED.format(instances=instances))
+        chosen = settings(task=str(tmp_path / "names.py"), proposer=proposer)
+        task = TaskReference(chosen.task).load()
+        refused = "cannot be searched: another process has other search instances.* sort what comes out of sets"
+        with pytest.raises(TaskError, match=refused) if is_refused else nullcontext():
+            await refuse_unrepeatable(chosen, task, instances_hash(task, "search"))
 
     def test_a_template_that_cannot_be_compared_is_refused_where_the_method_compares(self) -> None:
         vectors = Evaluated(TEMPLATE, "", 1.0, (1.0,), (Trajectory.vectors([[0.0], [1.0]]),))

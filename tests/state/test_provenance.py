@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import subprocess
@@ -14,15 +15,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
 from behavesim.state.provenance import (
     DECISIVE,
     _Pickler,
     changed_parts,
+    hashes_elsewhere,
     instances_hash,
-    older_value_hash,
+    older_value_hashes,
     provenance,
+    value_hash,
 )
 from behavesim.task import SPLITS, TaskReference
 from tests.engine.toys import Toy
@@ -196,10 +201,105 @@ def test_instances_of_a_class_in_the_tasks_file_are_known_again_wherever_the_fil
 def test_a_run_that_knows_its_instances_by_the_older_hash_is_not_said_to_have_others() -> None:
     task = TaskReference("tsp").load()
     now = {**provenance(task), "instances": instances_hash(task, "search")}
-    older = {**now, "instances": older_value_hash(task.instances("search"))}
-    assert older != now
-    assert changed_parts(older, now, task) == []
-    assert changed_parts({**older, "instances": "another"}, now, task) == ["instances"]
+    names = SimpleNamespace(instances=lambda split: [{"b": 1, "a": 2}])
+    for known, made, place in ((task, task.instances("search"), 1), (names, names.instances("search"), 0)):
+        older = {**now, "instances": older_value_hashes(made)[place]}
+        assert older["instances"] != instances_hash(known, "search")  # type: ignore[arg-type]
+        assert changed_parts(older, now, known) == []  # type: ignore[arg-type]
+        assert changed_parts({**older, "instances": "another"}, now, known) == ["instances"]  # type: ignore[arg-type]
+
+
+WORDS = """
+from collections import Counter, OrderedDict, defaultdict
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+import numpy as np
+import behavesim as bs
+
+class Names(set):
+    pass
+
+class Keyed:
+    def __new__(cls, *, names):
+        made = super().__new__(cls)
+        made.names = names
+        return made
+
+    def __getnewargs_ex__(self):
+        return (), {"names": self.names}
+
+@dataclass
+class Graph:
+    nodes: frozenset
+    edges: dict = field(default_factory=dict)
+
+WORDS = frozenset(f"word {number}" for number in range(30))
+NESTED = frozenset(frozenset((a, b)) for a in WORDS for b in WORDS)
+
+class Mine(bs.Task):
+    template, objective = "def f():\\n    return 0\\n", bs.Objective("minimise")
+    solve = score = trajectory = lambda *given: None
+
+    def instances(self, split):
+        return [
+            [WORDS, [set(WORDS)], (1, {"words": WORDS})],
+            NESTED,
+            {word: {(word, 1): WORDS} for word in WORDS},
+            {pair: 1.5 for pair in NESTED},
+            Graph(WORDS, {word: WORDS for word in WORDS}),
+            Keyed(names=WORDS),
+            Names(WORDS),
+            SimpleNamespace(words=[WORDS]),
+            Counter(WORDS),
+            defaultdict(set, {word: set(WORDS) for word in WORDS}),
+            OrderedDict(first=WORDS),
+            np.array([WORDS, None], dtype=object),
+            10**5000,
+        ]
+
+task = Mine()
+"""
+
+
+def test_sets_and_dictionaries_are_known_again_in_a_process_that_lists_them_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text(WORDS)
+    reference = TaskReference(str(tmp_path / "words.py"))
+    here = instances_hash(reference.load(), "search")
+    load = f"from behavesim.task import TaskReference; task = TaskReference({reference.text!r}).load()"
+    ask = f"{load}; print(list(task.instances('search')[1]))"
+    listed = set()
+    for seed in ("1", "2"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONHASHSEED", seed)
+            assert asyncio.run(hashes_elsewhere(reference))["search"] == here
+            listed.add(subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True).stdout)
+    assert len(listed) == 2, "the processes list the sets in one order, so that nothing was tried"
+
+
+ATOMS = st.one_of(st.integers(-3, 3), st.text("ab", max_size=2), st.none(), st.floats(0, 1), st.booleans())
+HASHABLE = st.recursive(ATOMS, lambda held: st.frozensets(held, max_size=4) | st.tuples(held, held), max_leaves=6)
+VALUES = st.recursive(
+    HASHABLE,
+    lambda held: st.lists(held, max_size=3) | st.dictionaries(HASHABLE, held, max_size=4) | st.sets(HASHABLE),
+    max_leaves=10,
+)
+
+
+def turned(value: Any) -> Any:
+    """An equal value whose dictionaries were filled the other way round, and its sets too."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(turned, value))
+    if isinstance(value, dict):
+        return {turned(key): turned(held) for key, held in reversed(value.items())}
+    return type(value)(reversed([*value])) if isinstance(value, set | frozenset) else value
+
+
+@given(value=VALUES, other=VALUES)
+def test_equal_values_have_one_hash_and_others_another(value: Any, other: Any) -> None:
+    assert value_hash(turned(value)) == value_hash(value)
+    assert value_hash([turned(value)]) == value_hash([value])
+    if value != other:
+        assert value_hash(other) != value_hash(value)
 
 
 @pytest.mark.parametrize("key", DECISIVE)
