@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from behavesim.base.config import Settings, read_toml
+from behavesim.base.config import Owner, Settings, read_toml
 from behavesim.base.errors import UsageError
 from behavesim.base.plugins import absolute
 from behavesim.methods.installed import method_type
@@ -82,9 +82,11 @@ def _assignment(text: str) -> tuple[str, Any]:
 def _from_person(values: Mapping[str, Any]) -> Settings:
     """Return settings from plain values by name; raises UsageError for one that is wrong or that files cannot keep.
 
-    A user's method or proposer may declare any type, and pydantic does not check defaults.
+    A user's method or proposer may declare any name and type, and pydantic does not check defaults.
     """
-    _, *parts = owners_in(values)
+    owners = owners_in(values)
+    _refuse_shared_names(owners)
+    _, *parts = owners
     settings = checked_settings(values, *parts)
     kept = {name: value for name, value in settings.flat().items() if _is_kept(value)}
     again = checked_settings(kept, *parts).named()
@@ -95,6 +97,22 @@ def _from_person(values: Mapping[str, Any]) -> Settings:
                 "use a finite number, text, or a list or table of them"
             )
     return settings
+
+
+def _refuse_shared_names(owners: Sequence[Owner]) -> None:
+    """Raise UsageError if two owners of a run's settings have one of the same name.
+
+    Names are flat, in files and on the command line: one value would set both, and the journal would hold one of two.
+    """
+    taken: dict[str, str] = {}
+    for owner in owners:
+        for name in owner.options.model_fields if owner.options else ():
+            if name in taken:
+                raise UsageError(
+                    f"{owner.name} has a setting {name!r}, as {taken[name]} has; rename it in the file that is yours, "
+                    "so that one value does not set both"
+                )
+            taken[name] = owner.name
 
 
 def _is_kept(value: Any) -> bool:

@@ -195,6 +195,47 @@ def test_settings_change_by_flags_and_assignments_and_lose_those_of_a_part_that_
         changed_settings(before, {}, ["widnow=2"])
 
 
+OWN_PROPOSER = """
+import behavesim as bs
+
+class Settings(bs.ProposerSettings):
+    {setting}
+
+class Proposer(bs.Proposer):
+    settings_type = Settings
+
+    async def propose(self, prompt, number):
+        return bs.Reply("", "mine")
+
+proposer = Proposer
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "other"),
+    [("method", OWN_METHOD, {"proposer": "openai"}), ("proposer", OWN_PROPOSER, {"method": "funsearch"})],
+)
+def test_no_part_of_ones_own_may_call_a_setting_as_every_run_or_the_other_part_does(
+    tmp_path: Path, part: str, text: str, other: dict[str, str]
+) -> None:
+    file = tmp_path / "mine.py"
+    values = {"task": "tsp", part: str(file), **other}
+    for owner in owners(**other):
+        assert owner.options is not None
+        for name in owner.options.model_fields:
+            file.write_text(text.format(setting=f"{name}: int = 7"))
+            with pytest.raises(UsageError) as refused:
+                settings_from_person({}, defaults=values)
+            said = (f"setting {name!r}", owner.name, f"{part} {file}", "rename it")
+            assert all(each in str(refused.value) for each in said), refused.value
+
+
+def test_the_parts_that_are_installed_share_no_name_with_every_run_or_with_one_another() -> None:
+    for method in METHODS.installed():
+        for proposer in PROPOSERS.installed():
+            settings_from_person({"task": "tsp", "method": method, "proposer": proposer})
+
+
 @pytest.mark.parametrize("part", ["method", "proposer"])
 def test_a_journal_is_read_though_a_part_is_not_installed_any_more(part: str) -> None:
     known = settings_from_person({"task": "tsp", "method": "eoh", "population": 8, "proposer": "openai"}).flat()
