@@ -51,7 +51,7 @@ def read_program(file: Path, task: Task) -> str:
 
 def extracted(task: Task, text: str) -> Program | Failure:
     """Return the program in a person's text, or a Failure if it has none; the rules are those for a model's reply."""
-    return extract(form_of(task), Request(fenced(text), task.template))
+    return extract(form_of(task), Request(fenced(text), task.template, is_own=True))
 
 
 def program_of(task: Task, name: str, text: str) -> str:

@@ -43,7 +43,8 @@ def extracted(task: Task, asked: Asked, reply: Reply, shown: str, idea: str = ""
     if reply.fault:
         return Rejected(asked.candidate, "extraction", "given-up", reply.fault)
     thought = asked.prompt.asks_thought
-    program = extract(form_of(task), Request(reply.text, shown, reply.finish_reason, thought))
+    is_own = asked.prompt.operator == INJECTED
+    program = extract(form_of(task), Request(reply.text, shown, reply.finish_reason, thought, is_own))
     if isinstance(program, Failure):
         return Rejected(asked.candidate, "extraction", program.reason, program.message)
     return replace(program, thought=idea) if idea else program

@@ -6,11 +6,11 @@ import re
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from behavesim.base.errors import TaskError
-from behavesim.programs.answer import Interruption, answer, interruption
+from behavesim.programs.answer import Interruption, answer, interruption, tidy
 from behavesim.programs.fences import BLOCKS_READ, Block, blocks, outside
 from behavesim.programs.functions import EntryPoint, callables, functions_in
 from behavesim.programs.hashing import program_hash
@@ -60,22 +60,27 @@ class Request:
 
     `base` is the program that edits in the reply apply to; only whole texts can be edited. `finish_reason` is the
     endpoint's word for why the reply ended, None if it gave none. `thought` says whether to look for the model's
-    sentence about the program too.
+    sentence about the program too. `is_own` says that a person wrote the program: nothing is removed from the text.
     """
 
     text: str
     base: str = ""
     finish_reason: str | None = None
     thought: bool = False
+    is_own: bool = False
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The entry point that the task needs, imports that a program gets, by name, and the parser of the reply."""
+    """The entry point that the task needs, imports that a program gets, by name, and the parser of the reply.
+
+    `is_own` says that a person wrote the program.
+    """
 
     entry: EntryPoint
     imports: Mapping[str, str]
     parser: Parser
+    is_own: bool
 
 
 @dataclass(frozen=True)
@@ -92,11 +97,12 @@ class FunctionForm:
     def read(self, request: Request, has_limits: bool) -> Program | Failure:
         """Return the program of a reply, or a Failure whose reason is one of REASONS, by these rules in this order.
 
-        1. What the model thought aloud is removed, and code is taken out of JSON.
+        1. What the model thought aloud is removed, and code is taken out of JSON (see `answer`).
         2. A reply that was cut off before any block or within its last one is `truncated`, or `refusal` if a content
            filter cut it off. If it was cut off later, that is one more reason if no program is found.
         3. Each fenced block is read; a closing fence behind code on the same line is part of the code (see `blocks`).
-           If no block has a function, the text outside is read from its first line of code.
+           If it is no Python, it is read once more without invisible characters and special tokens. If no block has a
+           function, the text outside is read from its first line of code.
         4. The program is the last block that defines the entry point with the right arguments. If the last block is
            left open, begins the entry point and cannot be parsed, no other block counts.
         5. Imports for names that it uses and does not define come from the template, else from OFFERED.
@@ -112,7 +118,7 @@ class FunctionForm:
         parts = blocks(said)
         if cut and not (parts and parts[-1].closed):
             return cut_off(cut)
-        wanted = _Wanted(_entry_point(self), usual_imports(self.template), Parser(has_limits))
+        wanted = _Wanted(_entry_point(self), usual_imports(self.template), Parser(has_limits), request.is_own)
         with warnings.catch_warnings(action="ignore"):  # else a candidate's "\d" would print one on the console
             found = _found(said, parts, wanted)
         if isinstance(found, Failure):
@@ -149,10 +155,21 @@ def _entry_point(form: FunctionForm) -> EntryPoint:
 
 
 def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failure]:
-    readings = [_read(block, wanted.parser) for block in parts]
+    readings = [_read_tidied(block, wanted) for block in parts]
     begun = parts and not parts[-1].closed and f"def {wanted.entry.name}" in parts[-1].code
     # a draft must not stand for the program that the model did not finish
     return readings[-1:] if begun and isinstance(readings[-1], Failure) else readings
+
+
+def _read_tidied(block: Block, wanted: _Wanted) -> Parsed | Failure:
+    """Return what `_read` finds in a model's block or, if that is a Failure, in the same code made tidy.
+
+    So spaces that Python refuses do no harm, and where it refuses none, every character of a string stays.
+    """
+    found = _read(block, wanted.parser)
+    code = block.code if wanted.is_own or isinstance(found, Parsed) else tidy(block.code)
+    again = found if code == block.code else _read(replace(block, code=code), wanted.parser)
+    return again if isinstance(again, Parsed) else found
 
 
 def _read(block: Block, parser: Parser) -> Parsed | Failure:
@@ -222,9 +239,14 @@ def no_program(said: str, reason: str, why: str) -> Failure:
 
 
 def answer_in(request: Request) -> str | Failure:
-    """Return the answer in a reply (see `answer`), or Failure "too-long" for more than LONGEST_REPLY characters."""
+    """Return the answer in a reply (see `answer`), or Failure "too-long" for more than LONGEST_REPLY characters.
+
+    The text of a person's program is its own answer.
+    """
     if len(request.text) > LONGEST_REPLY:
         return Failure("too-long", f"the reply has {len(request.text)} characters; at most {LONGEST_REPLY} are read")
+    if request.is_own:
+        return request.text
     return answer(request.text, is_whole=interruption(request.finish_reason) is None)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from behavesim.base.errors import TaskError
-from behavesim.programs.answer import interruption
+from behavesim.programs.answer import interruption, tidy
 from behavesim.programs.edits import applied, edits_in, first_edit
 from behavesim.programs.evolve_blocks import Frame
 from behavesim.programs.fences import BLOCKS_READ, Block, blocks
@@ -69,7 +69,7 @@ class WholeForm:
         if isinstance(said, Failure):
             return said
         parts = blocks(said)
-        edits = edits_in(said) if self.edits == "diff" else []
+        edits = edits_in(said) if self.edits == "diff" and not request.is_own else []
         if cut and (edits or not (parts and parts[-1].closed)):
             return cut_off(cut)
         if isinstance(edits, Failure):
@@ -79,7 +79,12 @@ class WholeForm:
         if isinstance(found, str):
             found = _in_plain_form(found, self.initial)
         if isinstance(found, str):
-            found = self._refused(found, parser) or found
+            failure = self._refused(found, parser)
+            if failure and failure.reason == "syntax" and not request.is_own:
+                # spaces that Python refuses do no harm; in what it takes, every character of a string stays
+                failure = None if self._refused(tidy(found), parser) is None else failure
+                found = tidy(found)
+            found = failure or found
         if isinstance(found, Failure):
             return found
         return Program(found, _thought(said, parts, bool(edits)) if request.thought else "", self.hash(found))

@@ -120,6 +120,9 @@ ACCEPTED = {
     "tabs": Case(fenced(BODY.replace("    ", "\t"))),
     "thinking aloud": Case(f"<think>Perhaps\n{fenced(BODY.replace('-1', '0'))}\nno.</think>\n{fenced(BODY)}"),
     "thinking begun in the prompt": Case(f"hm, {fenced(BODY.replace('-1', '0'))}\n</think>\n\n{fenced(BODY)}"),
+    "thinking that leaves a block open": Case(
+        f"hm:\n```python\n{BODY.replace('-1', '0')}\nno, rather</think>\n{fenced(BODY)}"
+    ),
     "thinking in capitals": Case(f"<THINKING>def pick(</THINKING>{fenced(BODY)}"),
     "a fence in a docstring": Case(
         fenced('def pick(a, b, c):\n    """Do\n\n    ```py\n    pick(0, [1], None)\n    ```\n    """\n    return b[-1]')

@@ -22,6 +22,12 @@ def test_a_text_is_cleaned_of_what_python_refuses_and_nobody_sees() -> None:
         ("<seed:think>a</seed:think>b", "b"),
         ("a<|im_end|>", "a"),
         ("a</s>", "a"),
+        ("```\n<think>\u00a0</s>\n```</s>\n<think>a</think>", "```\n<think>\u00a0</s>\n```"),
+        ("```\nx</s>", "```\nx"),
+        (
+            "<<<<<<< SEARCH\n</s>\n=======\n\u00a0\n>>>>>>> REPLACE\u00a0",
+            "<<<<<<< SEARCH\n</s>\n=======\n\u00a0\n>>>>>>> REPLACE",
+        ),
         ("if a <b and c|d> 0", "if a <b and c|d> 0"),
     ],
 )
@@ -72,6 +78,7 @@ def test_code_in_json_stands_in_fenced_blocks_instead(text: str, said: list[str]
         f"{F}\nx = {{\n  'a': 1}}\n[2]",
         "[" * 100_000 + F,
         f"x = {json.dumps({'code': F})}",
+        f"```python\nx = [\n{json.dumps([F])}\n]\n```",
     ],
 )
 def test_all_else_stays_as_it_is(text: str) -> None:

@@ -232,10 +232,48 @@ def test_a_long_and_hostile_reply_is_read_before_the_test_is_over(text: str) -> 
     holds(text, "stop")
 
 
+PRIORITY = FunctionForm("def priority(item, bins):\n    return bins\n", "priority")
+UNSEEN = ("\u00a0", "\ufeff", "\u200b", "\u2028", "\f")
+TAGS = ("<think>", "</think>", "<seed:think>", "</reasoning>", "</s>", "<|im_end|>", "<|start|>assistant")
+HELD = ("\n", " ", "x", '["def f(a): return a"]', '{"code": "f = lambda a: a"}', "<<<<<<< SEARCH", "```", "~~~", "````")
+TEXTS = st.lists(st.sampled_from((*UNSEEN, *TAGS, *HELD)), max_size=12).map("".join)
+
+
+@settings(max_examples=200)
+@given(inside=TEXTS, before=st.sampled_from(("", "So, 1\u00a0+ 1:", "<think>no ```python\nx</think>", "no</think>")))
+def test_every_character_of_a_models_program_stays(inside: str, before: str) -> None:
+    source = f'def priority(item, bins):\n    """\n{inside}\n    """\n    return bins'
+    program = extract(PRIORITY, Request(f"{before}\n{fences.fenced(source)}\nDone.</s>"))
+    assert isinstance(program, Program), program
+    assert program.source == source
+
+
+@settings(max_examples=100)
+@given(inside=st.lists(st.sampled_from((*UNSEEN, *TAGS, *HELD, "```python")), max_size=12).map("".join))
+def test_every_character_of_a_persons_program_stays(inside: str) -> None:
+    source = f'def priority(item, bins):\n    """\n{inside}\n    """\n    return bins'
+    program = extract(PRIORITY, Request(fences.fenced(source), is_own=True))
+    assert isinstance(program, Program), program
+    assert program.source == source
+    whole = extract(WholeForm("x = 1\n"), Request(fences.fenced(source), is_own=True))
+    assert isinstance(whole, Program), whole
+    assert whole.source == source + "\n"
+
+
+@pytest.mark.parametrize("form", [PRIORITY, WholeForm("x = 1\n")], ids=["function", "whole"])
+def test_spaces_that_python_refuses_are_made_plain_in_a_models_program_and_named_in_a_persons(form: Any) -> None:
+    text = fences.fenced("def priority(item, bins):\n\u00a0\u00a0return bins")
+    program = extract(form, Request(text))
+    assert isinstance(program, Program), program
+    assert program.source.strip() == "def priority(item, bins):\n  return bins"
+    refused = extract(form, Request(text, is_own=True))
+    assert isinstance(refused, Failure), refused
+    assert "U+00A0" in refused.message
+
+
 @pytest.mark.parametrize("inside", ["", "```", "```python", "````", "~~~"])
 def test_a_program_in_its_own_fence_is_found_whole_whatever_its_text_holds(inside: str) -> None:
     source = f'def priority(item, bins):\n    """\n{inside}\n    """\n    return bins'
-    form = FunctionForm("def priority(item, bins):\n    return bins\n", "priority")
-    program = extract(form, Request(fences.fenced(source)))
+    program = extract(PRIORITY, Request(fences.fenced(source)))
     assert isinstance(program, Program)
     assert program.source.strip() == source
