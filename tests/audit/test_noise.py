@@ -63,8 +63,8 @@ def test_times_and_addresses_do_not_last() -> None:
         ("the program ended its process itself, with status 3", "the program called os._exit(3)"),
         (
             "the program's solutions cannot be read: its lengths do not agree",
-            "the program's process sent bytes that are no solution (length says 120, 5,100 came); did it write to file 3 "
-            "or end itself?",
+            "the program's process sent bytes that are no solution (length says 120, 5,100 came); did it write to "
+            "file 3 or end itself?",
         ),
     ],
 )
