@@ -108,7 +108,7 @@ def test_no_method_sticks_to_an_operator_or_a_program_whatever_share_of_its_cand
 
 def test_with_the_wording_of_the_papers_no_prompt_shows_a_program_twice_either() -> None:
     for method in METHODS:
-        for _, shown in requests(failing(0.5, BUDGET, method=method, prompts="paper")):
+        for _, shown in requests(failing(0.5, BUDGET // 2, method=method, prompts="paper")):
             assert len({program.identity for program in shown}) == len(shown)
 
 
@@ -146,4 +146,6 @@ def test_a_question_takes_no_more_than_linear_work(method: str) -> None:
         state.asked_of = defaultdict(Everything)  # so that it draws as often as it may
         chosen = method_of(fitting({"method": method, "budget": budget}), Toy(), takes_notes=True)
         taken.append(max(lines_run(partial(chosen.ask, state, budget + place)) for place in range(12)))
-    print("LINES", method, taken)
+    few, many = taken
+    assert many <= 4.5 * few
+    assert many <= 50 * BUDGET  # also in number: a sort of the whole archive for each draw is linear, too
