@@ -170,14 +170,14 @@ async def test_with_a_mean_score_of_the_tasks_own_its_result_decides(
 ) -> None:
     monkeypatch.setattr(Run, "task", lambda run: Worst())
     # worse than the template on most instances, but better in the worst one, which is what the task counts
-    given = feasible(0, 9.0, TOURS[0], TOURS[0], scores=(9.0, 9.0))
+    given = feasible(0, 9.0, TOURS[0], scores=(9.0,))
     run = await asyncio.to_thread(journalled, tmp_path / "first", started(), given)
     passing = {"template": Verdict(8.0, (1.0, 8.0), (), 0.0), "source 0": Verdict(6.0, (6.0, 6.0), (), 0.0)}
     event = await recommend(run, Judged(passing))
     assert event.choice == 0
     assert event.worth == {TEMPLATE: 0.0, 0: pytest.approx((1 * 0.1 + 2 * 0.25) / 3)}
     failed = await recommend(run, Judged({"source 0": passing["source 0"]}))
-    assert failed.worth == {0: -(2 * 9.0 + 2 * 6.0) / 4}
+    assert failed.worth == {0: -(9.0 + 2 * 6.0) / 3}
 
 
 async def test_nothing_is_recommended_where_no_candidate_is_feasible(tmp_path: Path) -> None:

@@ -81,10 +81,10 @@ def test_columns_are_left_out_in_one_order_as_a_terminal_gets_narrower() -> None
     for width in range(100, 39, -1):
         (header,) = (line for line in shown(now, width, 60).splitlines() if " size  " in line)
         seen.append(header.split())
-    assert seen[0] == ["island", "size", "scores", "best", "gap", "mean", "better", "trend"]
+    assert seen[0] == ["island", "size", "scores", "best", "gap", "mean", "improved", "trend"]
     for header in seen:
         assert [name for name in order if name in header] == order[len(order) - len(set(order) & set(header)) :]
-        assert {"island", "size", "best", "better"} <= set(header)
+        assert {"island", "size", "best", "improved"} <= set(header)
 
 
 def test_a_wide_terminal_shows_the_islands_beside_the_rest() -> None:

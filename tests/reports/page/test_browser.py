@@ -63,6 +63,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         told(rejected(3, "stage-1", "too slow"), "a traceback", stage_score=0.25),
     )
     others["apart"] = journalled(folder / "apart", unknown, feasible(0, -3e14), feasible(1, -0.00703383, [3, 2, 1, 0]))
+    others["penalised"] = journalled(
+        folder / "penalised", started(), feasible(0, 1e6), feasible(1, 7.12345, [3, 2, 1, 0])
+    )
     others["unknown"] = journalled(folder / "unknown", unknown, feasible(0, 3.0), feasible(1, 4.0))
     return others | {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
 
@@ -278,10 +281,15 @@ async def test_what_is_unknown_is_said_to_be(runs: dict[str, Run], opened: Opene
     assert label == "Convergence over 2 candidates, in the end best score 4"
 
 
-async def test_a_score_is_not_rounded_to_nothing_beside_a_great_one(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(html(document(runs["apart"])))
-    await expect(shown.locator("#top")).to_contain_text("-0.00703383")
-    await expect(shown.locator("#top")).to_contain_text("-300000000000000")
+@pytest.mark.parametrize(
+    ("run", "small", "great"), [("apart", "-0.00703383", "-300000000000000"), ("penalised", "7.12345", "1000000")]
+)
+async def test_a_score_keeps_its_digits_beside_a_great_one(
+    runs: dict[str, Run], opened: Opened, run: str, small: str, great: str
+) -> None:
+    shown = await opened(html(document(runs[run])))
+    await expect(shown.locator("#top")).to_contain_text(small)
+    await expect(shown.locator("#top")).to_contain_text(great)
 
 
 async def test_a_run_that_has_just_begun_is_shown(runs: dict[str, Run], opened: Opened) -> None:
