@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable
 
 STEP_S = 1.0
-"""Most seconds by which a `Clock` advances between two readings. `Heartbeat` reads it every 0.25 s (`BEAT_S`)."""
+"""Most seconds between two readings that a `Clock` counts without proof that the process was running.
+
+`Heartbeat` reads it every 0.25 s (`BEAT_S`)."""
 
 
 def world_s() -> float:
@@ -19,18 +21,24 @@ def world_s() -> float:
 class Clock:
     """A clock in seconds, read by a call. While the process is stopped or the machine sleeps, it nearly stands still.
 
-    It advances by at most STEP_S between two readings, so it is right only if it is read at least that often.
+    Of a time between two readings it counts STEP_S, or the CPU seconds that the process took if that is more. So work
+    that keeps the event loop from reading the clock counts, as scoring does; waiting without work counts for one step.
     """
 
-    def __init__(self, world: Callable[[], float] = world_s) -> None:
-        """`world` returns a time in seconds that also passes during sleep and stops; kept as the attribute `world`."""
+    def __init__(self, world: Callable[[], float] = world_s, busy: Callable[[], float] = time.process_time) -> None:
+        """`world` returns a time in seconds that also passes during sleep and stops; kept as the attribute `world`.
+
+        `busy` returns the CPU seconds of the process, all threads together, which pass in neither.
+        """
         self.world = world
-        self._read_at = world()
+        self._busy = busy
+        self._read_at, self._busy_at = world(), busy()
         self._lived_s = 0.0
 
     def __call__(self) -> float:
-        """Return the seconds counted since the clock was made; between two readings at most STEP_S are counted."""
-        now = self.world()
-        self._lived_s += min(now - self._read_at, STEP_S)
-        self._read_at = now
+        """Return the seconds counted since the clock was made, which never are more than have passed."""
+        now, busy_s = self.world(), self._busy()
+        # without the CPU time, a loop that is held for 10 s at a time would lose 9 of them, and a cap on time with them
+        self._lived_s += min(now - self._read_at, max(STEP_S, busy_s - self._busy_at))
+        self._read_at, self._busy_at = now, busy_s
         return self._lived_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -19,9 +20,14 @@ class Heartbeat(Clock):
     in the meantime, and only then decides that nothing did.
     """
 
-    def __init__(self, world: Callable[[], float] = world_s, beat_s: float = BEAT_S) -> None:
-        """`world` is the clock outside, in seconds; `beat_s` is the time between two readings, in seconds."""
-        super().__init__(world)
+    def __init__(
+        self,
+        world: Callable[[], float] = world_s,
+        beat_s: float = BEAT_S,
+        busy: Callable[[], float] = time.process_time,
+    ) -> None:
+        """`world` and `busy` are those of a `Clock`; `beat_s` is the time between two readings, in seconds."""
+        super().__init__(world, busy)
         self._beat_s = beat_s
         self._deadlines: dict[asyncio.Timeout, float] = {}
         self._beating: asyncio.TimerHandle | None = None

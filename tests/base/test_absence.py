@@ -28,7 +28,7 @@ async def test_a_zygote_is_not_given_up_for_ones_own_absence(tmp_path: Path) -> 
     path = tmp_path / "cities.py"
     path.write_text((Path(__file__).parents[1] / "sandbox/cities.py").read_text())
     world = World()
-    clock = Heartbeat(world, beat_s=0.01)
+    clock = Heartbeat(world, beat_s=0.01, busy=world.busy)
     limits = Limits(timeout_s=10.0, memory_mb=256)
     async with Pool(TaskReference(str(path)), "search", 1, limits, True, preloaded=(), clock=clock) as pool:
         running = asyncio.create_task(pool.evaluate(PAUSE))
@@ -42,7 +42,7 @@ async def test_a_reply_that_came_in_ones_absence_is_not_asked_for_again(monkeypa
     async with chat.ChatServer(chat.slow(chat.echo, 0.2)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "")
-        clock = Heartbeat(world, beat_s=0.01)
+        clock = Heartbeat(world, beat_s=0.01, busy=world.busy)
         async with openai_proposer(8, Patience(request_s=1.5), clock=clock) as proposer:
             asked = asyncio.create_task(proposer.propose(prompt(), 0))
             while not server.in_flight:

@@ -16,18 +16,41 @@ from behavesim.base.heartbeat import Heartbeat
 
 
 class World:
-    """A time outside that goes on as told."""
+    """A time outside that goes on as told, and the CPU time that the process took meanwhile."""
 
     def __init__(self) -> None:
         self.now = 1000.0
+        self.busy_s = 50.0
 
     def __call__(self) -> float:
         return self.now
 
+    def busy(self) -> float:
+        return self.busy_s
+
+    def work(self, seconds: float, threads: int = 1) -> None:
+        """Let time go by in which the process computes, so that nobody reads the clock."""
+        self.now += seconds
+        self.busy_s += seconds * threads
+
+
+def test_work_that_holds_the_loop_counts_in_full_and_what_is_slept_beside_it_does_not() -> None:
+    world = World()
+    clock = Clock(world, world.busy)
+    for _ in range(10):
+        world.work(8.3)
+        clock()
+    assert clock() == pytest.approx(83.0)
+    world.work(10.0, threads=4)
+    assert clock() == pytest.approx(93.0), "more CPU time than time"
+    world.work(7.0)
+    world.now += 3600.0
+    assert clock() == pytest.approx(100.0)
+
 
 def test_what_passes_between_two_looks_counts_and_a_long_absence_as_one_step() -> None:
     world = World()
-    clock = Clock(world)
+    clock = Clock(world, world.busy)
     for _ in range(10):
         world.now += 0.5
         clock()
@@ -52,7 +75,7 @@ def test_the_world_goes_on_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPa
 @pytest.fixture
 def beats() -> tuple[World, Heartbeat]:
     world = World()
-    return world, Heartbeat(world, beat_s=0.001)
+    return world, Heartbeat(world, beat_s=0.001, busy=world.busy)
 
 
 async def passing(world: World, seconds: float) -> None:
@@ -71,6 +94,16 @@ async def test_a_deadline_passes_when_its_time_has_been_lived(beats: tuple[World
     await asyncio.wait_for(waiting, 60)
 
 
+async def test_a_deadline_passes_though_the_loop_was_held_all_the_time(beats: tuple[World, Heartbeat]) -> None:
+    world, clock = beats
+    waiting = asyncio.create_task(clock.sleep(10.0))
+    for _ in range(2):
+        await asyncio.sleep(0)
+        world.work(6.0)
+    await asyncio.wait_for(waiting, 60)
+    assert clock() == 12.0
+
+
 async def test_a_deadline_does_not_pass_while_the_process_is_away(beats: tuple[World, Heartbeat]) -> None:
     world, clock = beats
     waiting = asyncio.create_task(clock.sleep(5.0))
@@ -84,7 +117,7 @@ async def test_a_deadline_does_not_pass_while_the_process_is_away(beats: tuple[W
 
 async def test_what_arrived_in_ones_absence_is_read_before_its_deadline_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     world, turning = World(), World()
-    clock = Heartbeat(world)
+    clock = Heartbeat(world, busy=world.busy)
     ours, theirs = os.pipe()
     arrived, loop = asyncio.Event(), asyncio.get_running_loop()
     turning.now = loop.time()

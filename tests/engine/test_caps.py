@@ -369,7 +369,7 @@ def test_requests_are_limited_by_every_cap_but_that_on_time(given: dict[str, Any
 
 def test_the_time_of_a_run_goes_on_from_its_earlier_sessions_and_stands_still_with_its_clock() -> None:
     now = 7.0
-    clock = Heartbeat(lambda: now)
+    clock = Heartbeat(lambda: now, busy=lambda: 0.0)
     earlier = Activity()
     earlier.seconds = 20.0
     resumed = Caps.of(fitting({"max_time_s": 30.0}), price, clock, earlier)

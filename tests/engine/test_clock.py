@@ -30,7 +30,7 @@ BY_CLOCK = {
 async def timed(journal: MemoryJournal, order: int, step_s: float = STEP_S, **settings: Any) -> Search:
     """A search, new or as its journal left it, in which time passes with the candidates."""
     run = await search(journal, {**BY_CLOCK, **settings}, random.Random(order), ToyProposer(0, random.Random(order)))
-    clock = Heartbeat(lambda: step_s * run.state.registered)
+    clock = Heartbeat(lambda: step_s * run.state.registered, busy=lambda: 0.0)
     before = Activity()
     before.seconds = step_s * run.state.registered
     run.caps = replace(run.caps, clock=clock, since=clock(), before=before)
@@ -96,7 +96,7 @@ async def test_a_replay_goes_by_the_time_of_its_original_however_fast_it_is() ->
     replies: dict[int, Reply] = {e.candidate: e.reply for e in events if isinstance(e, Responded)}
     as_original = {**BY_CLOCK, "proposer": "replay:toy", "ask_once": False}  # genetic, which reads no prompts
     replay = await search(again, as_original, random.Random(2), ReplayProposer(replies))
-    clock = Heartbeat(lambda: 100.0 * replay.state.registered)
+    clock = Heartbeat(lambda: 100.0 * replay.state.registered, busy=lambda: 0.0)
     replay.caps = replace(replay.caps, clock=clock, since=clock())
     await replay.record(*brought_again(events))
     assert await replay.run() == "budget"

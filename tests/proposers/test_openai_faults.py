@@ -198,7 +198,7 @@ async def test_silence_is_borne_no_longer_than_patience_lasts(
     monkeypatch: pytest.MonkeyPatch, proposer_of: Any
 ) -> None:
     now = [0.0]
-    clock = Heartbeat(world=lambda: now[0])
+    clock = Heartbeat(world=lambda: now[0], busy=lambda: 0.0)
 
     async def sleep(seconds: float) -> None:
         for _ in range(100):
