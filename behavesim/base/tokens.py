@@ -27,9 +27,10 @@ def estimated_tokens(text: str) -> int:
 def token_count(found: object) -> int | None:
     """Return a number of tokens from 0 to below MOST_TOKENS as an int; None for anything else, such as "10" or nan."""
     # a whole number may be written as 7.0; true and false are no counts
-    if not isinstance(found, Real) or isinstance(found, bool) or not 0 <= found < MOST_TOKENS or found != int(found):
+    if not isinstance(found, Real) or isinstance(found, bool):
         return None
-    return int(found)
+    number: Any = found
+    return int(number) if 0 <= number < MOST_TOKENS and number == int(number) else None
 
 
 @dataclass(frozen=True)
