@@ -122,7 +122,7 @@ def least_p(a: int, b: int, tests: int = 1) -> float:
 
 def least_p_of_pairs(pairs: int, tests: int = 1) -> float:
     """Return the smallest p-value, corrected as by `least_p`, that the signed-rank test of so many pairs can have."""
-    return min(1.0, tests * 2 / 2**pairs)
+    return min(1.0, tests * 2.0 ** (1 - pairs))
 
 
 def rank_sum_chances(ranks: Iterable[int]) -> NDArray[np.float64]:

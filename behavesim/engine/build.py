@@ -244,8 +244,8 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
         refuse_spent(source.run, folder, settings.budget)
         await asyncio.to_thread(refuse_incomparable, folder, settings, task)
         if has_other_task(folder, settings, task):
-            async with launch.pool() as pool:
-                await refuse_rescored(source, folder, judge_of(task, "search", pool))
+            async with launch.judge() as judge:
+                await refuse_rescored(source, folder, judge)
         async with launch.journal() as journal:
             provenance = run_provenance(launch.settings, launch.task)
             await journal.append([RunForked(source.run, launch.settings.flat(), provenance)])

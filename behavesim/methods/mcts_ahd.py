@@ -74,7 +74,7 @@ class Tree:
     that asks spread over the tree, whatever the share that fails.
     """
 
-    members: Mapping[CandidateId, Member]
+    members: dict[CandidateId, Member]
     awaited: Mapping[CandidateId, int]
     """Number of candidates in flight by the node they grow from."""
     failed: Mapping[CandidateId, int]
