@@ -71,7 +71,7 @@ def path(tmp_path: Path) -> Path:
 
 
 READERS: list[Callable[[Path], Any]] = [
-    *(lambda path: list(read_events(path)), lambda path: read_outcome(path, 0, "abc"), first_time),
+    *(lambda path: list(read_events(path)), lambda path: read_outcome(path, 0, "abc", 9), first_time),
     *(lambda path: read_trajectories(path, [0, -1, 77]), progress),
 ]
 
