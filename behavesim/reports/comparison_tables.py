@@ -190,12 +190,13 @@ def said_of_tests(tests: Sequence[GroupTest], metrics: Mapping[str, Metric]) -> 
 
     `metrics` are by name.
     """
-    kinds = {test.pairs is not None for test in tests}
     paired, independent = "Wilcoxon's signed ranks of the differences within seeds", "Mann and Whitney's U"
-    if len(kinds) != 1:
-        kind = f"{paired} where `pairs` says how many, else {independent}"
+    if all(test.pairs is not None for test in tests):
+        kind = paired
+    elif all(test.pairs is None for test in tests):
+        kind = independent
     else:
-        kind = paired if True in kinds else independent
+        kind = f"{paired} where `pairs` says how many, else {independent}"
     primary = next((metrics[test.metric].title for test in tests if test.is_primary), None)
     on = "" if primary is None else f" Primary metric: {primary}; tests of the others are exploratory."
     return f"{kind}, two-sided, with the 95 % confidence interval of the same test.{on}"

@@ -87,10 +87,11 @@ def test_runs_are_compared_with_tests_ranks_and_a_verdict(tmp_path: Path) -> Non
     same = comparison([report(bs.load_run(folder)) for folder in folders])
     assert (found.tasks, found.tests, found.ranks) == (same.tasks, same.tasks[0].tests, same.ranks)
     assert [each.sentence for each in found.verdicts] == [
-        "eoh and niche are not told apart by best gap: p = 0.1, and 3 runs each cannot show less than p = 0.1"
+        "No significant difference in best gap between eoh and niche "
+        "(p = 0.10; 3 runs per group are too few for any result below 0.10)"
     ]
     assert found.verdicts[0].sentence in repr(found)
-    assert "not told apart" in found._repr_html_()
+    assert "No significant difference" in found._repr_html_()
     frame = found.to_pandas()
     assert frame.groupby("group")["best_gap"].mean().to_dict() == pytest.approx({"eoh": 1.1, "niche": 0.6})
     lines = found.convergence(Figure().subplots()).lines

@@ -31,7 +31,7 @@ def test_the_notebook_searches_goes_on_and_compares(tmp_path: Path) -> None:
     assert any("12/12 tried" in text for text in texts)
     assert any("(12, 6.53344334553514, " in text for text in texts)
     assert any("<run sampling-0: tsp, best-of-n, seed 0; 12 candidates" in text for text in texts)
-    assert any("2 runs each cannot show less than p = 0.33" in text for text in texts)
+    assert any("2 runs per group are too few for any result below 0.33" in text for text in texts)
     assert len(list((tmp_path / "runs").iterdir())) == 4
 
 

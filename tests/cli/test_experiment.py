@@ -79,7 +79,7 @@ def files(tmp_path: Path) -> Path:
 def test_an_experiment_is_made_once_gone_on_with_and_compared(behavesim: Command, files: Path) -> None:
     planned = behavesim("experiment", "small.toml", "--dry-run")
     assert planned.out.split() == ["near-best-of-n-seed0", "near-eoh-seed0"]
-    assert "one seed a group cannot be tested" in planned.err
+    assert "One run per group: no test possible" in planned.err
     first = behavesim("experiment", "small.toml", "--json")
     assert first.code == 0, first.err
     (entry,) = first.document["comparison"]

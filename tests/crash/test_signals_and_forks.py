@@ -95,7 +95,7 @@ async def test_an_experiment_that_is_asked_to_end_says_what_is_done_and_how_to_g
     assert said.code == 130, said.stderr
     assert [line.partition(",")[0].partition(": best")[0] for line in said.stderr.splitlines()] == [
         "behavesim: 3 runs",
-        "behavesim: one seed a group cannot be tested: take more seeds to tell groups apart",
+        "behavesim: One run per group: no test possible. Run at least 5 seeds (5 and 5: p ≥ 0.024).",
         f"behavesim: up to 1 at once; see one go on with: behavesim watch {tmp_path}/kept/long/tsp-best-of-n-seed1",
         "1/3 tsp-best-of-n-seed1",
         "tsp-eoh-seed1: interrupted",
