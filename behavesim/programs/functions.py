@@ -92,6 +92,33 @@ def _positional(arguments: ast.arguments) -> list[str]:
     return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
 
 
+def renamed(source: str, tree: ast.Module, wanted: EntryPoint) -> str | None:
+    """Return a program with the name that is wanted in place of its only function's; None if it is not clearly meant.
+
+    Clear is a program without classes whose one function at the top level has the template's positional parameters,
+    by name and in order, and which does not use the wanted name for anything else.
+    """
+    functions = list(callables(tree).values())
+    if len(functions) != 1 or any(isinstance(node, ast.ClassDef) for node in tree.body):
+        return None
+    function = functions[0]
+    if function.name == wanted.name:
+        return None
+    fits = _positional(function.args) == _positional(wanted.arguments) and not complaint(function, wanted.arguments)
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    bound = {getattr(node, "arg", getattr(node, "name", None)) for node in ast.walk(tree) if node is not function}
+    if not fits or wanted.name in bound | {node.id for node in names} or function.name in bound:
+        return None
+    lines, old = source.encode().split(b"\n"), function.name.encode()  # positions in a tree count bytes
+    places = [(node.lineno - 1, node.col_offset) for node in names if node.id == function.name]
+    places.append((function.lineno - 1, lines[function.lineno - 1].find(b" " + old, function.col_offset) + 1))
+    for line, at in sorted(places, reverse=True):
+        if not lines[line].startswith(old, at):  # such as a name in other letters that Python takes for the same
+            return None
+        lines[line] = lines[line][:at] + wanted.name.encode() + lines[line][at + len(old) :]
+    return b"\n".join(lines).decode()
+
+
 def with_entry_point(source: str, template: str, entry_point: str) -> str:
     """Return a program with a last line that gives its function the name `entry_point` too, if it has another name.
 

@@ -12,7 +12,7 @@ from functools import cache
 from behavesim.base.errors import TaskError
 from behavesim.programs.answer import Interruption, answer, interruption, tidy
 from behavesim.programs.fences import BLOCKS_READ, Block, blocks, outside
-from behavesim.programs.functions import EntryPoint, callables, functions_in
+from behavesim.programs.functions import EntryPoint, callables, functions_in, renamed
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.imports import imports_in, usual_imports, with_imports
 from behavesim.programs.parsing import Parsed, Parser, TooComplex, TooLong
@@ -74,13 +74,14 @@ class Request:
 class _Wanted:
     """The entry point that the task needs, imports that a program gets, by name, and the parser of the reply.
 
-    `is_own` says that a person wrote the program.
+    `is_own` says that a person wrote the program, `is_whole` that the reply was not cut off.
     """
 
     entry: EntryPoint
     imports: Mapping[str, str]
     parser: Parser
     is_own: bool
+    is_whole: bool
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ class FunctionForm:
            function, the text outside is read from its first line of code.
         4. The program is the last block that defines the entry point with the right arguments. If the last block is
            left open, begins the entry point and cannot be parsed, no other block counts.
+           If there is one function in all blocks, of another name and with the template's parameters, it gets the name,
+           unless the reply was cut off or a person wrote it.
         5. Imports for names that it uses and does not define come from the template, else from OFFERED.
 
         Only the last BLOCKS_READ blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`.
@@ -118,7 +121,8 @@ class FunctionForm:
         parts = blocks(said)
         if cut and not (parts and parts[-1].closed):
             return cut_off(cut)
-        wanted = _Wanted(_entry_point(self), usual_imports(self.template), Parser(has_limits), request.is_own)
+        imports, parser = usual_imports(self.template), Parser(has_limits)
+        wanted = _Wanted(_entry_point(self), imports, parser, request.is_own, is_whole=cut is None)
         with warnings.catch_warnings(action="ignore"):  # else a candidate's "\d" would print one on the console
             found = _found(said, parts, wanted)
         if isinstance(found, Failure):
@@ -214,6 +218,14 @@ def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | F
         except SyntaxError as error:
             failure = syntax_failure(error)
         failures.append(failure)
+    defining = [program for program in programs if callables(program.tree)]
+    # small models name it as they like; it is clear what they mean where nothing else can be meant
+    if len(defining) == 1 and not unread and wanted.is_whole and not wanted.is_own:
+        source = renamed(defining[0].source, defining[0].tree, wanted.entry)
+        try:
+            return _with_imports(wanted.parser.parse(source), wanted) if source else _weightiest(failures)
+        except SyntaxError as error:  # it is too long with the name or the imports
+            return syntax_failure(error)
     return _weightiest([*failures, *unread])
 
 

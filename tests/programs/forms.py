@@ -90,6 +90,11 @@ TAKEN = {
     "a token behind the block": Case(f"{fenced(BODY)}<|im_end|>"),
     "a token before the code": Case(f"<|python_tag|>{BODY}<|eom_id|>"),
     "an end of sentence": Case(f"{fenced(BODY)}</s>"),
+    # a name of its own
+    "a function of another name": Case(fenced(named("choose_next", "nodes[-1]"))),
+    "a function of another name that calls itself": Case(
+        fenced("é = 1\n" + named("again", "nodes[-1] if nodes else again(current, [1], distances)"))
+    ),
     # types that nobody imported
     "types that nobody imported": Case(
         fenced("def pick(a: int, b: List[int], c: Optional[NDArray]) -> Tuple[int, ...] | Any:\n    return b[-1]")
@@ -100,10 +105,17 @@ TAKEN = {
 }
 
 REFUSED = {
-    "another name": Case(
-        fenced(named("choose_next", "nodes")), "no-function", says="no function 'pick' is defined at module level"
+    "another name and other parameters": Case(
+        fenced("def choose_next(a, b, c):\n    return b"),
+        "no-function",
+        says="no function 'pick' is defined at module level",
     ),
-    "a version of another name beside none": Case(fenced(named("pick_v2", "nodes")), "no-function", says="'pick'"),
+    "another name in each of two blocks": Case(
+        f"{fenced(named('pick_v1', 'nodes'))}\n{fenced(named('pick_v2', 'nodes'))}", "no-function", says="'pick'"
+    ),
+    "another name, cut off": Case(
+        f"{fenced(named('pick_v2', 'nodes'))}\nAnd", "truncated", finish_reason="length", says="limit of tokens"
+    ),
     "part of a diff": Case(fenced("@@ -7 +7 @@\n-    return best\n+    return nodes[-1]", "diff"), "syntax"),
     "a class with a method": Case(
         fenced(f"class Heuristic:\n{indent(named('pick', '1').replace('(', '(self, ', 1), '    ')}"),

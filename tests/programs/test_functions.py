@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from behavesim.programs.functions import EntryPoint, callables, complaint, functions_in, with_entry_point
+from behavesim.programs.functions import EntryPoint, callables, complaint, functions_in, renamed, with_entry_point
 from behavesim.task.verdict import Failure
 
 
@@ -128,3 +128,31 @@ def test_the_only_function_that_fits_gets_the_name(source: str, name: str) -> No
 )
 def test_any_other_source_stays_as_it_is(source: str) -> None:
     assert with_entry_point(source, TEMPLATE, "priority") == source
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def score(item, bins):\n    return bins\n", "def priority(item, bins):\n    return bins\n"),
+        ("def f(item, bins): return 'é', f(1, f)", "def priority(item, bins): return 'é', priority(1, priority)"),
+        (
+            "@cache\ndef  f(item, bins): ...\nf(1, 2)",
+            "@cache\ndef  priority(item, bins): ...\npriority(1, 2)",
+        ),
+        ("def f(size, rooms): ...", None),
+        ("def f(item, bins, k=1): ...", None),
+        (TEMPLATE, None),
+        ("def f(item, bins): ...\ndef g(item, bins): ...", None),
+        ("class A: ...\ndef f(item, bins): ...", None),
+        ("def f(item, bins): return priority(item, bins)", None),
+        ("def f(item, bins):\n    priority = 1", None),
+        ("def f(item, bins):\n    def f(x): ...", None),
+        ("def f(item, bins): return [f for f in bins if (lambda f: f)]", None),
+        ("def ﬁt(item, bins): return ﬁt", None),
+        ("async def f(item, bins): ...", None),
+        ("x = 1", None),
+    ],
+)
+def test_the_only_function_is_renamed_where_it_is_clear_that_it_is_meant(source: str, found: str | None) -> None:
+    wanted = EntryPoint("priority", functions_in(TEMPLATE)["priority"].args)
+    assert renamed(source, ast.parse(source), wanted) == found
