@@ -30,6 +30,8 @@ MAX_STATES = 2**31 - 1
 _DTYPES = ("<i1", "<i2", "<i4", "<i8", "<f8")
 _STORED = tuple(np.dtype(name) for name in _DTYPES)
 _RANGES = tuple((int(np.iinfo(dtype).min), int(np.iinfo(dtype).max), dtype) for dtype in _STORED[:-1])
+MAX_TOKEN = _RANGES[-1][1]
+"""Largest token, 2**63 - 1."""
 _LENGTHS = np.dtype("<u4")  # of the states' lengths in stored sequences and sets, in tokens
 _NO_LENGTHS = np.empty(0, _LENGTHS)
 _HEADER = struct.Struct("<BBII")  # kind, dtype (indices into KINDS and _DTYPES), states, numbers in all
@@ -41,8 +43,8 @@ class Trajectory:
 
     Build one with `prefixes`, `sequences`, `sets` or `vectors`, which copy their input. They raise TrajectoryError if
     there is no state, or more than 2**31 - 1 states or tokens in all. They also raise it if tokens are not 64-bit
-    integers, or if a coordinate is not finite. The constructor copies nothing, makes its arrays read-only, and raises
-    TrajectoryError if they and kind do not fit.
+    integers, or if a coordinate is not finite. The constructor copies only what it must change for equal states to be
+    equal trajectories, makes its arrays read-only, and raises TrajectoryError if they and kind do not fit.
     """
 
     kind: Kind
@@ -53,9 +55,11 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         _check(self.kind, self.data, self.ends)
-        for array in (self.data, self.ends):
+        data, ends = _canonical(self.kind, self.data, self.ends)
+        for name, array in (("data", data), ("ends", ends)):
             if array is not None:
                 array.setflags(write=False)
+            object.__setattr__(self, name, array)
 
     @classmethod
     def prefixes(cls, decisions: ArrayLike) -> Trajectory:
@@ -99,7 +103,7 @@ class Trajectory:
                 "vectors need an array of real numbers with shape (states, dimensions); "
                 f"got {array.dtype} with shape {array.shape}"
             )
-        return cls("vectors", array.astype("<f8") + 0.0)  # -0.0 + 0.0 is 0.0: equal numbers have equal bytes
+        return cls("vectors", array.astype("<f8"))
 
     def __len__(self) -> int:
         """Return the number of states, at least 1."""
@@ -193,6 +197,26 @@ def _check(kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None) -> No
         _check_coordinates(data)
 
 
+def _canonical(
+    kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None
+) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+    """Return checked parts of a trajectory in the one form by which equal states have equal bytes.
+
+    That is the smallest type of integers, members of a set in ascending order and once each, and no -0.0. Parts that
+    have it, as all of stored trajectories do, are not copied.
+    """
+    if kind == "vectors":
+        has_negative_zeros = not data.all() and bool(np.signbit(data[data == 0.0]).any())
+        return (data + 0.0 if has_negative_zeros else data), ends  # -0.0 + 0.0 is 0.0
+    if kind == "sets" and ends is not None:
+        is_out_of_order = data[1:] <= data[:-1]
+        is_out_of_order[ends[(ends > 0) & (ends < data.size)] - 1] = False  # where one state ends and another begins
+        if is_out_of_order.any():
+            states = [np.unique(state) for state in np.split(data, ends[:-1])]
+            data, ends = np.concatenate(states), np.cumsum([state.size for state in states], dtype=np.int64)
+    return (data if data.dtype == np.int8 else _in_smallest(data)), ends
+
+
 def _check_coordinates(states: NDArray[np.float64]) -> None:
     """Raise TrajectoryError if vectors, one a row, have no coordinate or one that is not finite."""
     if states.shape[1] == 0:
@@ -222,11 +246,17 @@ def _tokens(values: ArrayLike, what: str) -> Tokens:
         return np.empty(0, np.int8)
     if array.dtype.kind not in "iu":
         raise TrajectoryError(f"{what} must be integers of 64 bits; got {array.dtype}: number the choices 0, 1, 2, …")
+    if (high := int(array.max())) > MAX_TOKEN:
+        raise TrajectoryError(f"{what} must be integers of 64 bits; got {high}")
+    return _in_smallest(array, copy=True)
+
+
+def _in_smallest(array: NDArray[np.integer[Any]], copy: bool = False) -> Tokens:
+    """Return integers up to MAX_TOKEN in the smallest signed type that holds each, the array itself if it has it."""
+    if array.size == 0:
+        return array.astype(np.int8, copy=copy)
     low, high = int(array.min()), int(array.max())
-    for least, most, dtype in _RANGES:
-        if least <= low and high <= most:
-            return array.astype(dtype)
-    raise TrajectoryError(f"{what} must be integers of 64 bits; got {high}")
+    return array.astype(next(dtype for least, most, dtype in _RANGES if least <= low and high <= most), copy=copy)
 
 
 def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) -> Trajectory:

@@ -2,6 +2,8 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from behavesim.base.errors import TrajectoryError
 from behavesim.trajectory import MAX_STATES, Trajectory
@@ -74,6 +76,27 @@ def test_equal_numbers_are_equal_trajectories():
     assert hash(Trajectory.vectors([[-0.0, 1]])) == hash(Trajectory.vectors([[0.0, 1.0]]))
     assert Trajectory.vectors([[-0.0, 1]]) == Trajectory.vectors([[0.0, 1.0]])
     assert Trajectory.sequences([[1], [2]]) != Trajectory.sequences([[1, 2], []])
+
+
+TOKENS = st.lists(st.integers(-3, 3) | st.integers(-(2**40), 2**40), max_size=5)
+INTEGERS = st.sampled_from(["<i8", ">i8"])
+
+
+@given(states=st.lists(TOKENS, min_size=1, max_size=5), dtype=INTEGERS, coordinate=st.sampled_from([-0.0, 0.0, 1.0]))
+def test_the_constructor_makes_equal_states_equal_trajectories(states, dtype, coordinate):
+    tokens = np.array([token for state in states for token in state], dtype=dtype)
+    ends = np.cumsum([len(state) for state in states])
+    made = {
+        Trajectory("sequences", tokens.copy(), ends.copy()): Trajectory.sequences(states),
+        Trajectory("sets", tokens.copy(), ends.copy()): Trajectory.sets(states),
+        Trajectory("prefixes", np.append(tokens, 1)): Trajectory.prefixes([*tokens.tolist(), 1]),
+        Trajectory("vectors", np.array([[coordinate, -0.0]])): Trajectory.vectors([[coordinate, 0]]),
+    }
+    for built, usual in made.items():
+        assert built == usual
+        assert hash(built) == hash(usual)
+        assert built.values() == usual.values()
+        assert Trajectory.from_bytes(built.to_bytes()) == built
 
 
 @pytest.mark.parametrize(
