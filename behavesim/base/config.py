@@ -191,7 +191,8 @@ class Settings(Options):
     truncate: float = Field(0.0, ge=0, lt=1)
     """Fraction of each trajectory's states that is left out at its end, 0 to below 1 (the paper's k)."""
     skip: int = Field(0, ge=0)
-    """Number of states left out between two that are compared (the paper's n); the last one is always kept."""
+    """Number of states left out between two that are compared (the paper's n); the last one is always kept. Above 0 a
+    comparison is not accelerated: some 40 to 500 times slower."""
     normaliser: Literal["constant", "pair"] = "constant"
     """What distances between states are divided by: constant (the task's normaliser), or pair (the length of the longer
     of the two states; not for vectors)."""

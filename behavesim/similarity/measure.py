@@ -35,7 +35,8 @@ class BehaveSim(MeasureSettings):
         the common length. "cosine" is the mean cosine between successive segments of vectors over the common length,
         in [-1, 1]. Resample trajectories of very unequal length before these three, or their values mean little.
     truncate: the fraction, from 0 to 1, of each trajectory's states that is dropped at its end; one always stays.
-    skip: keep only one in skip + 1 states, and the last.
+    skip: keep only one in skip + 1 states, and the last. Above 0 pairs are compared one by one: against an archive that
+        is some 40 to 500 times slower, 0.35 ms for a pair of 50 prefixes. It does not make a comparison cheaper.
     clip: bound each Sim to [0, 1]. If false, unequal lengths make it negative without bound, which
         still tells which of two is nearer.
     distance: a distance of one's own between two states (arrays of tokens or coordinates), before division by the
