@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import secrets
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from behavesim.base.errors import ProposerError, UsageError
+from behavesim.base.errors import JournalError, ProposerError, UsageError
 from behavesim.base.text import storable
 from behavesim.programs.fences import fenced
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
@@ -67,9 +68,10 @@ class HttpProposer(Proposer[HttpSettings]):
         self._token = secrets.token_urlsafe(24)
         self._waiting: dict[int, asyncio.Future[str]] = {}  # candidates that no program was posted for
         self._posted: deque[str] = deque()  # replies that no candidate waits for yet
-        self._numbers: dict[str, int] = {}  # candidates by the text of their reply
-        self._outcomes: dict[int, Evaluated | Rejected] = {}
+        self._numbers: dict[bytes, int] = {}  # candidates by the hash of their reply
+        self._outcomes: dict[int, Evaluated | Rejected] = {}  # without programs, which would fill the memory
         self._read = 0
+        self._complaint = ""
         self._news = asyncio.Event()  # set when outcomes are known, and then replaced by a new one
         self._has_ended = False
         self._opening = asyncio.Lock()
@@ -97,7 +99,7 @@ class HttpProposer(Proposer[HttpSettings]):
             return
         self._looking.cancel()
         await asyncio.wait([self._looking])
-        await self._follow()
+        await self._try_to_follow()
         self._has_ended = True
         self._news.set()
         (self._folder / ADDRESS).unlink(missing_ok=True)
@@ -115,8 +117,12 @@ class HttpProposer(Proposer[HttpSettings]):
         waiting = asyncio.get_running_loop().create_future()
         self._waiting[number] = waiting
         self._assign()
+        assert self._looking is not None, "it has been begun with listening"
         try:
-            return Reply(await waiting, MODEL)
+            await asyncio.wait([waiting, self._looking], return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
+                self._looking.result()  # raises what ended it: agents would wait for their outcomes without end
+            return Reply(waiting.result(), MODEL)
         finally:
             self._waiting.pop(number, None)
 
@@ -164,30 +170,36 @@ class HttpProposer(Proposer[HttpSettings]):
             waiting = self._waiting[number]
             if self._posted and not waiting.done():
                 text = self._posted.popleft()
-                self._numbers[text] = number
+                self._numbers[_hashed(text)] = number
                 self._outcomes.pop(number, None)  # that of the program which this one repairs
                 waiting.set_result(text)
 
     async def _look(self) -> None:
         """Read what became of candidates every LOOK_S seconds; never returns."""
         while True:
-            await self._follow()
+            await self._try_to_follow()
             await asyncio.sleep(LOOK_S)
+
+    async def _try_to_follow(self) -> None:
+        """Read the journal's new events; if that fails, as while another program locks it, say so once."""
+        try:
+            await self._follow()
+            self._complaint = ""
+        except JournalError as error:
+            if str(error) != self._complaint:
+                self._complaint = str(error)
+                self._context.tell(f"agents wait for their outcomes, as the journal cannot be read now: {error}")
 
     async def _follow(self) -> None:
         """Read the journal's new events; if there are any, wake the requests that wait for an outcome."""
-        path, after = self._folder / "run.db", self._read
-        events = [event for _, _, event in await asyncio.to_thread(lambda: list(read_events(path, after=after)))]
-        for event in events:
-            match event:
-                case Responded(candidate, reply):
-                    self._numbers[reply.text] = candidate
-                case Evaluated(candidate):
-                    self._outcomes[candidate] = replace(event, trajectories=())  # which would fill the memory
-                case Rejected(candidate):
-                    self._outcomes[candidate] = event
-        self._read += len(events)
-        if events:
+        found, self._read = await asyncio.to_thread(_news, self._folder / "run.db", self._read)
+        for each in found:
+            if isinstance(each, Evaluated | Rejected):
+                self._outcomes[each.candidate] = each
+            else:
+                text, candidate = each
+                self._numbers[text] = candidate
+        if found:
             self._news.set()
             self._news = asyncio.Event()
 
@@ -242,13 +254,14 @@ class HttpProposer(Proposer[HttpSettings]):
             return _json({"error": '"program" must be the text of a program, and "thought", if given, a text'}, 400)
         # as it will be stored, so that the same program is known again after a resume
         text = storable("\n\n".join(filter(None, (thought.strip(), fenced(program)))))
-        if text not in self._numbers and text not in self._posted:
+        name = _hashed(text)
+        if name not in self._numbers and text not in self._posted:
             if len(self._posted) >= MOST_WAITING:
                 return _json({"error": f"{MOST_WAITING} programs wait already; post this one later"}, 429)
             self._posted.append(text)
             self._assign()
         while True:
-            outcome = self._outcomes.get(self._numbers.get(text, -1))  # -1, the template, before a candidate has it
+            outcome = self._outcomes.get(self._numbers.get(name, -1))  # -1, the template, before a candidate has it
             if outcome is not None and outcome.candidate >= 0:
                 return _json(self._told(outcome))
             if self._has_ended:
@@ -272,6 +285,30 @@ class HttpProposer(Proposer[HttpSettings]):
             "metrics": outcome.metrics,
             "feedback": outcome.feedback,
         }
+
+
+def _hashed(text: str) -> bytes:
+    """Return the hash by which a reply is known again: all texts of a long run would take 100 MB."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+
+
+def _news(path: Path, after: int) -> tuple[list[tuple[bytes, int] | Evaluated | Rejected], int]:
+    """Return what a journal tells after the event number `after`, and the number of the last event that was read.
+
+    That are replies, each as its hash and its candidate, and outcomes without programs and trajectories. Raises
+    JournalError if the journal cannot be read.
+    """
+    found: list[tuple[bytes, int] | Evaluated | Rejected] = []
+    for seq, _, event in read_events(path, after=after, only=(Responded, Evaluated, Rejected)):
+        after = seq
+        match event:
+            case Responded(candidate, reply):
+                found.append((_hashed(reply.text), candidate))
+            case Evaluated():
+                found.append(replace(event, source="", thought="", scores=(), trajectories=()))
+            case Rejected():
+                found.append(replace(event, source="", thought=""))
+    return found, after
 
 
 def _json(document: dict[str, Any], status: int = HTTPStatus.OK) -> web.Response:

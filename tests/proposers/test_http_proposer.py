@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import stat
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from aiohttp import ClientSession
 
 import behavesim as bs
 from behavesim.application.verification import verified
-from behavesim.base.errors import ProposerError, UsageError
+from behavesim.base.errors import JournalError, ProposerError, UsageError
 from behavesim.proposers.http import ADDRESS, HttpProposer, HttpSettings
-from behavesim.state.events import Responded
+from behavesim.state.events import Asked, Evaluated, Reply, Responded
 from behavesim.store.folder import RunFolder
+from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
+from behavesim.trajectory import Trajectory
 from tests.analysis.journals import started, write
 from tests.proposers.asking import context, prompt
 
@@ -173,3 +176,64 @@ async def test_a_program_too_many_is_refused_and_one_without_an_outcome_is_told_
         assert await refused == (429, {"error": "1 programs wait already; post this one later"})
         said = {"error": "the run has stopped; resume it, and post the program again"}
         assert [await taken, await waiting] == [(503, said)] * 2
+
+
+async def test_looks_at_the_journal_that_fail_are_told_once_and_followed_by_others(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    looks = 0
+
+    def failing(*given: Any, **more: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        if 1 < looks < 5:  # not the first, without which it does not listen
+            raise JournalError("run.db: database is locked")
+        return read_events(*given, **more)
+
+    monkeypatch.setattr("behavesim.proposers.http.read_events", failing)
+    monkeypatch.setattr("behavesim.proposers.http.LOOK_S", 0.01)
+    async with (
+        HttpProposer.of(HttpSettings(), context(folder=begun, tell=told.append)) as proposer,
+        ClientSession() as session,
+    ):
+        asking = asyncio.create_task(proposer.propose(prompt(), 0))
+        posted = asyncio.create_task(Agent(begun, session).evaluated(NEAREST))
+        reply = await asking
+        while looks < 5:
+            await asyncio.sleep(0.01)
+        outcome = Evaluated(0, NEAREST, 7.0, (7.0,), ())
+        async with SqliteJournal(begun / "run.db") as journal:
+            await journal.append([Asked(0, (), None, prompt()), Responded(0, reply), outcome])
+        assert (await posted)["score"] == 7.0
+    assert [line for line in told if "locked" in line] == [
+        "agents wait for their outcomes, as the journal cannot be read now: run.db: database is locked"
+    ]
+
+
+async def test_whatever_else_ends_the_looks_ends_the_run(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with HttpProposer.of(HttpSettings(), context(folder=begun)) as proposer:
+        await proposer._listen()
+
+        def fault(*given: Any, **more: Any) -> Any:
+            raise ZeroDivisionError
+
+        with monkeypatch.context() as patch:
+            patch.setattr("behavesim.proposers.http.read_events", fault)
+            with pytest.raises(ZeroDivisionError):
+                await proposer.propose(prompt(), 0)
+
+
+async def test_no_program_and_no_text_of_the_journal_is_held(begun: Path) -> None:
+    big, count = "# " + "x" * 20_000, 40
+    tour = Trajectory.prefixes(list(range(1000)))
+    async with SqliteJournal(begun / "run.db") as journal:
+        for number in range(count):
+            text = f"{number} {big}"
+            said = [Asked(number, (), None, prompt()), Responded(number, Reply(text, "http"))]
+            await journal.append([*said, Evaluated(number, text, 7.0, (7.0,), (tour,), thought=text)])
+    async with HttpProposer.of(HttpSettings(), context(folder=begun)) as proposer:
+        await proposer._listen()
+        held = len(pickle.dumps((proposer._numbers, proposer._outcomes)))
+        assert len(proposer._numbers) == count
+    assert held < 1_000 * count
