@@ -27,6 +27,12 @@ T = TypeVar("T")
 class DecisionTask(Task):
     """A built-in task whose solution is the decisions of a program in their order, a row of integers."""
 
+    apart = True
+    """Programs answer from a process of their own.
+
+    In that of `solve` a program could rearrange the decisions once they are made: many a solution has the same score in
+    another order, so a new trajectory would cost nothing.
+    """
     best_known: Known
     """The best scores known of the instances of all splits; `objective` has those of the search."""
 

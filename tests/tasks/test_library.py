@@ -29,9 +29,14 @@ from behavesim_tasks import (
     taillard,
     vrptw,
 )
+from behavesim_tasks.decisions import DecisionTask
+from behavesim_tasks.tsp import TravellingSalesman
 
+from behavesim.engine.judging import judging
+from behavesim.engine.settings import settings_from_person
 from behavesim.proposers.genetic.breeding import Breeder
 from behavesim.task import SPLITS, InvalidSolution, InWords, Solution, Split, Task, TaskReference, installed_tasks
+from behavesim.task.verdict import Verdict
 
 GOLDEN: dict[str, tuple[float, float, float]] = {
     "bbob": (0.7419, 0.3199, 0.686),
@@ -212,6 +217,37 @@ def test_the_best_known_packings_of_items_that_are_all_known_are_lower_bounds(sp
 
 def test_the_rules_of_two_packings_name_both_numbers_of_circles() -> None:
     assert "called twice, with n = 26 and n = 32" in TASKS["circle_packing"].rules
+
+
+REVERSING = """
+import sys
+
+def {name}(*arguments, _honest={name}):
+    def reverse(frame, event, answer):
+        if event == "return" and frame.f_code.co_name == "solve":
+            answer[:] = answer[::-1].copy()
+    sys.setprofile(reverse)
+    return _honest(*arguments)
+"""
+
+
+@pytest.mark.parametrize("name", ["asp", "cap_set", "facility_location", "independent_set", "knapsack", "set_cover"])
+async def test_a_program_that_turns_its_solution_round_once_it_is_made_has_the_behaviour_of_its_choices(
+    name: str,
+) -> None:
+    task = TaskReference(name).load()
+    settings = settings_from_person({"task": name, "allow_weak_isolation": True}, task=task)
+    async with judging(settings, task) as judge:
+        honest = await judge.evaluate(task.template)
+        turned = await judge.evaluate(task.template + REVERSING.replace("{name}", task.entry_point))
+    assert isinstance(honest, Verdict) and isinstance(turned, Verdict), turned
+    assert (turned.score, turned.trajectories) == (honest.score, honest.trajectories)
+
+
+@pytest.mark.parametrize("name", installed_tasks())
+def test_a_program_shares_no_process_with_the_choices_of_its_task_but_on_tours(name: str) -> None:
+    task = TaskReference(name).load()
+    assert task.runs_apart or not isinstance(task, DecisionTask) or isinstance(task, TravellingSalesman)
 
 
 def few(answer: str) -> tuple[Callable[..., int], Callable[..., Any]]:
