@@ -52,19 +52,24 @@ CAP_SET = Known(
     validation=(112,),
     held_out=(20, 45, 236),
 )
-CIRCLE_PACKING = Known("found by AlphaEvolve (2025) and searches since, not proved", search=(2.635983, 2.937944))
+CIRCLE_PACKING = Known(
+    "as E. Specht's list at Packomania has them (2026), not proved; rounded up, as 1e-9 of overlap is allowed",
+    search=(2.6359832, 2.9395729),
+    validation=(2.3011229, 2.7903443),
+    held_out=(1.9802666, 2.4780137, 2.8426688, 3.0740365),
+)
 CVRP = Known(
-    "found by PyVRP 0.14 in 3000 iterations, not proved",
-    search=(10.663235, 9.184652, 13.569320, 9.721661, 10.108990),
-    validation=(7.468346, 6.838141, 10.844177, 9.026552),
-    held_out=(7.355152, 8.024628, 9.883184, 11.182084, 13.300451, 14.035348, 15.182789),
-    shifted=(13.244063, 11.348876, 11.658254, 15.712956, 17.053386),
+    "found by PyVRP 0.14, not proved",
+    search=(10.663235, 9.184651, 13.569319, 9.721660, 10.108989),
+    validation=(7.468346, 6.838140, 10.777519, 9.026552),
+    held_out=(7.355151, 8.024627, 9.883183, 11.182084, 13.300451, 14.035348, 15.182789),
+    shifted=(13.244063, 11.344596, 11.658253, 15.700769, 16.976963),
 )
 FACILITY_LOCATION = Known(
-    "optimal, by HiGHS",
-    search=(22426, 20645, 22482, 21669, 21211, 20764),
-    validation=(14856, 15148, 20845),
-    held_out=(14155, 14976, 19734, 21316, 23013, 28089, 27390),
+    "found by a tabu search, not proved",
+    search=(73268, 70487, 67298, 70705, 68503, 70582),
+    validation=(55273, 52873, 75595),
+    held_out=(50730, 51227, 72648, 69837, 72182, 90500, 86719),
 )
 FLOW_SHOP = Known(
     "optimal, as published with Taillard's instances",
@@ -105,10 +110,10 @@ OFFLINE_BIN_PACKING = Known(
     held_out=(20, 40, 60, 50, 101),
 )
 OVRP = Known(
-    "found by PyVRP 0.14 in 3000 iterations, not proved",
-    search=(6.443278, 5.919517, 7.920994, 6.603655, 6.355883),
-    validation=(4.754094, 4.377051, 6.724354, 5.941317),
-    held_out=(4.767865, 4.938237, 6.419500, 6.989520, 8.738524, 9.310229, 9.407995),
+    "found by PyVRP 0.14, not proved",
+    search=(6.443278, 5.919516, 7.920993, 6.603655, 6.355882),
+    validation=(4.754094, 4.377051, 6.724353, 5.941316),
+    held_out=(4.767864, 4.938236, 6.406040, 6.989520, 8.738523, 9.307646, 9.383572),
 )
 QAP = Known(
     "best of 20 000 descents by exchanges of two, not proved",
@@ -117,10 +122,10 @@ QAP = Known(
     held_out=(380, 916, 1788, 1387, 2596, 2823),
 )
 SET_COVER = Known(
-    "optimal, by HiGHS",
-    search=(284, 309, 304, 312, 226),
-    validation=(297, 278, 303),
-    held_out=(268, 304, 284, 223, 222, 253),
+    "found by a local search, not proved",
+    search=(5640, 5650, 5729, 5658, 5675),
+    validation=(3623, 5603, 5511),
+    held_out=(3640, 3860, 5588, 5588, 7432, 7714),
 )
 TSP = Known(
     "optimal, by branch and cut",
@@ -142,8 +147,8 @@ TSP_HARD = Known(
     held_out=(10.722355, 6.449832, 13.180281, 8.214507, 14.871385, 9.259908, 16.681526, 11.065864),
 )
 VRPTW = Known(
-    "found by PyVRP 0.14 in 3000 iterations, not proved",
-    search=(11.739861, 11.281858, 11.191992, 10.643509, 9.238106),
-    validation=(7.416797, 7.813011, 12.110371, 12.049834),
-    held_out=(6.852426, 6.953496, 10.595941, 13.148528, 12.917283, 14.991196, 18.734018),
+    "found by PyVRP 0.14, not proved",
+    search=(11.739860, 11.281857, 11.191992, 10.643509, 9.238106),
+    validation=(7.416797, 7.813011, 12.110371, 12.049833),
+    held_out=(6.852425, 6.953496, 10.595940, 13.148528, 12.853953, 14.989654, 18.734017),
 )

@@ -3,7 +3,7 @@
 from behavesim_tasks.best_known import CIRCLE_PACKING
 from behavesim_tasks.cpp import CirclePacking, Circles, greatest_distance
 
-from behavesim.task import Split
+from behavesim.task import Objective, Split
 
 SIZES: dict[Split, tuple[int, ...]] = {"search": (26, 32), "validation": (20, 29), "held-out": (15, 23, 30, 35)}
 """The number of circles in each instance of each split."""
@@ -27,6 +27,10 @@ class CirclePackings(CirclePacking):
     def instances(self, split: Split) -> list[Circles]:
         """Return the instances of a split: 26 and 32 circles for the search, other numbers for the others."""
         return [Circles(n) for n in SIZES[split]]
+
+    def objective_on(self, split: Split) -> Objective:
+        """Return the objective on a split, with the mean of the sums known there."""
+        return CIRCLE_PACKING.objective(self.objective.direction, self.objective.unit, split)
 
 
 task = CirclePackings()

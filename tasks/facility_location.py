@@ -29,16 +29,16 @@ def priority(opening: np.ndarray, costs: np.ndarray, paid: np.ndarray) -> np.nda
 '''
 
 SIZES: Sizes = {
-    "search": ((40, 100),) * 6,
-    "validation": ((30, 60), (30, 60), (40, 100)),
-    "held-out": ((30, 60),) * 2 + ((40, 100),) * 3 + ((60, 150),) * 2,
+    "search": ((100, 100),) * 6,
+    "validation": ((60, 60), (60, 60), (100, 100)),
+    "held-out": ((60, 60),) * 2 + ((100, 100),) * 3 + ((150, 150),) * 2,
 }
 """Numbers of sites and customers of each instance, by split."""
 
 
 @dataclass(frozen=True)
 class Sites:
-    """One instance: `opening` (sites,) and `costs` of serving (sites, customers), int64, in thousandths of the unit."""
+    """One instance: `opening` (sites,) and `costs` of serving (sites, customers), int64."""
 
     opening: Integers = field(repr=False)
     costs: Integers = field(repr=False)
@@ -54,22 +54,22 @@ class FacilityLocation(DecisionTask):
     """
 
     kind = "priority"
-    search_size = "6 instances of 40 sites and 100 customers"
+    search_size = "6 instances of 100 sites and 100 customers"
     template = TEMPLATE
     rules = """\
-- There are 6 instances of 40 sites and 100 customers,
-  drawn uniformly from the unit square. Serving costs 1000 times the distance, opening 500 to 2500, in whole numbers.
+- There are 6 instances of 100 sites and 100 customers. Opening costs 2000 to 4000, serving 0 to 10000,
+  in whole numbers. Each cost is drawn independently: sites and customers have no places.
 - Before a site is open, `paid` is what each customer would pay from the farthest site.
 - The function is called before each choice, with arrays of its own.
 - The answer must have one number for each site. The greatest must be finite; of equal ones the first site is opened."""
     grammar = GRAMMAR
     best_known = FACILITY_LOCATION
     objective = FACILITY_LOCATION.objective("minimise", "total cost")
-    normaliser = 40  # all sites of an instance
-    score_scale = 200.0
+    normaliser = 100  # all sites of an instance
+    score_scale = 500.0
 
     def instances(self, split: Split) -> list[Sites]:
-        """Return the instances of a split: sites and customers uniform in the unit square."""
+        """Return the instances of a split, drawn too hard for integer programming within the time limit."""
         return [Sites(*fields) for fields in drawn(sites_and_customers, 8024, SIZES, split)]
 
     def in_words(self, instance: Sites, decision: int) -> str:

@@ -6,8 +6,8 @@ import numpy as np
 from behavesim_tasks.decisions import Integers, Random
 from numpy.typing import NDArray
 
-DENSITY = 0.04
-"""Probability that a set of a set cover covers an element."""
+COVERED_BY = 3
+"""Number of sets that cover each element of a set cover. So few make relaxations weak: a third of each set will do."""
 
 
 def knapsack_items(random: Random, items: int, resources: int, tightness: float) -> tuple[Integers, Integers, Integers]:
@@ -21,25 +21,24 @@ def knapsack_items(random: Random, items: int, resources: int, tightness: float)
 
 
 def sets_to_cover(random: Random, elements: int, sets: int) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return costs of sets, and whether each covers each element, (sets, elements), as Beasley (1987) draws them.
+    """Return costs of sets, 50 to 100, and whether each covers each element, (sets, elements).
 
-    Every element is in two sets at least.
+    Every element is in COVERED_BY sets, as in Steiner triples, whose covers Fulkerson and others (1974) found hard.
     """
-    covers = random.rand(sets, elements) < DENSITY
+    covers = np.zeros((sets, elements), bool)
     for element in range(elements):
-        covers[random.choice(sets, 2, replace=False), element] = True
-    return random.randint(1, 101, size=sets).astype(np.int64), covers
+        covers[random.choice(sets, COVERED_BY, replace=False), element] = True
+    return random.randint(50, 101, size=sets).astype(np.int64), covers
 
 
 def sites_and_customers(random: Random, sites: int, customers: int) -> tuple[Integers, Integers]:
-    """Return the sites' costs of opening and of serving, (sites, customers), for places in the unit square.
+    """Return the sites' costs of opening, 2000 to 4000, and of serving, 0 to 10 000, shape (sites, customers).
 
-    Opening costs 500 to 2500, serving 1000 times the distance.
+    No cost says anything of another, as in the class "uniform" of Kochetov and Ivanenko (2003): relaxations of places
+    in the plane are nearly whole, and theirs are not.
     """
-    places, homes = random.rand(sites, 2), random.rand(customers, 2)
-    distances = np.sqrt(((places[:, None] - homes[None]) ** 2).sum(axis=-1))
-    opening = random.randint(500, 2501, size=sites).astype(np.int64)
-    return opening, np.rint(1000 * distances).astype(np.int64)
+    opening = random.randint(2000, 4001, size=sites).astype(np.int64)
+    return opening, random.randint(0, 10_001, size=(sites, customers)).astype(np.int64)
 
 
 def items_to_pack(random: Random, kind: str, items: int) -> tuple[Integers, int]:

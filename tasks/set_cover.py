@@ -29,9 +29,9 @@ def priority(costs: np.ndarray, covers: np.ndarray) -> np.ndarray:
 '''
 
 SIZES: Sizes = {
-    "search": ((100, 400),) * 5,
-    "validation": ((60, 240), (100, 400), (100, 400)),
-    "held-out": ((60, 240),) * 2 + ((100, 400),) * 2 + ((150, 600),) * 2,
+    "search": ((750, 150),) * 5,
+    "validation": ((500, 100), (750, 150), (750, 150)),
+    "held-out": ((500, 100),) * 2 + ((750, 150),) * 2 + ((1000, 200),) * 2,
 }
 """Numbers of elements and sets of each instance, by split."""
 
@@ -53,23 +53,23 @@ class SetCover(DecisionTask):
     """
 
     kind = "priority"
-    search_size = "5 instances of 100 elements and 400 sets"
+    search_size = "5 instances of 750 elements and 150 sets"
     used_by = "LLM4AD: other instances"
     template = TEMPLATE
     rules = """\
-- There are 5 instances of 100 elements and 400 sets. A set
-  covers about 4% of the elements. Costs are whole numbers from 1 to 100.
+- There are 5 instances of 750 elements and 150 sets. Each element is in three sets, drawn at random;
+  so a set covers about 15 of them. Costs are whole numbers from 50 to 100.
 - The function is called before each choice, with arrays of its own. A set that is taken stays taken, even if later ones
   cover all that it covers.
 - The answer must have one number for each set. The greatest must be finite; of equal ones the first set is taken."""
     grammar = GRAMMAR
     best_known = SET_COVER
     objective = SET_COVER.objective("minimise", "cost of the sets")
-    normaliser = 100  # a set that is taken covers at least one of the 100 elements anew
-    score_scale = 20.0
+    normaliser = 150  # all sets of an instance
+    score_scale = 100.0
 
     def instances(self, split: Split) -> list[Sets]:
-        """Return the instances of a split, drawn as Beasley (1987) does: every element is in two sets at least."""
+        """Return the instances of a split, drawn too hard for integer programming within the time limit."""
         return [Sets(*fields) for fields in drawn(sets_to_cover, 6024, SIZES, split)]
 
     def in_words(self, instance: Sets, decision: int) -> str:

@@ -52,7 +52,7 @@ def imported(folder: str) -> frozenset[str]:
         ("cli", []),
         ("tasks", ["bbob"]),
         ("tests", ["test", "pandas", "fuzz", "mutants"]),
-        ("benchmarks", ["bench", "dask"]),
+        ("benchmarks", ["bench", "dask", "solvers"]),
     ],
 )
 def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import groupby
+from json import loads
 from pathlib import Path
 from typing import Any, get_args
 
@@ -108,7 +109,17 @@ def tasks() -> str:
             for kind, names in kinds.items()
             if names
         ),
+        "## Work behind best known scores\n\n"
+        + table(("task", "instances", "least CPU seconds on one", "most"), work_behind_best_known()),
     )
+
+
+def work_behind_best_known() -> Iterator[tuple[str, ...]]:
+    """The rows of tasks whose best known scores `benchmarks.best_known` found."""
+    file = Path(__file__).parents[1] / "tasks" / "best_known.json"
+    for name, splits in loads(file.read_text()).items():
+        spent = [each["cpu_s"] for solutions in splits.values() for each in solutions]
+        yield f"`{name}`", str(len(spent)), f"{min(spent)}", f"{max(spent)}"
 
 
 def described_task(name: str, task: Task) -> tuple[str, ...]:

@@ -33,9 +33,12 @@ def test_no_packing_of_a_knapsack_is_worth_more() -> None:
     assert -found == pytest.approx(best_known.KNAPSACK.validation[0])
 
 
-def test_no_cover_costs_less() -> None:
-    sets = set_cover.task.instances("held-out")[4]
-    assert highs(sets.costs, sets.covers.T.astype(int), 1, np.inf) == pytest.approx(best_known.SET_COVER.held_out[4])
+def test_integer_programming_does_not_solve_a_cover_in_200_nodes() -> None:
+    sets = set_cover.task.instances("search")[0]
+    rows, limit = LinearConstraint(sets.covers.T.astype(int), 1, np.inf), {"node_limit": 200}
+    found = milp(sets.costs, constraints=rows, bounds=Bounds(0, 1), integrality=np.ones(150), options=limit)
+    assert not found.success
+    assert found.mip_dual_bound < 0.9 * best_known.SET_COVER.search[0] <= 0.9 * found.fun
 
 
 @pytest.mark.parametrize(("split", "place"), [("shifted", 1), ("held-out", 6)])
