@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from behavesim.analysis.run import Run
 from behavesim.analysis.run_summary import in_force
 from behavesim.base.errors import BehavesimError
@@ -147,7 +149,9 @@ def _defaults(run: Run) -> dict[str, Any]:
     """Return the default of every setting of the run, by name, as values that JSON can hold."""
     owners = owners_in(run.settings.flat())
     fields = {name: field for owner in owners if owner.options for name, field in owner.options.model_fields.items()}
-    return {name: field.get_default(call_default_factory=True) for name, field in fields.items() if not field.exclude}
+    # as the journal holds them: a tuple would differ from the list that it was written as
+    given = {name: field.get_default(call_default_factory=True) for name, field in fields.items() if not field.exclude}
+    return dict(to_jsonable_python(given))
 
 
 def _text(value: object) -> str:

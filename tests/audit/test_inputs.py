@@ -74,7 +74,7 @@ def test_what_can_have_been_so_is_no_contradiction(event: Event, before: list[Ev
 @pytest.mark.parametrize(
     ("event", "before", "said"),
     [
-        (RunStarted({"budget": 2}, {}, "stronger"), [], "isolation of process, partial, strong, strong+"),
+        (RunStarted({"budget": 2}, {}, "stronger"), [], "isolation of process, partial, walled, strong, strong+"),
         (RunResumed((0, 1), "strong"), OPEN, "asked_again=(1,), the candidates that were not answered"),
         (RunResumed((), "strong"), OPEN, "asked_again=(1,), the candidates that were not answered"),
         (RunResumed((1,), "strong", notes_again=(0,)), OPEN, "notes_again=(), the notes that were not answered"),
@@ -84,7 +84,7 @@ def test_what_can_have_been_so_is_no_contradiction(event: Event, before: list[Ev
         (RunResumed((1,), "strong", 3), [*OPEN, NoteAsked(0, (), PROMPT)], "notes_again="),
         (RunResumed((1,), "strong", 3, "", (0,)), [*OPEN, NoteAsked(0, (), PROMPT)], "unanswered of 0 to 2"),
         (RunResumed((0, 1), "strong", 1), [*OPEN[:3], RunStopped("failed", 2)], "unanswered of 0 to 2"),
-        (RunResumed((1,), ""), OPEN, "isolation of process, partial, strong, strong+"),
+        (RunResumed((1,), ""), OPEN, "isolation of process, partial, walled, strong, strong+"),
         (RunStopped("budget"), [*OPEN, *OVER], "another reason: 2 of 2 candidates were asked for, and 1 are open"),
         (RunStopped("budget"), [STARTED, ASKED[0], ANSWERED, *OVER], "another reason: 1 of 2 candidates"),
         (RunStopped("interrupted", 1), OPEN[:1], "under_way of 0"),

@@ -46,7 +46,7 @@ def test_a_reply_held_to_the_schema_is_read_with_its_program() -> None:
 def test_candidates_are_held_to_the_form_and_notes_are_not_until_the_model_refuses_it(wanted, field):
     dialect = Dialect(OpenAISettings(response_format=wanted), Toy(), "127.0.0.1")
     body = dialect.body("m", "prompt", 0)
-    assert field in body and field in dialect.optional(body)
+    assert field in body and field in dialect.terms(body).optional
     assert field not in dialect.body("m", "prompt", -2)
     assert dialect.refuse("m", field)
     assert field not in dialect.body("m", "prompt", 1)
