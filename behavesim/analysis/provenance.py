@@ -150,8 +150,8 @@ def _defaults(run: Run) -> dict[str, Any]:
     owners = owners_in(run.settings.flat())
     fields = {name: field for owner in owners if owner.options for name, field in owner.options.model_fields.items()}
     # as the journal holds them: a tuple would differ from the list that it was written as
-    given = {name: field.get_default(call_default_factory=True) for name, field in fields.items() if not field.exclude}
-    return dict(to_jsonable_python(given))
+    kept = {name: field for name, field in fields.items() if not field.exclude and not field.is_required()}
+    return {name: to_jsonable_python(field.get_default(call_default_factory=True)) for name, field in kept.items()}
 
 
 def _text(value: object) -> str:
