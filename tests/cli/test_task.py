@@ -212,7 +212,7 @@ def test_what_only_a_run_would_stumble_over_is_found_before_it(behavesim: Comman
         ),
         (
             "in range(5)]",
-            "in range(5)] + [set('abcdefghijklmnop')][5 * (split == 'search'):]\n        return KEPT[split]",
+            "in range(5)] + [list(set('abcdefghijklmnop'))][5 * (split == 'search'):]\n        return KEPT[split]",
         ),
     )
     wrong = found_wrong(behavesim)

@@ -19,8 +19,8 @@ from behavesim.sandbox import kernel, seccomp
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.tree.pool import TreePool
-from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Solved
 
 NUMBERS = {
     **{name: numbers[0] or 0 for name, numbers in kernel._NUMBERS.items()},

@@ -82,7 +82,7 @@ async def test_a_program_returns_a_solution_for_each_instance(pool: Pool, task: 
         ("memory", "memory", "import numpy as np\ndef order(points): return np.ones(10**9)\n"),
         ("crash", "SIGSEGV", "import ctypes\nctypes.string_at(0)\n"),
         ("exit", "sys.exit(3)", "import sys\nsys.exit(3)\n"),
-        ("exit", "status 4", "import os\nos._exit(4)\n"),
+        ("exit", "os._exit(4)", "import os\nos._exit(4)\n"),
         ("output", "8388608", "import numpy as np\ndef order(points): return np.ones(10**6)\n"),
         ("invalid-solution", "object", "def order(points): return [None]\n"),
         ("exception", "NameError: name 'x' is not defined (line 2)", "def order(points):\n    return x\n"),
@@ -212,7 +212,7 @@ async def open_pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[P
 
 @pytest.mark.parametrize(
     ("number", "reason", "message"),
-    [(9, "memory", "by itself"), (15, "crash", "SIGTERM"), (40, "crash", "signal 40"), (64, "crash", "SIGRTMAX")],
+    [(9, "memory", "or it killed itself"), (15, "crash", "SIGTERM"), (40, "crash", "signal 40"), (64, "crash", "SIGRTMAX")],
 )
 async def test_a_program_killed_by_any_signal_is_rejected(
     open_pool: Pool, number: int, reason: str, message: str
