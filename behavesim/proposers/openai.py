@@ -36,7 +36,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         patience = patience or settings.patience()
         self._settings, self._seed = settings, context.seed
         self._endpoint = Endpoint(patience.request_s, context.clock)
-        if self._endpoint.secrets.are_in(settings.model_dump_json()):
+        if self._endpoint.secrets.are_in(str(settings.model_dump())):  # JSON knows no half characters
             advice = "and are kept with the run; send it as OPENAI_API_KEY, or as a header in OPENAI_CUSTOM_HEADERS"
             raise UsageError(f"the settings of the model hold a key, {advice}")
         self._dialect = Dialect(settings, context.task, self._endpoint.host)
