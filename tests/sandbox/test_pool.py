@@ -212,7 +212,12 @@ async def open_pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[P
 
 @pytest.mark.parametrize(
     ("number", "reason", "message"),
-    [(9, "memory", "or it killed itself"), (15, "crash", "SIGTERM"), (40, "crash", "signal 40"), (64, "crash", "SIGRTMAX")],
+    [
+        (9, "memory", "or it killed itself"),
+        (15, "crash", "SIGTERM"),
+        (40, "crash", "signal 40"),
+        (64, "crash", "SIGRTMAX"),
+    ],
 )
 async def test_a_program_killed_by_any_signal_is_rejected(
     open_pool: Pool, number: int, reason: str, message: str
