@@ -78,7 +78,7 @@ def kernels_are_compiling(run: Search, stage: Stage, patch: pytest.MonkeyPatch) 
 
 def the_first_are_clustered(run: Search, stage: Stage, patch: pytest.MonkeyPatch) -> None:
     assert run.behaviours is not None
-    patch.setattr(run.behaviours, "cluster", stage.held(run.behaviours.cluster))
+    patch.setattr(run.behaviours, "matrix", stage.held(run.behaviours.matrix))
 
 
 def one_is_compared(run: Search, stage: Stage, patch: pytest.MonkeyPatch) -> None:
