@@ -25,7 +25,7 @@ RECORDED = Path(__file__).with_name("demo.tar.xz")
 
 `python -m tests.recording` makes it anew with the same replies, if the task's file or a prompt has changed.
 """
-BEGAN = 1795753815.5528462
+BEGAN = 1795833156.8207438
 """The time of the recorded journal's first event, in seconds since 1970: it identifies the recording."""
 
 
