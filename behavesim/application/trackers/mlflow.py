@@ -12,8 +12,10 @@ from behavesim.application.trackers.tracking import Row
 
 EXPERIMENT = "behavesim"
 """The name of the MLflow experiment that holds all runs."""
+KEY = "behavesim.key"
+"""Name of the tag that holds a run's key; `begin` finds the log of a run by it."""
 RUN = "behavesim.run"
-"""Name of the tag that holds a run's name; `begin` finds the log of a run by it."""
+"""Name of the tag that holds a run's name."""
 LONGEST = 5000
 """Number of characters to which the text of a parameter is cut: MLflow refuses more than 6000."""
 MOST = 1000
@@ -28,21 +30,25 @@ class MLflow:
         self._client = MlflowClient(tracking_uri=target)
         self._id = ""
 
-    def begin(self, run: str, settings: Mapping[str, str]) -> int:
-        """Open the MLflow run whose tag RUN is `run`, or create it; return its last step, 0 for a new one.
+    def begin(self, key: str, name: str, settings: Mapping[str, str]) -> int:
+        """Open the MLflow run whose tag KEY is `key`, or create it as `name`; return its last step, 0 for a new one.
 
         `settings` become the parameters of a new MLflow run; one that exists keeps its own.
         """
         known = self._client.get_experiment_by_name(EXPERIMENT)
         experiment = self._client.create_experiment(EXPERIMENT) if known is None else known.experiment_id
-        found: Sequence[Any] = self._client.search_runs([experiment], f"tags.`{RUN}` = '{run}'")
+        found: Sequence[Any] = self._client.search_runs([experiment], f"tags.`{KEY}` = '{key}'")
         if found:
-            self._id = found[0].info.run_id
-            self._client.update_run(self._id, status="RUNNING")
-            return max((each.step for each in self._client.get_metric_history(self._id, "feasible")), default=0)
-        self._id = self._client.create_run(experiment, tags={RUN: run}, run_name=run).info.run_id
-        self._client.log_batch(self._id, params=[Param(name, text[:LONGEST]) for name, text in settings.items()])
-        return 0
+            run = found[0]
+            self._client.update_run(run.info.run_id, status="RUNNING")
+        else:
+            run = self._client.create_run(experiment, tags={KEY: key, RUN: name}, run_name=name)
+        self._id = run.info.run_id
+        if not run.data.params:  # new, or the server failed just after it was made
+            self._client.log_batch(self._id, params=[Param(name, text[:LONGEST]) for name, text in settings.items()])
+        if not found:
+            return 0
+        return max((each.step for each in self._client.get_metric_history(self._id, "feasible")), default=0)
 
     def log(self, rows: Sequence[Row]) -> None:
         """Add each number of the rows as a metric, at the row's step and time (`Row.at`, seconds since 1970)."""

@@ -11,19 +11,23 @@ from behavesim.application.trackers.tracking import Row
 
 
 class TensorBoard:
-    """A `Tracker` that writes the event files of each run into a folder with the run's name."""
+    """A `Tracker` that writes the event files of each run into a folder of its own, NAME-KEY."""
 
     def __init__(self, target: str) -> None:
         """`target` is the folder of the runs' folders; `begin` makes it if it is missing."""
         self._folder = Path(target)
         self._writer: SummaryWriter | None = None
 
-    def begin(self, run: str, settings: Mapping[str, str]) -> int:
+    def begin(self, key: str, name: str, settings: Mapping[str, str]) -> int:
         """Begin a new event file for the run, and return 0, so that all rows are logged again.
 
-        TensorBoard then hides the rows of the run's older files. `settings` are added as a text.
+        TensorBoard then hides the rows of the run's older files. `settings` are added as a text. The run's folder ends
+        in the first eight digits of its key; one of a run that was renamed since keeps the name that it has.
         """
-        self._writer = SummaryWriter(str(self._folder / run), purge_step=0)
+        short = key[:8]
+        known = sorted(self._folder.glob(f"*-{short}"))
+        folder = known[0] if known else self._folder / f"{name}-{short}"
+        self._writer = SummaryWriter(str(folder), purge_step=0)
         self._writer.add_text("settings", "\n".join(f"- {name}: {text}" for name, text in settings.items()))
         return 0
 

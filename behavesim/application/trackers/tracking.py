@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from behavesim.base.errors import UsageError, nearest
+from behavesim.base.errors import BehavesimError, JournalError, UsageError, nearest
+from behavesim.base.notices import OFTEN_S, Sparing, on_stderr
+from behavesim.base.text import one_line
 from behavesim.base.tokens import Spending
 from behavesim.proposers.prices import Prices
 from behavesim.state.events import Added, Evaluated, Event, NotAdded, RunForked, RunStarted, RunStopped
@@ -21,7 +28,9 @@ from behavesim.store.reading import read_events
 TRACKERS: Mapping[str, str] = {"mlflow": "MLflow", "wandb": "WandB", "tensorboard": "TensorBoard"}
 """The name of each tracker's class, by the tracker's name; its module in this package has the same name."""
 AT_ONCE = 100
-"""Number of candidates that are logged together: each call of a tracker takes milliseconds in which a search waits."""
+"""Number of candidates that are logged together: a tracker's call may take as long for one as for a hundred."""
+CLOSE_S = 10.0
+"""Seconds after a run's stop for which the process waits, before it ends, for a tracker to take the rest."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +46,19 @@ class Row:
 
 
 class Tracker(Protocol):
-    """A place outside behavesim where a run is logged. Each method may be slow, so it is called rarely."""
+    """A place outside behavesim where a run is logged. Each method may be slow, hang, or raise any exception."""
 
-    def begin(self, run: str, settings: Mapping[str, str]) -> int:
-        """Open the log of the run of this name and return its last step, 0 if none; `settings` are texts by name."""
+    def begin(self, key: str, name: str, settings: Mapping[str, str]) -> int:
+        """Open the log of the run with this `key`, or make it, and return its last step, 0 if none.
+
+        Args:
+            key: Hexadecimal digits, the same for one run wherever its folder is, and different for any other run.
+            name: What people call the run: its folder's name, which other runs may have, too.
+            settings: The run's settings as texts, by name.
+        """
 
     def log(self, rows: Sequence[Row]) -> None:
-        """Add rows in ascending order of steps; the log does not hold any of these steps yet."""
+        """Add rows in ascending order of steps; they come again if this raises, else none of them comes again."""
 
     def end(self, facts: Mapping[str, str], program: str) -> None:
         """Add facts on what the run found so far, by name, and its best program's text, "" for none; close the log."""
@@ -52,74 +67,155 @@ class Tracker(Protocol):
 class Tracking:
     """Logs a run to a tracker from the run's journal.
 
-    Passed to `behavesim.search` as `on_event`, it logs a run while that goes on.
+    Passed to `behavesim.search` as `on_event`, it logs a run while that goes on, in a thread of its own. A tracker that
+    fails or hangs does not end the search or slow it down. A line on stderr and in the run's log says so, once a minute
+    at most. What the tracker did not take is sent again with what comes next; `behavesim export` adds it afterwards.
     """
 
     def __init__(self, tracker: Tracker, folder: RunFolder) -> None:
-        """`folder` is the run's folder, whose name is the log's name; a log of this name is continued."""
+        """`folder` is the run's folder, which need not exist yet; a log of the same run is continued."""
         self._tracker = tracker
+        self._name = type(tracker).__name__.lower()
         self._folder = folder
+        self._sending = threading.Lock()  # held by whoever reads the journal and calls the tracker
+        self._is_open = False
+        self._forget()
+        self._new = 0  # candidates registered since the thread was last asked to log
+        self._asking = threading.Lock()  # guards the three below, which the search and the thread share
+        self._asked: bool | None = None  # for another round: False to log, True to close too, None for nothing
+        self._thread: threading.Thread | None = None
+        self._since = 0.0  # when the thread began its round, by `time.monotonic`
+        self._say_sparingly = Sparing(self._say, time.monotonic)
+
+    def _forget(self) -> None:
+        """Begin again at the journal's first event: a log that is opened again says which steps it holds."""
         self._state: RunState | None = None  # as of the last event read; None before the first
         self._read = 0
-        self._held = 0
-        self._is_open = False
+        self._waiting: list[Row] = []  # rows that the tracker has not taken yet
         self._scores: dict[int, float] = {}
         self._prices = Prices({})
-        self._new = 0
+        self._key = hashlib.sha256()
 
     def __call__(self, event: Event, state: RunState) -> None:
-        """Take note of an event: log the journal after each AT_ONCE registrations, and when the run stops.
+        """Take note of an event: have the journal logged after AT_ONCE registrations, and when the run stops.
 
-        `state` is ignored. Raises JournalError if the journal cannot be read.
+        Returns at once and raises nothing. `state` is ignored.
         """
         self._new += isinstance(event, Added | NotAdded)
-        if self._new >= AT_ONCE:
-            self.log()
-        if isinstance(event, RunStopped):
-            self.close()
+        is_stop = isinstance(event, RunStopped)
+        if self._new < AT_ONCE and not is_stop:
+            return
+        self._new = 0
+        with self._asking:
+            self._asked = is_stop or bool(self._asked)
+            silent_s = time.monotonic() - self._since
+            is_idle = self._thread is None
+            if is_idle:
+                # a daemon, since a thread in a client that hangs would keep the process from ending
+                self._thread, self._since = threading.Thread(target=self._log_as_asked, daemon=True), time.monotonic()
+                self._thread.start()
+            thread = self._thread
+        if not is_idle and silent_s >= OFTEN_S:
+            self._tell(self._lacking(f"has not answered for {silent_s:.0f} s"))
+        if is_stop and thread is not None:
+            # the interpreter waits for threads that are no daemons: this one bounds how long it waits for the other
+            threading.Thread(target=self._wait_for, args=(thread,)).start()
 
     def log(self) -> None:
-        """Log what the journal holds and the tracker does not; raises JournalError if the journal cannot be read."""
-        self._new = 0
-        rows: list[Row] = []
-        for _, at, event in read_events(self._folder.journal, after=self._read):
-            rows += self._rows(at, event)
-            self._read += 1
-        for first in range(0, len(rows), AT_ONCE):
-            self._tracker.log(rows[first : first + AT_ONCE])
+        """Log what the journal holds and the tracker does not; wait until the tracker has taken it.
+
+        Raises JournalError if the journal cannot be read, BehavesimError if the tracker fails.
+        """
+        with self._sending:
+            self._log()
 
     def close(self) -> None:
-        """Log what is left and what the run found so far, and close the log.
+        """Log what is left and what the run found so far, and close the log; wait until the tracker has taken it.
 
-        Raises JournalError if the journal cannot be read.
+        Raises JournalError if the journal cannot be read, BehavesimError if the tracker fails.
         """
-        self.log()
-        if self._is_open and self._state is not None:
-            state = self._state
-            facts = {"stopped_by": state.stopped or "", "digest": state.digest(), "isolation": state.isolation}
-            self._tracker.end(facts, "" if state.leader is None else state.leader.source)
-            self._is_open = False
+        with self._sending:
+            self._log()
+            if self._is_open and self._state is not None:
+                state = self._state
+                facts = {"stopped_by": state.stopped or "", "digest": state.digest(), "isolation": state.isolation}
+                with self._failures_named():
+                    self._tracker.end(facts, "" if state.leader is None else state.leader.source)
+                self._is_open = False
+                self._forget()
 
-    def _rows(self, at: float, event: Event) -> list[Row]:
-        """Apply the next event, committed at `at` (seconds since 1970); return the row of the candidate it registers.
+    def _log_as_asked(self) -> None:
+        """Log, and close if that was asked, until nothing more is asked: the thread's work."""
+        while True:
+            with self._asking:
+                if self._asked is None:
+                    self._thread = None  # under the lock: whoever asks next begins another thread
+                    return
+                closes, self._asked = self._asked, None
+                self._since = time.monotonic()
+            try:
+                self.close() if closes else self.log()
+            except BehavesimError as error:
+                self._tell(str(error))
 
-        The list is empty if the event registers no candidate, or if the tracker has the row already.
-        """
+    def _wait_for(self, thread: threading.Thread) -> None:
+        thread.join(CLOSE_S)
+        if thread.is_alive():
+            self._say(self._lacking(f"has not taken all of the run {CLOSE_S:g} s after its end"))
+
+    def _tell(self, what: str) -> None:
+        """Say on stderr and in the run's log what is wrong with the tracker, once a minute at most."""
+        self._say_sparingly("notice", f"{what}; the search goes on")
+
+    def _lacking(self, what: str) -> str:
+        command = f"behavesim export {self._folder.argument} --{self._name} …"
+        return f"{self._name} {what}; `{command}` adds what it lacks"
+
+    def _say(self, line: str) -> None:
+        on_stderr(line)
+        with suppress(JournalError):  # a log that cannot be written ends nothing
+            self._folder.note(line)
+
+    @contextmanager
+    def _failures_named(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            said = one_line(f"{type(error).__name__}: {error}", 300)
+            raise BehavesimError(self._lacking(f"did not take all of the run ({said})")) from error
+
+    def _log(self) -> None:
+        for _, at, event in read_events(self._folder.journal, after=self._read):
+            self._take(at, event)
+            self._read += 1
+        if self._state is None or self._state.started is None:
+            return
+        with self._failures_named():
+            if not self._is_open:
+                texts = {name: str(value) for name, value in self._state.started.settings.items()}
+                held = self._tracker.begin(self._key.hexdigest()[:32], self._folder.run, texts)
+                self._waiting = [row for row in self._waiting if row.step > held]
+                self._is_open = True
+            while self._waiting:
+                self._tracker.log(self._waiting[:AT_ONCE])
+                del self._waiting[:AT_ONCE]  # only now: rows that a tracker refuses are sent again
+
+    def _take(self, at: float, event: Event) -> None:
+        """Apply the next event, committed at `at` (seconds since 1970), and keep the row of a candidate registered."""
         if isinstance(event, RunStarted | RunForked):
-            self._prices = Prices.named(settings_from_journal(event.settings).prices)
+            settings = dict(event.settings)
+            self._prices = Prices.named(settings_from_journal(settings).prices)
+            # The folder's name is no key: two folders may hold runs of one name, and a folder may be renamed. A fork
+            # has the events of its source, so its key needs those of RunForked, too.
+            self._key.update(f"{type(event).__name__} {at!r} {json.dumps(settings, sort_keys=True)}\n".encode())
         if self._state is None:
             self._state = RunState(recorded_objective(event.provenance if isinstance(event, RunStarted) else {}))
         state, before = self._state, self._state.registered
         state.apply(event)
         if isinstance(event, Evaluated):
             self._scores[event.candidate] = event.score
-        if not self._is_open and state.started is not None:
-            texts = {name: str(value) for name, value in state.started.settings.items()}
-            self._held, self._is_open = self._tracker.begin(self._folder.run, texts), True
-        if state.registered == before:
-            return []
-        row = Row(state.registered, at, self._values(state))
-        return [row] if row.step > self._held else []
+        if state.registered > before:
+            self._waiting.append(Row(state.registered, at, self._values(state)))
 
     def _values(self, state: RunState) -> dict[str, float]:
         """Return the numbers after the last registration, without those that are unknown."""
@@ -141,9 +237,15 @@ class Tracking:
 def track(tracker: str, target: str, run: str | Path) -> Tracking:
     """Return an object that logs a run to a tracker while the run goes on, if `behavesim.search` gets it as `on_event`.
 
-    Its method `log` logs what the journal holds now. `tracker` is "mlflow", "wandb" or "tensorboard". `target` is
-    MLflow's tracking URI or folder, the project of Weights & Biases, or TensorBoard's folder. `run` is the run's
-    folder, which need not exist yet. Raises UsageError if there is no such tracker, or if its package is not installed.
+    A tracker that fails or hangs neither ends nor slows the search; `behavesim export` adds what it lacks. The method
+    `close` logs what the journal holds now, and waits for the tracker.
+
+    Args:
+        tracker: "mlflow", "wandb" or "tensorboard".
+        target: MLflow's tracking URI or folder, the project of Weights & Biases, or TensorBoard's folder.
+        run: The run's folder, which need not exist yet.
+
+    Raises UsageError if there is no such tracker, or if its package is not installed.
     """
     if tracker not in TRACKERS:
         raise UsageError(f"there is no tracker {tracker!r}; {nearest(tracker, TRACKERS) or ', '.join(TRACKERS)}")

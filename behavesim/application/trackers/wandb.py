@@ -21,12 +21,12 @@ class WandB:
         self._project = target
         self._run: Any = None
 
-    def begin(self, run: str, settings: Mapping[str, str]) -> int:
-        """Begin an offline run with the run's name as its id, and return 0; `wandb sync` overwrites what it has."""
+    def begin(self, key: str, name: str, settings: Mapping[str, str]) -> int:
+        """Begin an offline run with the key as its id, and return 0; `wandb sync` overwrites what it has."""
         self._run = wandb.init(
             project=self._project,
-            id=run,
-            name=run,
+            id=key,
+            name=name,
             resume="allow",
             config=dict(settings),
             mode="offline",
