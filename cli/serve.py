@@ -36,6 +36,8 @@ def serve(
     address alone, until the budget is used up. It is `run TASK --proposer http:PORT --method best-of-n`.
     """
     if evaluate is not None:
+        if host not in ("127.0.0.1", "localhost"):  # programs of whoever reaches the port are run
+            raise UsageError(f"--evaluate listens at 127.0.0.1 alone, not at --host {host}; leave --host out")
         from behavesim.application.launch import new_launch  # imported late: pages need no search
 
         from .run import begin
@@ -43,6 +45,9 @@ def serve(
         given = {"budget": budget, "proposer": f"http:{port}", "method": "best-of-n"}
         begin(new_launch(evaluate, runs_dir, given, name=name), "http", dry=False, as_json=False)
         return
+    unused = [option for option, value in (("--budget", budget), ("--name", name)) if value is not None]
+    if unused:
+        raise UsageError(f"{' and '.join(unused)} would begin a run; add --evaluate TASK, or leave it out to show runs")
     if not runs_dir.is_dir():  # a mistyped folder would be served as one without runs
         raise UsageError(f"there is no folder {runs_dir}; name that of your runs")
     from behavesim.application.serve.server import is_loopback  # imported late: help needs no aiohttp
