@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from behavesim.base.errors import UsageError
 from behavesim.proposers.open_files import allow
-from behavesim.proposers.openai_dialect import Dialect
+from behavesim.proposers.openai_dialect import RESPONSES, Dialect
 from behavesim.proposers.openai_settings import OpenAISettings, base_url, has_endpoint
 from behavesim.proposers.patience import VERSION, Completion, Fault, Patience, Perseverance
 from behavesim.proposers.proposer import Proposer, ProposerContext
@@ -91,7 +91,8 @@ class OpenAIProposer(Proposer[OpenAISettings]):
     async def _ask(self, model: str, prompt: str, number: int) -> Completion | Fault:
         """Send one request for the candidate or note of this `number`; return its reply or fault.
 
-        A parameter that the model refuses is left out from then on. If nothing answers chat completions, /v1 is put
+        A parameter that the model refuses is left out from then on. A model that only the Responses API serves is asked
+        there from then on. If nothing answers chat completions, /v1 is put
         before the path from then on. Gives a notice if the endpoint answered in another service tier than asked for.
         """
         url, body = self._endpoint.url, self._dialect.body(model, prompt, number)
@@ -109,6 +110,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
                 return result.mended()
         elif result.remedy:
             if self._dialect.refuse(model, result.remedy):
-                self._persevering.note(f"{model} is asked without {result.remedy!r} from now on: {result.message}")
+                how = "by the Responses API" if result.remedy == RESPONSES else f"without {result.remedy!r}"
+                self._persevering.note(f"{model} is asked {how} from now on: {result.message}")
             return result.mended()
         return result

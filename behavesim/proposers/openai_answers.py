@@ -44,6 +44,8 @@ def answer(
         if status < 400 and error is None:
             if not isinstance(document, Mapping):
                 return _no_document(headers, clean(_words(body)))
+            if isinstance(document.get("output"), list):
+                document = {**document, "choices": [_choice_of_response(document)]}
             return _completion(document, exhausted_for_s(headers), clean)
     except RecursionError:  # from reading, or from writing a part of it as text
         return Fault("ask again", "the endpoint answered with JSON that is nested too deeply to read", Usage())
@@ -140,6 +142,26 @@ def _completion(document: Mapping[str, Any], wait_s: float, clean: Callable[[str
     return Completion(clean(text), reason, usage, wait_s)
 
 
+def _choice_of_response(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the choice of a chat completion that says what an answer of the Responses API does."""
+    items = [_mapping(item) for item in document["output"]]
+    said = [item.get("content") for item in items if item.get("type") == "message"]
+    parts = [_mapping(part) for content in said if isinstance(content, list) for part in content]
+    thoughts = (
+        _text(item.get("content")) or _text(item.get("summary")) for item in items if item.get("type") == "reasoning"
+    )
+    message = {
+        "content": [part for part in parts if part.get("type") != "refusal"],
+        "refusal": "".join(_text(part.get("refusal")) for part in parts),
+        "reasoning": "\n\n".join(thoughts),
+        "tool_calls": [{"function": item} for item in items if item.get("type") == "function_call"],
+    }
+    why = _mapping(document.get("incomplete_details")).get("reason")
+    reasons = {"completed": "stop", "max_output_tokens": "length"}
+    reason = why if isinstance(why, str) else document.get("status")
+    return {"message": message, "finish_reason": reasons.get(str(reason), reason)}
+
+
 def _word(text: object, clean: Callable[[str], str]) -> str | None:
     """Return a finish reason or service tier, cleaned and cut to REASON_LIMIT characters; None if it is no text."""
     return one_line(clean(text), REASON_LIMIT) if isinstance(text, str) else None
@@ -170,13 +192,21 @@ def _called(message: Mapping[str, Any]) -> Iterator[str]:
 def _usage(counts: object) -> Usage:
     """Return a request's tokens from the field `usage` of a completion; missing or impossible counts are None.
 
-    Tokens read from a cache are also found by DeepSeek's name, those written to one by LiteLLM's.
+    Counts have other names in the Responses API. Tokens read from a cache are also found by DeepSeek's name, those
+    written to one by LiteLLM's.
     """
     return Usage(
-        prompt=_count(counts, "prompt_tokens"),
-        cached=_count(counts, "prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens"),
-        completion=_count(counts, "completion_tokens"),
-        reasoning=_count(counts, "completion_tokens_details.reasoning_tokens"),
+        prompt=_count(counts, "prompt_tokens", "input_tokens"),
+        cached=_count(
+            counts,
+            "prompt_tokens_details.cached_tokens",
+            "prompt_cache_hit_tokens",
+            "input_tokens_details.cached_tokens",
+        ),
+        completion=_count(counts, "completion_tokens", "output_tokens"),
+        reasoning=_count(
+            counts, "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens"
+        ),
         cache_write=_count(counts, "prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens"),
     )
 

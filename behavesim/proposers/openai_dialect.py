@@ -15,7 +15,8 @@ from behavesim.task.evaluated import EvaluatorTask
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Names of the parameter that limits tokens: most endpoints know the first, OpenAI's reasoning models the second."""
-
+RESPONSES = "/responses"
+"""The path of OpenAI's Responses API; as a refused parameter of a model, it says that this API alone serves it."""
 
 _SCHEMA = {
     "type": "object",
@@ -58,6 +59,8 @@ class Dialect:
         If the model refused the system role, the system prompt is put before the prompt in the user's message.
         """
         settings, refused = self._settings, self._refused[model]
+        if RESPONSES in refused:
+            return self._response_body(model, prompt, number)
         system, messages = settings.system_prompt, [{"role": "user", "content": prompt}]
         if system and "system" in refused:
             messages[0]["content"] = f"{system}\n\n{prompt}"
@@ -76,6 +79,24 @@ class Dialect:
         chosen = {name: value for name, value in wanted.items() if value is not None and name not in refused}
         return {"model": model, "messages": messages, **chosen}
 
+    def _response_body(self, model: str, prompt: str, number: int) -> dict[str, Any]:
+        """Return what `body` does, as the Responses API has it. A grammar is left out, since it knows none."""
+        settings, refused = self._settings, self._refused[model]
+        form = (self._form if number >= 0 else {}).get("response_format")
+        system, role = settings.system_prompt, "instructions"
+        wanted = {
+            role: system or None,
+            "temperature": settings.temperature,
+            "reasoning": settings.reasoning_effort and {"effort": settings.reasoning_effort},
+            "service_tier": settings.service_tier,
+            "max_output_tokens": settings.max_completion_tokens,
+            "text": form and {"format": {"type": form["type"], **form.get("json_schema", {})}},
+            "store": False,  # chat completions are not kept by default, and these are
+            **settings.extra_body,
+        }
+        chosen = {name: value for name, value in wanted.items() if value is not None and name not in refused}
+        return {"model": model, "input": f"{system}\n\n{prompt}" if system and role in refused else prompt, **chosen}
+
     def sent(self, prompt: str) -> str:
         """Return all text that a request for `prompt` sends, by which its tokens are estimated."""
         return f"{self._settings.system_prompt}{prompt}"
@@ -85,11 +106,14 @@ class Dialect:
 
         The name "system" stands for the system role: its text can go into the user's message. The service tier is not
         optional: in another tier the request may cost twice as much. Nor is what a person wrote into `extra_body`, such
-        as a provider that must not keep prompts.
+        as a provider that must not keep prompts. RESPONSES stands for chat completions, outside of batches.
         """
-        roles = {"system"} if body["messages"][0]["role"] == "system" else set()
-        needed = {"model", "messages", "service_tier", *self._settings.extra_body}
-        return Terms(body["model"], (body.keys() - needed) | roles)
+        needed = {"model", "messages", "input", "service_tier", *self._settings.extra_body}
+        optional = set(body.keys() - needed)
+        if "messages" in body:
+            optional |= {"system"} if body["messages"][0]["role"] == "system" else set()
+            optional |= set() if self._settings.batch else {RESPONSES}
+        return Terms(body["model"], optional)
 
     def refuse(self, model: str, parameter: str) -> bool:
         """Leave a parameter out of all later requests to a model; return whether it was not left out before."""

@@ -18,7 +18,7 @@ from behavesim.base.text import one_line
 from behavesim.base.tokens import Usage
 from behavesim.proposers.openai_answers import answer
 from behavesim.proposers.openai_client import ANSWER_BYTES, FILE_BYTES, client_of, is_onward
-from behavesim.proposers.openai_dialect import Terms
+from behavesim.proposers.openai_dialect import RESPONSES, Terms
 from behavesim.proposers.openai_environment import Route, is_usable
 from behavesim.proposers.openai_faults import diagnosed, listens
 from behavesim.proposers.openai_settings import base_url
@@ -83,11 +83,11 @@ class Endpoint:
         return True
 
     async def completion(self, body: Mapping[str, Any], terms: Terms) -> Completion | Fault:
-        """Send `body`, whose `terms` are given, as JSON to the chat completions."""
+        """Send `body`, whose `terms` are given, as JSON to the chat completions, or the Responses API by its form."""
         # Written as ASCII here: the package writes UTF-8, which cannot encode a lone surrogate.
-        content = json.dumps(body).encode()
+        content, path = json.dumps(body).encode(), PATH if "messages" in body else RESPONSES
         found = await self._answered(
-            lambda client: client.post(PATH, cast_to=httpx2.Response, content=content, options={"headers": _UNSAID})
+            lambda client: client.post(path, cast_to=httpx2.Response, content=content, options={"headers": _UNSAID})
         )
         return found if isinstance(found, Fault) else self._read(found, terms)
 
@@ -236,7 +236,7 @@ class Endpoint:
         """Return the fault for a redirect that is not followed: to another server, an unusable URL, or one too many."""
         onward = response.next_request  # None if the package cannot read the location
         moved = str(onward.url) if onward else response.headers["location"]
-        moved = one_line(self.secrets.clean(moved).removesuffix(PATH), 200)
+        moved = one_line(self.secrets.clean(moved).removesuffix(PATH).removesuffix(RESPONSES), 200)
         if not is_usable(moved) or is_onward(response):
             message = f"{self._route.server} redirects to nowhere; check OPENAI_BASE_URL"
         else:

@@ -14,7 +14,7 @@ import aiohttp
 
 from behavesim.base.text import one_line
 from behavesim.proposers.limiter import retry_after_s
-from behavesim.proposers.openai_dialect import Terms
+from behavesim.proposers.openai_dialect import RESPONSES, Terms
 from behavesim.proposers.openai_environment import Route
 from behavesim.proposers.patience import REFUSED, VERSION, Fault
 
@@ -79,7 +79,13 @@ def _refusal(status: int, said: str, error: EndpointError, terms: Terms) -> Faul
     """
     if status == 413 or error.codes & _TOO_LONG:
         return Fault("give up", f"the prompt is longer than the model takes {said}")
-    parameter = "system" if error.parameter == _SYSTEM_ROLE else error.parameter
+    # the Responses API names the field within a parameter, too, such as reasoning.effort
+    parameter = "system" if error.parameter == _SYSTEM_ROLE else error.parameter.partition(".")[0]
+    if status == 404 and "v1/responses" in error.text:  # no code says it, but no other error has this path
+        if RESPONSES in terms.optional:
+            return Fault("stop", f"chat completions do not serve it {said}", remedy=RESPONSES)
+        advice = "choose another with --model, or set batch=false, since no batch asks by the Responses API"
+        return Fault("stop", f"the endpoint does not serve the model as it was asked {said}; {advice}")
     if parameter in terms.optional and error.codes & _UNSUPPORTED:
         return Fault("give up", f"the model refuses {parameter!r} {said}", is_setup=True, remedy=parameter)
     if parameter == "service_tier":

@@ -82,6 +82,42 @@ def says(content: object, finish_reason: str | None = "stop", usage: object = US
     return document({"id": "c", "object": "chat.completion", "created": 1, "choices": [choice], "usage": usage})
 
 
+RESPONSE_USAGE = {
+    "input_tokens": 100,
+    "output_tokens": 50,
+    "total_tokens": 150,
+    "input_tokens_details": {"cached_tokens": 20},
+    "output_tokens_details": {"reasoning_tokens": 10},
+}
+
+
+def responds(*output: Mapping[str, object], status: str = "completed", **more: object) -> Answer:
+    """An answer of the Responses API with these items."""
+    return document(
+        {"id": "r", "object": "response", "status": status, "error": None, "output": output, "usage": RESPONSE_USAGE}
+        | more
+    )
+
+
+def message(text: str, **part: object) -> dict[str, object]:
+    """The item of such an answer that holds the model's text."""
+    content = [{"type": "output_text", "text": text, "annotations": [], **part}]
+    return {"type": "message", "role": "assistant", "status": "completed", "content": content}
+
+
+def by_responses_alone(*answers: Answer) -> Behaviour:
+    """A model that chat completions refuse as OpenAI does; the Responses API gives the answers, the last again."""
+    left = list(answers)
+
+    def behave(asked: Asked) -> Answer:
+        if asked.path.endswith("/responses"):
+            return left.pop(0) if len(left) > 1 else left[0]
+        text = "This model is only supported in v1/responses and not in v1/chat/completions."
+        return fails(404, text, param="model")
+
+    return behave
+
+
 def fails(status: int, text: str = "no", code: str | None = None, param: str | None = None) -> Answer:
     """An error in OpenAI's form."""
     error = {"message": text, "type": "error", "code": code, "param": param}

@@ -109,7 +109,6 @@ FATAL = [
     ("fails(403, 'Country not supported')", "Country not supported"),
     ("fails(404, 'The model `m` does not exist', 'model_not_found')", "`behavesim doctor --model NAME` asks"),
     ("fails(404, 'model \"m\" not found, try pulling it first')", "--model"),
-    ("fails(404, 'only supported in v1/responses', param='model')", "--model"),
     ("fails(403, 'Your input was flagged')", "check what the key may use"),
     ("fails(404, 'Not Found')", "OPENAI_BASE_URL"),
     ("Answer(404, b'<html>nginx</html>')", "OPENAI_BASE_URL"),

@@ -430,3 +430,86 @@ async def test_a_cancelled_request_gives_its_place_back(proposer_of: Any, server
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         assert len(await replies(proposer, 10)) == 10
+
+
+async def test_a_model_that_only_the_responses_api_serves_is_asked_there(proposer_of: Any, server: Any) -> None:
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}
+    server.behaviour = chat.by_responses_alone(chat.responds(thought, chat.message("a program")))
+    notes: list[str] = []
+    settings = {"temperature": 0.5, "max_completion_tokens": 99, "reasoning_effort": "low", "system_prompt": "be brief"}
+    asked = {**settings, "response_format": "json_schema", "extra_body": {"top_p": 0.9}}
+    async with proposer_of(notes=notes.append, **asked) as proposer:
+        first = await proposer.propose(prompt(), 0)
+        assert await proposer.propose(prompt(), 1) == Reply("a program", "m", (OWN,), "stop")
+        await proposer.propose(prompt(), -1)
+    assert (first.text, first.fault, first.calls[-1]) == ("a program", "", OWN)
+    assert [each.path for each in server.asked] == ["/v1/chat/completions", *["/v1/responses"] * 3]
+    body = dict(server.asked[1].body)
+    form = body.pop("text")["format"]
+    assert (form["type"], form["name"], form["strict"], form["schema"]["required"]) == (
+        *("json_schema", "program", True),
+        ["idea", "program"],
+    )
+    assert body == {
+        "model": "m",
+        "input": "hello",
+        "instructions": "be brief",
+        "temperature": 0.5,
+        "max_output_tokens": 99,
+        "reasoning": {"effort": "low"},
+        "store": False,
+        "top_p": 0.9,
+    }
+    assert server.asked[3].body == body  # a note is prose
+    assert ["is asked by the Responses API from now on" in note for note in notes] == [True]
+
+
+RESPONSES = [
+    (
+        "responds(message('half'), status='incomplete', incomplete_details={'reason': 'max_output_tokens'})",
+        "half",
+        "length",
+    ),
+    ("responds(status='incomplete', incomplete_details={'reason': 'content_filter'})", "", "content_filter"),
+    ("responds(message('', type='refusal', refusal='I cannot'))", "I cannot", "content_filter"),
+    (
+        "responds({'type': 'function_call', 'name': 'f', 'arguments': 'def f(): ...'})",
+        "```python\ndef f(): ...\n```",
+        "stop",
+    ),
+    ("responds({'type': 'reasoning', 'content': [{'type': 'reasoning_text', 'text': 'all'}]})", "all", "stop"),
+    ("responds('odd', {'type': 'message', 'content': None}, message('a'), message('b'))", "ab", "stop"),
+]
+
+
+@pytest.mark.parametrize(("given", "text", "reason"), RESPONSES)
+async def test_an_answer_of_the_responses_api_means_what_a_completion_does(
+    proposer_of: Any, server: Any, given: str, text: str, reason: str
+) -> None:
+    server.behaviour = chat.by_responses_alone(eval(given, vars(chat)))
+    async with proposer_of() as proposer:
+        reply = await proposer.propose(prompt(), 0)
+    assert (reply.text, reply.finish_reason, reply.calls[-1]) == (text, reason, OWN)
+
+
+async def test_a_fault_of_the_responses_api_is_ridden_out_and_what_the_model_refuses_is_left_out(
+    proposer_of: Any, server: Any
+) -> None:
+    failed = chat.responds(status="failed", error={"code": "server_error", "message": "broke"})
+    refused = [
+        chat.fails(400, "no", "unsupported_parameter", param)
+        for param in ("reasoning.effort", "instructions", "temperature")
+    ]
+    server.behaviour = chat.by_responses_alone(failed, *refused, chat.responds(chat.message("done")))
+    async with proposer_of(temperature=1, reasoning_effort="low", system_prompt="be brief") as proposer:
+        assert (await proposer.propose(prompt(), 0)).text == "done"
+    assert server.asked[-1].body == {"model": "m", "input": "be brief\n\nhello", "store": False}
+
+
+async def test_a_model_that_no_api_serves_stops_the_run_with_one_line_of_advice(proposer_of: Any, server: Any) -> None:
+    server.behaviour = chat.script(then=chat.fails(404, "only supported in v1/responses", param="model"))
+    async with proposer_of() as proposer:
+        with pytest.raises(ProposerError, match=r"v1/responses; choose another with --model") as caught:
+            await proposer.propose(prompt(), 0)
+    assert "\n" not in str(caught.value)
+    assert [each.path for each in server.asked] == ["/v1/chat/completions", "/v1/responses"]
