@@ -12,8 +12,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from behavesim_cli.serve import serve
 
-from cli.serve import serve
 from tests.analysis.journals import feasible, started, write
 from tests.cli.command import Command
 
