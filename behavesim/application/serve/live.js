@@ -1,47 +1,30 @@
-// Updates a page while its run goes on. The server defines ROOT, RUN, ADDRESS and VERSION above this script.
-//
-// A browser opens at most six connections to a server, so one tab listens for all and tells the others.
+// Updates a page while its run goes on. The server defines ROOT, ADDRESS, VERSION and POLL_MS above this script.
 
-let version = VERSION;
-let wanted = VERSION;
-let isRenewing = false;
+let version = VERSION; // of the document that is shown: the server answers 304 while it is the newest
+let timer;
+let isAsking = false;
 
-/** Fetch and show the newest document if there is a newer one and the tab is visible. */
+/** Show the newest document, then ask again after POLL_MS. A hidden tab asks when it is shown again. */
 async function renew() {
-  if (isRenewing || wanted === version || document.hidden) return;
-  isRenewing = true;
+  clearTimeout(timer);
+  if (isAsking || document.hidden) return;
+  isAsking = true;
+  let wait = POLL_MS;
   try {
-    const answer = await fetch(`${ROOT}document/${ADDRESS}`);
-    if (answer.ok) {
+    // `no-store`: else the browser would answer from its own cache; null: the server cannot be reached now
+    const asked = fetch(`${ROOT}document/${ADDRESS}`, { cache: "no-store", headers: { "If-None-Match": version } });
+    const answer = await asked.catch(() => null);
+    if (answer?.ok) {
       behavesim.render(await answer.json());
-      version = wanted = answer.headers.get("X-Version");
-    } else if (answer.status === 503) setTimeout(renew, 1000 * answer.headers.get("Retry-After"));
+      version = answer.headers.get("ETag");
+    } else wait = Math.max(wait, 1000 * (answer?.headers.get("Retry-After") ?? 0));
   } finally {
-    isRenewing = false;
+    isAsking = false;
+    timer = setTimeout(renew, wait);
   }
-}
-
-function hear(versions) {
-  wanted = versions[RUN] ?? wanted;
-  renew();
 }
 
 const home = Object.assign(document.createElement("a"), { href: ROOT, textContent: "All runs" });
 document.getElementById("contents").prepend(home);
-
-const others = new BroadcastChannel(`behavesim ${ROOT}`);
-others.onmessage = (message) => hear(message.data);
 document.addEventListener("visibilitychange", renew);
-
-/** Listen to events while this tab is open; the promise never resolves, so the tab keeps the lock. */
-function listen() {
-  new EventSource(`${ROOT}events`).onmessage = (message) => {
-    const versions = JSON.parse(message.data);
-    others.postMessage(versions);
-    hear(versions);
-  };
-  return new Promise(() => {});
-}
-
-if (navigator.locks) navigator.locks.request(`behavesim ${ROOT}`, listen);
-else listen();
+timer = setTimeout(renew, POLL_MS);

@@ -1,4 +1,4 @@
-"""The web server: its pages, its stream of events, and the rules on who may request them."""
+"""The web server: its pages, and the rules on who may request them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from hmac import compare_digest
@@ -30,14 +30,10 @@ from behavesim.reports.runs_page import ASK_AGAIN_S, runs_page, waiting_page
 
 T = TypeVar("T")
 
-POLL_S = 1.0
-"""Seconds between checks whether runs have changed; one check serves all clients that receive events."""
+POLL_S = 2.0
+"""Seconds between two questions of an open page whether its run has changed; a hidden tab asks nothing."""
 READERS = 4
 """Number of threads that read runs: the other pages wait only if so many slow pages are being made."""
-LIFE_SIGN_S = 15.0
-"""Seconds between two messages of a quiet event stream, so that a lost connection is noticed."""
-STALLED_S = 10.0
-"""Seconds after which a client that accepts no more data is disconnected."""
 WAIT_S = 10.0
 """Seconds that a request waits for what is being read; then it gets a page that says so and asks again by itself.
 
@@ -79,11 +75,11 @@ async def serve(folder: Path, host: str, port: int, announce: Callable[[str], No
     site = _Site(Shelf(folder), host)
     async with site.listening(port) as address:
         announce(address)
-        await site.look()
+        await asyncio.Event().wait()  # which nobody sets: until it is cancelled
 
 
 class _Site:
-    """The pages of a folder's runs, and the stream of events that tells clients which runs have changed."""
+    """The pages of a folder's runs."""
 
     def __init__(self, shelf: Shelf, host: str) -> None:
         self._shelf, self._host = shelf, host
@@ -93,9 +89,6 @@ class _Site:
         self._comparing = ThreadPoolExecutor(1, "comparing")  # a comparison is slow, and must not delay pages
         self._under_way: dict[str, asyncio.Future[Any]] = {}  # readings by key: equal requests share one
         self._pages: WeakKeyDictionary[Snapshot, bytes] = WeakKeyDictionary()  # kept as long as their snapshots
-        self._versions: dict[str, str] = {}
-        self._news = asyncio.Event()
-        """Set when versions change, and then replaced by a new event."""
 
     @asynccontextmanager
     async def listening(self, port: int) -> AsyncIterator[str]:
@@ -106,7 +99,6 @@ class _Site:
             [
                 web.get(self._root, self._list),
                 web.get(f"{self._root}compare", self._compare),
-                web.get(f"{self._root}events", self._events, allow_head=False),
                 web.get(f"{self._root}runs/{{run:.+}}", self._page),
                 web.get(f"{self._root}document/{{run:.+}}", self._document),
             ]
@@ -114,9 +106,8 @@ class _Site:
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
         await runner.setup()
         assert runner.server is not None, "a runner that is set up has a server"
-        self._connections = Connections(runner.server)
         try:
-            server = await asyncio.get_running_loop().create_server(self._connections, self._host, port)
+            server = await asyncio.get_running_loop().create_server(Connections(runner.server), self._host, port)
         except OSError as error:
             await runner.cleanup()
             why = error.strerror or str(error)
@@ -126,28 +117,9 @@ class _Site:
             yield f"http://{name}:{server.sockets[0].getsockname()[1]}{self._root}"
         finally:
             server.close()
-            self._connections.end_streams()
             await runner.cleanup()
             for pool in (self._readers, self._comparing):
                 pool.shutdown(wait=False, cancel_futures=True)  # a slow reading must not delay the end
-
-    async def look(self) -> None:
-        """Every POLL_S seconds notify all event streams if a run held in memory has changed; never returns.
-
-        Without event streams nothing is read.
-        """
-        while True:
-            await asyncio.sleep(POLL_S)
-            if not self._connections.has_streams():
-                continue
-            try:
-                versions = await self._read("versions", self._shelf.versions)
-            except TimeoutError:
-                continue
-            if versions != self._versions:
-                self._versions = versions
-                self._news.set()
-                self._news = asyncio.Event()  # the streams hold the old one, which stays set for all of them
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -201,38 +173,14 @@ class _Site:
         return _packed(request, body, "text/html")
 
     async def _document(self, request: web.Request) -> web.Response:
-        """Return what the page of a run shows, as JSON, with its version in the header X-Version."""
+        """Return what the page of a run shows, as JSON; status 304 if If-None-Match has its version, the ETag."""
         name = request.match_info["run"]
         snapshot = await self._read(f"document {name}", lambda: self._shelf.snapshot(name))
-        response = _packed(request, snapshot.json, "application/json")
-        response.headers["X-Version"] = snapshot.version
+        tag = f'"{snapshot.version}"'
+        is_known = request.headers.get("If-None-Match") == tag
+        response = web.Response(status=304) if is_known else _packed(request, snapshot.json, "application/json")
+        response.headers["ETag"] = tag
         return response
-
-    async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Stream the versions of the runs held in memory: once at the start, then at each change.
-
-        After LIFE_SIGN_S without a change, an empty message is sent. The status is 503 if there are too many streams.
-        """
-        if self._connections.is_full():
-            raise web.HTTPServiceUnavailable(text="too many are watching\n", headers={"Retry-After": "30"})
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        self._connections.begin_stream(request)
-        try:
-            await response.prepare(request)
-            told: dict[str, str] = {}
-            while True:
-                news, versions = self._news, self._versions
-                async with asyncio.timeout(STALLED_S):
-                    said = "" if versions == told else f"data: {json.dumps(versions)}"
-                    await response.write(f"{said or ':'}\n\n".encode())
-                told = versions
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(LIFE_SIGN_S):
-                        await news.wait()
-        except (ConnectionError, TimeoutError):
-            return response
-        finally:
-            self._connections.end_stream(request)
 
     def _page_of(self, name: str) -> bytes:
         """Return the page of a run as gzipped HTML, with the script that keeps it up to date.
@@ -242,8 +190,9 @@ class _Site:
         """
         snapshot = self._shelf.snapshot(name)
         if snapshot not in self._pages:
-            known = {"ROOT": self._root, "RUN": name, "VERSION": snapshot.version, "ADDRESS": quote(name)}
+            known = {"ROOT": self._root, "VERSION": f'"{snapshot.version}"', "ADDRESS": quote(name)}
             script = "".join(f"const {key} = {_in_script(value)};\n" for key, value in known.items())
+            script += f"const POLL_MS = {1000 * POLL_S};\n"
             script += files(__package__).joinpath("live.js").read_text(encoding="utf-8")
             page = html(snapshot.document, script, "'self'")
             self._pages[snapshot] = gzip.compress(page.encode(), compresslevel=5, mtime=0)

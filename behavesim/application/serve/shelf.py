@@ -7,9 +7,10 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
@@ -38,8 +39,6 @@ The first computation of a value counts too, but is never held back.
 """
 HELD = 12
 """Largest number of runs held in memory, and of comparisons; the least recently used are dropped."""
-COMPARED = 20
-"""Largest number of runs in one comparison, to bound the time that it takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +135,6 @@ class ShownRun:
         self._folder = folder
         self._run: Run | None = None
         self._origin: tuple[object, ...] = ()
-        self._made_again = 0
         self._last: Snapshot | None = None
         self.snapshot = Renewed(self._snapshot, pace)
         """The cached snapshot."""
@@ -148,8 +146,8 @@ class ShownRun:
     def _snapshot(self) -> Snapshot:
         """Return the run as it is now: the last snapshot itself if nothing has changed since."""
         run, events = self._current()
-        mark = f"~{self._made_again}" if self._made_again else ""
-        version = f"{events}{'+' if run.is_held else ''}{mark}"
+        # the number of events alone could be that of an earlier run in this folder
+        version = f"{events}{'+' if run.is_held else ''}-{sha256(repr(self._origin).encode()).hexdigest()[:12]}"
         if self._last is not None and version == self._last.version:
             return self._last
         found = document(run)
@@ -164,7 +162,6 @@ class ShownRun:
         if self._run is not None and is_same:
             self._run.follow()
             return self._run, events
-        self._made_again += self._run is not None  # part of the version: the number of events may be the same
         self._run, self._origin = Run.load(self._folder.path), found
         return self._run, events
 
@@ -211,16 +208,6 @@ class Shelf:
             run = self._held[name]
         return run.snapshot.value()
 
-    def versions(self) -> dict[str, str]:
-        """Return the version of each run held in memory by name, renewed if old; unreadable runs are left out."""
-        with self._lock:
-            held = list(self._held.items())
-        found = {}
-        for name, run in sorted(held, key=lambda pair: pair[1].snapshot.renewed_at):  # oldest first, so none starves
-            with suppress(BehavesimError):
-                found[name] = run.snapshot.value().version
-        return found
-
     def listing(self) -> Listing:
         """Return all runs, those of experiments included: running ones first, then the most recently changed.
 
@@ -229,26 +216,27 @@ class Shelf:
         return self._listing.value()
 
     def compared(self, names: Sequence[str]) -> ComparisonDocument:
-        """Return the document of a comparison of 1 to COMPARED runs, by their names.
+        """Return the document of a comparison of some runs, by their names.
 
-        Raises UsageError if their number is wrong or a run is missing, JournalError if a journal is damaged, another
+        Raises UsageError if no run is named or one is missing, JournalError if a journal is damaged, another
         BehavesimError if a task's code raises.
         """
-        if not 0 < len(names) <= COMPARED:
-            raise UsageError(f"a comparison takes 1 to {COMPARED} runs, not {len(names)}")
-        return self._comparison(tuple(map(self._named, names))).value()
+        if not names:
+            raise UsageError("no run is marked: go back to the list, mark at least one, then press Compare")
+        known = self._names()  # looked up once: for each name it would be a listing of the whole folder
+        return self._comparison(tuple(self._named(name, known) for name in names)).value()
 
     def _names(self) -> dict[str, RunFolder]:
         """Return the folders of all runs by name; those of experiments lie one folder deeper."""
         found = [path.parent for pattern in ("*/run.db", "*/*/run.db") for path in self._folder.glob(pattern)]
         return {path.relative_to(self._folder).as_posix(): RunFolder(path) for path in found}
 
-    def _named(self, name: str) -> RunFolder:
-        """Return the folder of a run; raises UsageError if there is none.
+    def _named(self, name: str, known: Mapping[str, RunFolder] | None = None) -> RunFolder:
+        """Return the folder of a run among the `known`, looked up if None; raises UsageError if there is none.
 
         The name is looked up in the list of runs: a path built from it could lead out of the folder.
         """
-        known = self._names()
+        known = self._names() if known is None else known
         if name not in known:
             raise UsageError(f"there is no run {name!r} here")
         return known[name]
