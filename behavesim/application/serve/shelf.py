@@ -37,6 +37,9 @@ SHARE = 0.2
 
 The first computation of a value counts too, but is never held back.
 """
+SETTLED_S = 2.0
+"""Seconds since the last change of a run's files from which their sizes and times tell a later change: they are
+as exact as the file system's clock."""
 HELD = 12
 """Largest number of runs held in memory, and of comparisons; the least recently used are dropped."""
 
@@ -188,6 +191,8 @@ class Shelf:
         self._pace = Pace()
         self._lock = Lock()  # of what is held
         self._held: OrderedDict[str, ShownRun] = OrderedDict()
+        # by name: the identity of the run's files when they were read, None to read them again, and what they said
+        self._summaries: dict[str, tuple[tuple[object, ...] | None, Summary | str]] = {}
         self._listing = Renewed(self._list, self._pace)
         # each comparison is cached before it is computed, which its first `value` does
         self._comparison = lru_cache(HELD)(lambda folders: Renewed(partial(_compared, folders), self._pace))
@@ -244,15 +249,43 @@ class Shelf:
     def _list(self) -> Listing:
         """Read the summaries of all runs: running ones first, then the most recently changed.
 
-        A run that cannot be read has its error message in `unreadable` instead.
+        A run that cannot be read has its error message in `unreadable` instead. Only runs that have changed are read.
         """
-        summaries, unreadable = [], {}
-        for name, folder in sorted(self._names().items(), key=lambda pair: -pair[1].journal.stat().st_mtime):
-            try:
-                summaries.append(replace(cached_summary(folder, is_kept=False), run=name))
-            except BehavesimError as error:
-                unreadable[name] = str(error)
+        found = {}
+        for name, folder in self._names().items():
+            identity, changed_at = _identity(folder)
+            known = self._summaries.get(name)
+            if known is None or known[0] != identity:
+                try:
+                    known = identity, replace(cached_summary(folder, is_kept=False), run=name)
+                except BehavesimError as error:
+                    known = identity, str(error)
+            if changed_at > time.time() - SETTLED_S:
+                known = None, known[1]  # the next commit may leave the same size and time
+            found[name] = changed_at, known
+        self._summaries = {name: known for name, (_, known) in found.items()}  # without the runs that are gone
+        newest_first = sorted(found.items(), key=lambda pair: -pair[1][0])
+        each = [(name, summary) for name, (_, (_, summary)) in newest_first]
+        summaries = [summary for _, summary in each if isinstance(summary, Summary)]
+        unreadable = {name: why for name, why in each if isinstance(why, str)}
         return Listing(tuple(sorted(summaries, key=lambda each: each.state != "running")), unreadable)
+
+
+def _identity(folder: RunFolder) -> tuple[tuple[object, ...], float]:
+    """Return what changes with anything that a run's summary depends on, and the time of its journal's last change."""
+    found: list[object] = [folder.is_running()]
+    changed_at = 0.0
+    for path in (folder.journal, folder.journal.with_name("run.db-wal"), folder.settings):
+        try:
+            stat = path.stat()
+        except OSError:
+            found.append(None)
+            continue
+        # a reader makes and removes an empty log; the time of a change of rights is `st_ctime_ns`
+        is_empty_log = path.suffix == ".db-wal" and not stat.st_size
+        found.append(None if is_empty_log else (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
+        changed_at = changed_at if is_empty_log else max(changed_at, stat.st_mtime)
+    return tuple(found), changed_at
 
 
 def _compared(folders: Sequence[RunFolder]) -> ComparisonDocument:

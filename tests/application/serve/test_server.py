@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import os
 import shutil
 import threading
 from collections import Counter
@@ -277,6 +278,25 @@ async def test_what_was_found_out_a_moment_ago_is_not_found_out_again(
         await client.get(f"{address}/document/first")
         await client.get(f"{address}/")
     assert asked == {"last_event": 1, "document": 1, "cached_summary": 2}
+
+
+async def test_a_listing_reads_only_the_runs_that_have_changed(
+    address: str, client: ClientSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "broken").mkdir()
+    (folder / "broken/run.db").write_bytes(b"no database at all" * 100)
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        os.utime(path, (1e9, 1e9))  # long ago: files that change now are read again
+    asked = counting(monkeypatch, shelf, "cached_summary")
+    for _ in range(3):
+        assert "Cannot be read" in await (await client.get(f"{address}/")).text()
+    assert asked["cached_summary"] == 3
+    await asyncio.to_thread(write, folder / "first", feasible(2, 3.25))
+    assert "3.25" in await (await client.get(f"{address}/")).text()
+    assert asked["cached_summary"] == 4
+    shutil.rmtree(folder / "first")
+    assert "runs/first" not in await (await client.get(f"{address}/")).text()
+    assert asked["cached_summary"] == 4
 
 
 async def test_what_cannot_be_read_is_not_read_for_each_who_asks(
