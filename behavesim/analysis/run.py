@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from behavesim.analysis.portfolio import Portfolio
     from behavesim.similarity import BehaveSim
 
+KEPT = 256
+"""Largest number of programs whose similarities a run keeps: half a megabyte, also where 200 runs are compared."""
+
 
 class Run(RecordedRun):
     """A run as read from its journal: its settings, its state after the last event read, and all candidates.
@@ -39,6 +42,8 @@ class Run(RecordedRun):
         """Build the run from its events, as `RecordedRun` does: the arguments and the errors are the same."""
         self._behaviours: dict[CandidateId, Behaviour] = {}
         self._task: tuple[Settings, Task] | None = None  # with the settings that name it, which a fork may replace
+        # the settings that name the measure, the row of each candidate, and their similarities
+        self._kept: tuple[Settings, dict[CandidateId, int], NDArray[np.float64]] | None = None
         super().__init__(folder, events, registered)
 
     def trajectories(self, candidates: Sequence[CandidateLike] | None = None) -> list[Behaviour]:
@@ -96,13 +101,27 @@ class Run(RecordedRun):
         TrajectoryError if the measure fails; ImportError if labelled without pandas.
         """
         chosen = self._numbers(candidates)
-        found = self.measure().matrix(self.trajectories(chosen))
+        found = self._similarities(chosen)
         if not labelled:
             return found
         import pandas
 
         names = pandas.Index(chosen, name="candidate")
         return pandas.DataFrame(found, index=names, columns=names)
+
+    def _similarities(self, chosen: Sequence[CandidateId]) -> NDArray[np.float64]:
+        """Return the similarities of these candidates, taken from the last large matrix if that has them all."""
+        kept = self._kept
+        if kept is None or kept[0] is not self.settings or not kept[1].keys() >= set(chosen):
+            found = self.measure().matrix(self.trajectories(chosen))
+            # a report asks for many parts of one set, such as the islands after each tenth of the budget
+            is_larger = kept is None or kept[0] is not self.settings or len(chosen) >= len(kept[2])
+            if is_larger and len(chosen) <= KEPT:
+                self._kept = self.settings, {number: row for row, number in enumerate(chosen)}, found.copy()
+            return found
+        rows = [kept[1][number] for number in chosen]
+        part: NDArray[np.float64] = kept[2][np.ix_(rows, rows)]
+        return part
 
     def _numbers(self, candidates: Sequence[CandidateLike] | None) -> list[CandidateId]:
         """Return the numbers of these candidates, or of all feasible ones for None; raises UnknownCandidate."""

@@ -109,6 +109,18 @@ def test_the_recommended_program_is_the_chosen_one(tmp_path: Path) -> None:
     assert journalled(tmp_path / "other", started(), feasible(0, 5.0), recommended(None, c0=None)).recommended is None
 
 
+def test_similarities_are_computed_once_and_taken_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tours = ([0, 1, 2, 3], [0, 2, 1, 3], [0, 3, 2, 1], [0, 1, 3, 2])
+    programs = [feasible(number, 5.0 - number, tour) for number, tour in enumerate(tours)]
+    run = journalled(tmp_path / "first", started(), *programs)
+    alone = Run.load(run.folder.path).matrix([3, 0, 2])
+    whole = run.matrix()
+    with monkeypatch.context() as lazy:
+        lazy.setattr(BehaveSim, "matrix", None)
+        assert np.array_equal(run.matrix([3, 0, 2]), alone)
+    assert len(run.matrix([-1, 1])) == 2 and np.array_equal(run.matrix(), whole)
+
+
 def test_the_matrix_is_of_the_candidates_named_else_of_all_feasible_ones(tmp_path: Path) -> None:
     tours = [[0, 1, 2, 3], [0, 2, 1, 3], [0, 3, 2, 1]]
     run = journalled(
