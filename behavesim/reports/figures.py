@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ COLUMN_IN = 3.4
 """Width of a text column in a two-column paper, in inches."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Colours that colour-blind people can tell apart (Okabe and Ito 2008), used in this order, again from the start."""
+DASHES = ((), (4.0, 1.5), (1.0, 1.5), (4.0, 1.5, 1.0, 1.5))
+"""Lengths of strokes and gaps, in line widths: curves have the next of them where the colours begin again."""
 
 
 def column_figure(height_in: float = 2.4, widths: float = 1.0) -> tuple[Figure, Axes]:
@@ -69,6 +71,17 @@ def say_whose(axes: Axes, sources: Iterable[ScoreSource]) -> None:
         axes.set_title("with self-reported scores", fontsize=7, loc="right")
 
 
+def line_style(place: int) -> dict[str, Any]:
+    """Return the colour and dashes of curve number `place`, which no earlier curve has.
+
+    Each turn through COLOURS has its own dashes, so that people tell curves apart without seeing colours.
+    """
+    turn, colour = divmod(place, len(COLOURS))
+    # further turns add as many dots to the longest pattern as there are turns too many
+    dashes = DASHES[turn] if turn < len(DASHES) else DASHES[-1] + (1.0, 1.5) * (turn - len(DASHES) + 1)
+    return {"color": COLOURS[colour], "linestyle": (0, dashes) if dashes else "solid"}
+
+
 def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Sequence[Checkpoint]) -> None:
     """Draw the best program (`improvements`) and the mean of the ten best (`checkpoints`) over numbers of candidates.
 
@@ -100,13 +113,13 @@ def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
         if not means:
             continue
         asked = [each.asked for each in means]
-        colour = COLOURS[place % len(COLOURS)]
-        axes.plot(asked, [factor * each.best.mean for each in means], color=colour, label=group.label, linewidth=1.2)
+        style = line_style(place)
+        axes.plot(asked, [factor * each.best.mean for each in means], label=group.label, linewidth=1.2, **style)
         bands = [(each.asked, each.best.low, each.best.high) for each in means]
         known = [(at, factor * low, factor * high) for at, low, high in bands if low is not None and high is not None]
         if known:
             at, low, high = zip(*known, strict=True)
-            axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.fill_between(at, low, high, color=style["color"], alpha=0.2, linewidth=0)
     _label(axes, "candidates", "best gap %" if has_gap else "best score")
     say_whose(axes, (group.family[2] for group in groups))
 

@@ -15,7 +15,7 @@ from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.report import report
 from behavesim.reports import figure_files
 from behavesim.reports.figure_files import write_figures
-from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, write_figure
+from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, line_style, write_figure
 from tests.analysis.examples import grid, made
 from tests.analysis.journals import feasible, rejected, started, stopped, write
 from tests.cli.command import Command
@@ -69,6 +69,15 @@ def test_groups_are_drawn_in_bands_where_they_have_six_runs() -> None:
     assert len(axes.lines) == 2
     draw_groups(axes, [RunGroup(("mine", "", "self-reported"), "a", (run,))])
     assert axes.get_title("right") == "with self-reported scores"
+
+
+def test_no_two_curves_look_the_same_and_those_of_one_colour_differ_in_dashes() -> None:
+    axes = Figure().subplots()
+    for place in range(60):
+        axes.plot([0, 1], **line_style(place))
+    looks = {(line.get_color(), str(line._dash_pattern)) for line in axes.lines}  # type: ignore[attr-defined]
+    assert len(looks) == 60
+    assert len({line.get_color() for line in axes.lines[:7]}) == 7
 
 
 def test_groups_whose_bars_do_not_overlap_differ() -> None:

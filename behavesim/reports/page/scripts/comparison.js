@@ -1,10 +1,12 @@
 // The parts of a comparison: verdicts, curves with bands, a dot for each run, the map of all groups, and what one found alone.
 
-const COLOURS_OF_GROUPS = 6; // colours that a reader can tell apart; further groups begin again, with other symbols
+const COLOURS_OF_GROUPS = 6; // colours that a reader can tell apart; further groups begin again, with other dashes and symbols
 const SYMBOLS = ["circle", "square2", "triangle2", "diamond2"];
+const DASHES = [["solid", null], ["dashed", "9 4"], ["dotted", "2 3"]]; // of the legend, and of the curve
+const dashOf = (group) => DASHES[Math.floor(group / COLOURS_OF_GROUPS) % DASHES.length];
 const colourOf = (group) => `var(--branch-${(group % COLOURS_OF_GROUPS) + 1})`;
 const symbolOf = (group) => SYMBOLS[Math.floor(group / COLOURS_OF_GROUPS) % SYMBOLS.length];
-const groupLegend = (groups) => legend(groups.map(({ label }, group) => [colourOf(group), label]));
+const groupLegend = (groups) => legend(groups.map(({ label }, group) => [colourOf(group), label, dashOf(group)[0]]));
 const seeds = (runs) => counted(runs, "seed");
 
 /** The share of a run whose curves and bands may leave the plot: all after it is inside. */
@@ -37,7 +39,7 @@ function drawCurves({ groups, by_gap: byGap, unit, template, fewest }) {
     marks: [
       Plot.areaY(bands, { x: "asked", y1: (at) => scale * at.low, y2: (at) => scale * at.high, z: "group", fill: (at) => colourOf(at.group), fillOpacity: 0.18, clip: true }),
       !isNear ? null : Plot.ruleY([scale * template], { stroke: "var(--ink)", strokeWidth: 1.25, strokeDasharray: "2 3", clip: true }),
-      Plot.line(points, { x: "asked", y: (at) => scale * at.mean, z: "group", stroke: (at) => colourOf(at.group), strokeWidth: 2.25, clip: true }),
+      DASHES.map(([name, dash]) => Plot.line(points.filter((at) => dashOf(at.group)[0] === name), { x: "asked", y: (at) => scale * at.mean, z: "group", stroke: (at) => colourOf(at.group), strokeWidth: 2.25, strokeDasharray: dash, clip: true })),
       Plot.tip(points, Plot.pointer({ x: "asked", y: (at) => scale * at.mean, title: (at) => `${groups[at.group].label}, ${seeds(at.seeds)}\nafter ${count(at.asked)} candidates: ${text(at.mean)}${at.low === null ? "" : `\n95 %: ${text(at.low)} to ${text(at.high)}`}` })),
     ],
     color: { type: "identity" },

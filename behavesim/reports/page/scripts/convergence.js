@@ -46,7 +46,7 @@ function drawConvergence({ convergence, improvements, candidates, objective, sum
       Plot.tip(dots, Plot.pointer({ x: "asked", y: edge, title: (each) => inShort(each.candidate) })),
     ],
   };
-  const lines = [["var(--best)", "best program so far"], byGap && ["var(--second)", "mean of the ten best programs", true], template !== null && ["var(--third)", "template", true], best !== null && ["var(--ink)", "best known", true]];
+  const lines = [["var(--best)", "best program so far"], byGap && ["var(--second)", "mean of the ten best programs", "dashed"], template !== null && ["var(--third)", "template", "dashed"], best !== null && ["var(--ink)", "best known", "dashed"]];
   const beyond = dots.filter((each) => !isInside(each)).length;
   const left = beyond ? ` ${counted(beyond, "program")} beyond the axis ${beyond === 1 ? "is a spike" : "are spikes"} on its edge.` : "";
   return [

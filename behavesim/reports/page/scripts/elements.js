@@ -89,8 +89,8 @@ function chart(label, options, ...below) {
   return h("figure", { class: "chart" }, drawn, ...below);
 }
 
-/** The legend of a chart; an entry is `[colour, words, isDashed]`. */
+/** The legend of a chart; an entry is `[colour, words, style of the line]`, solid without one. */
 function legend(entries) {
-  const line = ([colour, , isDashed]) => h("i", { class: isDashed ? "dashed" : "", style: `color: ${colour}` });
+  const line = ([colour, , style]) => h("i", { class: style ?? "", style: `color: ${colour}` });
   return h("ul", { class: "legend" }, entries.map((entry) => h("li", {}, line(entry), entry[1])));
 }

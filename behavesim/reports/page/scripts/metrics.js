@@ -88,7 +88,7 @@ function metricsChart() {
         Plot.dot(front, { x: "x", y: "y", r: 6, fill: "var(--second)", stroke: "var(--ink)", strokeWidth: 1, sort: null }),
         Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: words })),
       ],
-    }, front.length ? legend([["var(--second)", "Pareto front", true]]) : []);
+    }, front.length ? legend([["var(--second)", "Pareto front", "dashed"]]) : []);
     if (!front.length) return figure;
     const drawn = figure.querySelector("svg");
     drawn.setAttribute("role", "group"); // it holds buttons, which an image must not
