@@ -28,8 +28,8 @@ class OpenAIProposer(Proposer[OpenAISettings]):
     def __init__(self, settings: OpenAISettings, context: ProposerContext, patience: Patience | None = None) -> None:
         """Create the proposer of a run without connecting; `patience` None means the limits that the settings ask for.
 
-        Raises UsageError if the environment names no usable endpoint or proxy, if `response_format` does not suit the
-        task, or if the settings hold a key: they are stored with the run.
+        Raises UsageError if the environment names no usable endpoint or proxy. Raises it, too, if `response_format`
+        does not suit the task, or if the settings hold a key: they are stored with the run.
         """
         from behavesim.proposers.openai_endpoint import Endpoint  # openai and aiohttp take half a second to load
 
@@ -89,12 +89,9 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         return await self._persevering.reply(tries, lambda: self._ask(model, prompt.text, number))
 
     async def _ask(self, model: str, prompt: str, number: int) -> Completion | Fault:
-        """Send one request for the candidate or note of this `number`; return its reply or fault.
-
-        A parameter that the model refuses is left out from then on. A model that only the Responses API serves is asked
-        there from then on. If nothing answers chat completions, /v1 is put
-        before the path from then on. Gives a notice if the endpoint answered in another service tier than asked for.
-        """
+        """Send one request for the candidate or note of this `number`; return its reply or fault."""
+        # What an endpoint turns out not to know changes all later requests: a parameter that the model refuses is left
+        # out, one that only the Responses API serves is asked there, /v1 is put before a path that nothing answers.
         url, body = self._endpoint.url, self._dialect.body(model, prompt, number)
         result = await self._endpoint.completion(body, self._dialect.terms(body))
         if isinstance(result, Completion):

@@ -190,11 +190,9 @@ def _called(message: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _usage(counts: object) -> Usage:
-    """Return a request's tokens from the field `usage` of a completion; missing or impossible counts are None.
-
-    Counts have other names in the Responses API. Tokens read from a cache are also found by DeepSeek's name, those
-    written to one by LiteLLM's.
-    """
+    """Return a request's tokens from the field `usage` of a completion; missing or impossible counts are None."""
+    # second and later names: of the Responses API; `prompt_cache_hit_tokens` is DeepSeek's, and
+    # `cache_creation_input_tokens` LiteLLM's
     return Usage(
         prompt=_count(counts, "prompt_tokens", "input_tokens"),
         cached=_count(

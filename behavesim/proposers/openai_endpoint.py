@@ -218,11 +218,8 @@ class Endpoint:
         return self.secrets.clean(given)
 
     async def _is_at_ipv6(self) -> bool:
-        """Whether `localhost` takes connections at ::1 alone; if so, later requests go there.
-
-        The resolver may know `localhost` as 127.0.0.1 only. False, without a test, after the first answer, for https or
-        behind a proxy.
-        """
+        """Whether `localhost` takes connections at ::1 alone; if so, later requests go there."""
+        # The resolver may know `localhost` as 127.0.0.1 only. After the first answer there is nothing to find out.
         url, port = self._route.url, self._route.port
         if (url.scheme, url.host, self._route.proxy) != ("http", "localhost", None) or self._has_answered:
             return False

@@ -131,15 +131,15 @@ def draw_diversity(axes: Axes, runs: Mapping[str, Sequence[DiversityAt]]) -> Non
     """
     width = 0.8 / len(runs)  # the runs' boxes stand side by side at each moment, with a gap to the next
     for place, (name, moments) in enumerate(runs.items()):
-        colour = COLOURS[place % len(COLOURS)]
+        style = line_style(place)
         across = [moment + (place - (len(runs) - 1) / 2) * width for moment in range(len(moments))]
         boxes = [[value for value in at.intra if value is not None] for at in moments]
         drawn = axes.boxplot(boxes, positions=across, widths=0.8 * width, patch_artist=True, manage_ticks=False)
         for box in drawn["boxes"]:
-            box.set(facecolor=colour, alpha=0.4)
+            box.set(facecolor=style["color"], alpha=0.4)
         known = [(x, at.inter) for x, at in zip(across, moments, strict=True) if at.inter is not None]
         if known:
-            axes.plot(*zip(*known, strict=True), "-o", color=colour, label=name, markersize=3, linewidth=1)
+            axes.plot(*zip(*known, strict=True), marker="o", label=name, markersize=3, linewidth=1, **style)
     longest = max(runs.values(), key=len)
     axes.set_xticks(range(len(longest)), [str(at.registered) for at in longest])
     _label(axes, "candidates", "distance (boxes: inside)")

@@ -222,6 +222,9 @@ async def test_a_line_that_is_refused_is_given_up_or_asked_without_what_is_refus
     missing = launched(tmp_path, "missing", budget=4)
     with pytest.raises(ProposerError, match="no such model"):
         await ended(missing)
+    server.behaviour = lambda asked: chat.fails(404, "only supported in v1/responses", param="model")
+    with pytest.raises(ProposerError, match="set batch=false, since no batch asks by the Responses API"):
+        await resumed(missing)
     server.behaviour = chat.improving  # the model is there by now
     assert (await resumed(missing)).state.tally.feasible == 4
 

@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
-from behavesim.application.serve.connections import Connections
 from behavesim.application.serve.shelf import Shelf, Snapshot
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import printable
@@ -37,8 +36,12 @@ READERS = 4
 WAIT_S = 10.0
 """Seconds that a request waits for what is being read; then it gets a page that says so and asks again by itself.
 
-That is well below `connections.LIFE_S`, at which a connection is closed without an answer.
+That is well below LIFE_S, at which a connection is closed without an answer.
 """
+CONNECTIONS = 256
+"""Largest number of connections at once; further ones are closed immediately. It bounds memory and descriptors."""
+LIFE_S = 60.0
+"""Seconds after its start at which a connection is closed, idle or busy: pages take less."""
 SHUTDOWN_S = 1.0
 """Seconds that the server, when it shuts down, waits for pages that are being made."""
 
@@ -107,7 +110,7 @@ class _Site:
         await runner.setup()
         assert runner.server is not None, "a runner that is set up has a server"
         try:
-            server = await asyncio.get_running_loop().create_server(Connections(runner.server), self._host, port)
+            server = await asyncio.get_running_loop().create_server(_bounded(runner.server), self._host, port)
         except OSError as error:
             await runner.cleanup()
             why = error.strerror or str(error)
@@ -123,12 +126,7 @@ class _Site:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Call `handler` for a request that is allowed, and turn errors into statuses.
-
-        The status is 405 for other methods than GET and HEAD. It is 403 without the token or under the name of another
-        host. It is 404 if there is no such page or for a UsageError, 503 if the page is still being made, and 500 for
-        other errors.
-        """
+        """Call `handler` for a request that is allowed, and turn errors into statuses."""
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
         if not self._is_meant(request):
@@ -177,17 +175,14 @@ class _Site:
         name = request.match_info["run"]
         snapshot = await self._read(f"document {name}", lambda: self._shelf.snapshot(name))
         tag = f'"{snapshot.version}"'
+        # a page names the version that it shows, so none can pass unseen: not even one made while it fetched another
         is_known = request.headers.get("If-None-Match") == tag
         response = web.Response(status=304) if is_known else _packed(request, snapshot.json, "application/json")
         response.headers["ETag"] = tag
         return response
 
     def _page_of(self, name: str) -> bytes:
-        """Return the page of a run as gzipped HTML, with the script that keeps it up to date.
-
-        It is made once for each snapshot of the run, and kept as long as that. Raises UsageError if there is no such
-        run, JournalError if its journal is damaged, and another BehavesimError if the task's code raises.
-        """
+        """Return the page of a run as gzipped HTML, with the script that keeps it up to date."""
         snapshot = self._shelf.snapshot(name)
         if snapshot not in self._pages:
             known = {"ROOT": self._root, "VERSION": f'"{snapshot.version}"', "ADDRESS": quote(name)}
@@ -199,28 +194,48 @@ class _Site:
         return self._pages[snapshot]
 
     def _compared_page(self, names: Sequence[str]) -> bytes:
-        """Return the page of a comparison as gzipped HTML, with a link to the list of runs.
-
-        Raises UsageError if a run is missing or there are too many or no `names`, another BehavesimError if a run
-        cannot be compared.
-        """
+        """Return the page of a comparison as gzipped HTML, with a link to the list of runs."""
         shown = replace(self._shelf.compared(names), home=self._root)
         return gzip.compress(comparison_html(shown).encode(), compresslevel=5, mtime=0)
 
     async def _read(self, key: str, find: Callable[[], T], pool: ThreadPoolExecutor | None = None) -> T:
-        """Call `find` in a thread of `pool`, by default a reader, and return its result; raises what `find` raises.
-
-        Simultaneous calls with one key share one call of `find`. A cancelled caller does not stop it. Raises
-        TimeoutError after WAIT_S seconds.
-        """
+        """Call `find` in a thread of `pool`, by default a reader; raises TimeoutError after WAIT_S seconds."""
+        # equal requests share one call: else each reload of a slow page would make it once more
         if key not in self._under_way:
             reading = asyncio.get_running_loop().run_in_executor(pool or self._readers, find)
             self._under_way[key] = reading
             reading.add_done_callback(lambda _: self._under_way.pop(key))
-        # shielded: a client that leaves must not cancel a reading for which others wait
+        # shielded: neither a client that leaves nor the time limit may cancel a reading for which others wait
         async with asyncio.timeout(WAIT_S):
             found: T = await asyncio.shield(self._under_way[key])
         return found
+
+
+def _bounded(server: web.Server) -> Callable[[], asyncio.Protocol]:
+    """Return a factory of protocols that bounds connections in number and time, so that no client blocks the others."""
+
+    def protocol() -> asyncio.Protocol:
+        if len(server.connections) >= CONNECTIONS:
+            return _HangingUp()
+        handler = server()
+        asyncio.get_running_loop().call_later(LIFE_S, _end, handler)
+        return handler
+
+    return protocol
+
+
+def _end(handler: web.RequestHandler) -> None:
+    """Close a connection at once, even while it is answered, unless it is closed already."""
+    if handler.transport is not None:
+        handler.transport.abort()
+
+
+class _HangingUp(asyncio.Protocol):
+    """The protocol of a connection that is closed as soon as it is made."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Close the connection."""
+        transport.close()
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:

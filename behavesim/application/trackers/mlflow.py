@@ -45,7 +45,8 @@ class MLflow:
             run = self._client.create_run(experiment, tags={KEY: key, RUN: name}, run_name=name)
         self._id = run.info.run_id
         if not run.data.params:  # new, or the server failed just after it was made
-            self._client.log_batch(self._id, params=[Param(name, text[:LONGEST]) for name, text in settings.items()])
+            params = [Param(setting, text[:LONGEST]) for setting, text in settings.items()]
+            self._client.log_batch(self._id, params=params)
         if not found:
             return 0
         return max((each.step for each in self._client.get_metric_history(self._id, "feasible")), default=0)

@@ -28,7 +28,7 @@ class TensorBoard:
         known = sorted(self._folder.glob(f"*-{short}"))
         folder = known[0] if known else self._folder / f"{name}-{short}"
         self._writer = SummaryWriter(str(folder), purge_step=0)
-        self._writer.add_text("settings", "\n".join(f"- {name}: {text}" for name, text in settings.items()))
+        self._writer.add_text("settings", "\n".join(f"- {setting}: {text}" for setting, text in settings.items()))
         return 0
 
     def log(self, rows: Sequence[Row]) -> None:

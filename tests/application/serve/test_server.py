@@ -16,7 +16,7 @@ import pytest
 from aiohttp import ClientSession
 
 from behavesim.analysis.run import Run
-from behavesim.application.serve import connections, server, shelf
+from behavesim.application.serve import server, shelf
 from behavesim.base.errors import UsageError
 from tests.analysis.journals import feasible, started, stopped, write
 
@@ -384,7 +384,7 @@ async def test_beyond_this_machine_the_address_holds_a_token(folder: Path, clien
 
 
 async def test_connections_are_bounded(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "CONNECTIONS", 3)
+    monkeypatch.setattr(server, "CONNECTIONS", 3)
     host, port = address.removeprefix("http://").split(":")
     opened = [await asyncio.open_connection(host, int(port)) for _ in range(4)]
     assert await closed(opened[-1][0])
@@ -396,7 +396,7 @@ async def test_connections_are_bounded(address: str, monkeypatch: pytest.MonkeyP
 async def test_who_says_nothing_is_let_go(address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch) -> None:
     host, port = address.removeprefix("http://").split(":")
     with monkeypatch.context() as briefly:
-        briefly.setattr(connections, "LIFE_S", 0.05)
+        briefly.setattr(server, "LIFE_S", 0.05)
         reader, writer = await asyncio.open_connection(host, int(port))
         assert await closed(reader)
         writer.close()
