@@ -136,8 +136,11 @@ async def runs(folder: Path) -> list[RunFolder]:
     """Three finished runs which together have every kind of event: one resumed, a fork of it, and one with notes."""
     own, here = folder / "own", ("--runs-dir", str(folder))
     own.mkdir()
-    (own / "nearest.py").write_text(f"# mine\n{TaskReference('tsp').load().template}")
-    (folder / "model.py").write_text(f"TEMPLATE = {TaskReference('tsp').load().template!r}\n{MODEL}")
+    template = TaskReference("tsp").load().template
+    (own / "nearest.py").write_text(f"# mine\n{template}")
+    # the clock decides which programs a run restarts from, so only one that always fails makes sure of a rejection
+    (own / "broken.py").write_text(template.replace("unvisited_nodes[0]", "unvisited_nodes[len(unvisited_nodes)]"))
+    (folder / "model.py").write_text(f"TEMPLATE = {template!r}\n{MODEL}")
     begun = ["--start-with", str(own), "--set", "n_init=8", "--set", "restart_every=10", "--set", "islands=3"]
     begun += ["--set", "restart_every_s=0.05", "--set", "repair=1", "--set", "shortlist=3"]
     model = f"command:{sys.executable} -IS {folder / 'model.py'}"
