@@ -7,10 +7,10 @@ from functools import cached_property
 from itertools import accumulate, product
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.admissible import SYMBOLS, Blocking, Row, Values, bad_triples, group_weights, rotations
 from behavesim_tasks.best_known import ASP
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes
-from behavesim_tasks.grammars.asp import GRAMMAR
 
 from behavesim.task import InvalidSolution, Solution, Split, as_integers, as_number
 
@@ -117,7 +117,7 @@ class AdmissibleSet(DecisionTask):
   the other candidates nor the set.
 - The priority must be a finite number: inf and NaN are refused. Among equal priorities the first in lexicographic order
   goes first."""
-    grammar = GRAMMAR
+    grammar = grammars.ASP
     best_known = ASP
     apart = False  # each of 2 432 questions would cross a pipe: 3.5 times the CPU time of a run of 10 000 candidates
     objective = ASP.objective("maximise", "size of the set")

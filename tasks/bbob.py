@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from behavesim_tasks.grammars.bbob import GRAMMAR
+from behavesim_tasks import grammars
 
 from behavesim.task import Objective, Solution, Split, Task, as_numbers
 from behavesim.trajectory import Trajectory
@@ -85,7 +85,7 @@ class BlackBox(Task):
   each with one shift and rotation. The optimum is between -5 and 5 in each coordinate.
 - The function is called {BUDGET} times for each of them, first with empty arrays of shapes (0, {DIMENSIONS}) and (0,).
 - The answer must be {DIMENSIONS} finite numbers. The program does not see the function, only values at its points."""
-    grammar = GRAMMAR
+    grammar = grammars.BBOB
     objective = Objective("minimise", unit="log10 of the distance to the optimum")
     normaliser = 10 * math.sqrt(DIMENSIONS)
     score_scale = 0.3

@@ -8,9 +8,9 @@ from inspect import cleandoc
 from typing import Any
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import BIN_PACKING, BIN_PACKING_WEIBULL5K
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Random, Sizes, drawn
-from behavesim_tasks.grammars.bin_packing import GRAMMAR
 
 from behavesim.task import Bins, InvalidSolution, Solution, Split, as_integers, first_greatest, ranked
 
@@ -76,7 +76,7 @@ class OnlineBinPacking(DecisionTask):
   numpy, not a loop over bins.
 - The answer must have the shape of `bins`. The greatest priority must be finite; -inf leaves a bin out, NaN is refused.
   Among equal priorities the first bin is taken."""
-    grammar = GRAMMAR
+    grammar = grammars.BIN_PACKING
     best_known = BIN_PACKING
     objective = BIN_PACKING.objective("minimise", "mean number of bins")
     normaliser = COMPARED

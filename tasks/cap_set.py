@@ -5,9 +5,9 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import CAP_SET
 from behavesim_tasks.decisions import DecisionTask, Function, Integers
-from behavesim_tasks.grammars.cap_set import GRAMMAR
 
 from behavesim.task import InvalidSolution, Solution, Split, as_number, as_subset
 
@@ -67,7 +67,7 @@ class CapSet(DecisionTask):
   set.
 - The priority must be a finite number: inf and NaN are refused. Among equal priorities the first in lexicographic order
   goes first."""
-    grammar = GRAMMAR
+    grammar = grammars.CAP_SET
     best_known = CAP_SET
     objective = CAP_SET.objective("maximise", "size of the set")
     normaliser = 512

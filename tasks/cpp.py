@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from behavesim_tasks.grammars.cpp import GRAMMAR
+from behavesim_tasks import grammars
 from numpy.typing import NDArray
 
 from behavesim.task import Disks, InvalidSolution, Objective, Solution, Split, Task, as_numbers
@@ -123,7 +123,7 @@ class CirclePacking(Task):
 - Circles that overlap, or reach out of the square, by more than {TOLERANCE:g} are refused: what an optimiser finds
   should be shrunk by a little more than its own tolerance, such as 1e-7, before it is returned.
 - A good answer moves all circles and radii together, for instance by scipy.optimize, from more than one start."""
-    grammar = GRAMMAR
+    grammar = grammars.CPP
     objective = Objective("maximise", 2.635983, "found by searches since AlphaEvolve, not proved", unit="sum of radii")
     normaliser = greatest_distance(26)
     score_scale = 0.1

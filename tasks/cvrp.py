@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import CVRP
 from behavesim_tasks.decisions import Function, Integers, Random, Sizes, drawn
-from behavesim_tasks.grammars.cvrp import GRAMMAR
 from behavesim_tasks.routes import RoutingTask, chosen, nodes_drawn, routes_checked
 from numpy.typing import NDArray
 
@@ -79,7 +79,7 @@ class CapacitatedRouting(RoutingTask):
   unit square. Demands are whole numbers from 1 to 9, the capacity is 40.
 - `demands` and `distance_matrix` are arrays of the function's own; `demands` is made anew for each call.
 - The answer must be one of `choices`, as an integer: a float is refused, even 3.0."""
-    grammar = GRAMMAR
+    grammar = grammars.CVRP
     best_known = CVRP
     objective = CVRP.objective("minimise", "total length of routes")
     returns: ClassVar[bool] = True

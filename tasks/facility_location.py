@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import FACILITY_LOCATION
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
 from behavesim_tasks.generators import sites_and_customers
-from behavesim_tasks.grammars.facility_location import GRAMMAR
 
 from behavesim.task import Solution, Split, as_subset, first_greatest
 
@@ -62,7 +62,7 @@ class FacilityLocation(DecisionTask):
 - Before a site is open, `paid` is what each customer would pay from the farthest site.
 - The function is called before each choice, with arrays of its own.
 - The answer must have one number for each site. The greatest must be finite; of equal ones the first site is opened."""
-    grammar = GRAMMAR
+    grammar = grammars.FACILITY_LOCATION
     best_known = FACILITY_LOCATION
     objective = FACILITY_LOCATION.objective("minimise", "total cost")
     normaliser = 100  # all sites of an instance

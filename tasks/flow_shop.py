@@ -1,9 +1,9 @@
 """The permutation flow shop, constructively: a program chooses which job comes next on all machines."""
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import FLOW_SHOP
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes
-from behavesim_tasks.grammars.flow_shop import GRAMMAR
 from behavesim_tasks.taillard import times
 
 from behavesim.task import Solution, Split, as_permutation, first_greatest
@@ -53,7 +53,7 @@ class FlowShop(DecisionTask):
 - The function is called 19 times for an instance: the last job is added without a call. Its arrays are its own.
 - The answer must have one number for each job that is left. The greatest must be finite; of equal ones the first job
   comes next."""
-    grammar = GRAMMAR
+    grammar = grammars.FLOW_SHOP
     best_known = FLOW_SHOP
     objective = FLOW_SHOP.objective("minimise", "makespan")
     normaliser = 20

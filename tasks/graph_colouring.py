@@ -1,9 +1,9 @@
 """Graph colouring, by priority: a program ranks the vertices that could be coloured next."""
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import GRAPH_COLOURING
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
-from behavesim_tasks.grammars.graph_colouring import GRAMMAR
 from behavesim_tasks.graphs import Graph, graph_drawn
 
 from behavesim.task import Solution, Split, as_permutation, first_greatest
@@ -60,7 +60,7 @@ class GraphColouring(DecisionTask):
 - The function is called for each vertex, 624 times in all, with arrays of its own: use numpy, no loop over pairs.
 - The answer must have one number for each vertex of `left`. The greatest must be finite; of equal ones the first vertex
   is coloured."""
-    grammar = GRAMMAR
+    grammar = grammars.GRAPH_COLOURING
     best_known = GRAPH_COLOURING
     objective = GRAPH_COLOURING.objective("minimise", "number of colours")
     normaliser = 100

@@ -1,9 +1,9 @@
 """Independent sets, by priority: a program ranks the vertices that can still join the set."""
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import INDEPENDENT_SET
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
-from behavesim_tasks.grammars.independent_set import GRAMMAR
 from behavesim_tasks.graphs import Graph, graph_drawn
 
 from behavesim.task import InvalidSolution, Solution, Split, as_subset, first_greatest
@@ -51,7 +51,7 @@ class IndependentSet(DecisionTask):
   and with 20 %, and 200 points of a square, joined if they are nearer than a tenth of its side; two of each.
 - The function is called before each choice, some 350 times in all, with an array of its own.
 - The answer must have one number for each vertex. The greatest must be finite; of equal ones the first vertex joins."""
-    grammar = GRAMMAR
+    grammar = grammars.INDEPENDENT_SET
     best_known = INDEPENDENT_SET
     objective = INDEPENDENT_SET.objective("maximise", "vertices in the set")
     normaliser = 72  # size of the largest set known, on held-out instances

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import JOB_SHOP
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Random, Sizes
-from behavesim_tasks.grammars.job_shop import GRAMMAR
 from behavesim_tasks.schedule import Schedule
 from behavesim_tasks.taillard import orders, times
 
@@ -88,7 +88,7 @@ class JobShop(DecisionTask):
   is called for two jobs or more, about 200 times an instance; its arrays are its own.
 - The answer must have one number for each waiting job. The greatest must be finite; of equal ones the first job gets
   the machine."""
-    grammar = GRAMMAR
+    grammar = grammars.JOB_SHOP
     best_known = JOB_SHOP
     objective = JOB_SHOP.objective("minimise", "makespan")
     normaliser = 300

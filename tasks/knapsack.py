@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import KNAPSACK
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
 from behavesim_tasks.generators import knapsack_items
-from behavesim_tasks.grammars.knapsack import GRAMMAR
 
 from behavesim.task import InvalidSolution, Solution, Split, as_subset, first_greatest
 
@@ -63,7 +63,7 @@ class Knapsack(DecisionTask):
 - Weights are whole numbers from 1 to 1000. Values grow with them: the mean weight, plus up to 500.
 - The function is called before each choice, with arrays of its own.
 - The answer must have one number for each item. The greatest must be finite; of equal ones the first item is packed."""
-    grammar = GRAMMAR
+    grammar = grammars.KNAPSACK
     best_known = KNAPSACK
     objective = KNAPSACK.objective("maximise", "value packed")
     normaliser = 100

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import OFFLINE_BIN_PACKING
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
 from behavesim_tasks.generators import items_to_pack
-from behavesim_tasks.grammars.offline_bin_packing import GRAMMAR
 
 from behavesim.task import Solution, Split, as_permutation, first_greatest
 
@@ -62,7 +62,7 @@ class OfflineBinPacking(DecisionTask):
 - The function is called for each item, 900 times in all, with arrays of its own; equal sizes are offered each.
 - The answer must have one number for each fitting item. The greatest must be finite; of equal ones the first goes
   in."""
-    grammar = GRAMMAR
+    grammar = grammars.OFFLINE_BIN_PACKING
     best_known = OFFLINE_BIN_PACKING
     objective = OFFLINE_BIN_PACKING.objective("minimise", "number of bins")
     normaliser = 120

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import QAP
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
 from behavesim_tasks.generators import flows_on_a_grid
-from behavesim_tasks.grammars.qap import GRAMMAR
 
 from behavesim.task import InvalidSolution, Solution, Split, as_integers, first_greatest
 
@@ -63,7 +63,7 @@ class QuadraticAssignment(DecisionTask):
 - The function is called 20 times for an instance, with arrays of its own. At the first call `added` is all zeros.
 - The answer must have the shape of `added`. The greatest must be finite; of equal ones the first, row by row,
   is done."""
-    grammar = GRAMMAR
+    grammar = grammars.QAP
     best_known = QAP
     objective = QAP.objective("minimise", "total cost")
     normaliser = 20

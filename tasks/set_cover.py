@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import SET_COVER
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
 from behavesim_tasks.generators import sets_to_cover
-from behavesim_tasks.grammars.set_cover import GRAMMAR
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Solution, Split, as_subset, first_greatest
@@ -62,7 +62,7 @@ class SetCover(DecisionTask):
 - The function is called before each choice, with arrays of its own. A set that is taken stays taken, even if later ones
   cover all that it covers.
 - The answer must have one number for each set. The greatest must be finite; of equal ones the first set is taken."""
-    grammar = GRAMMAR
+    grammar = grammars.SET_COVER
     best_known = SET_COVER
     objective = SET_COVER.objective("minimise", "cost of the sets")
     normaliser = 150  # all sets of an instance

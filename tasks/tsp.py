@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from inspect import cleandoc
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import TSP, TSP_LARGE
 from behavesim_tasks.decisions import Function, Integers, Random, Sizes, drawn
-from behavesim_tasks.grammars.tsp import GRAMMAR
 from behavesim_tasks.places import DIGITS, filling, places_drawn
 from behavesim_tasks.tours import TourTask
 from numpy.typing import NDArray
@@ -110,7 +110,7 @@ class TravellingSalesman(TourTask):
     rules = f"""\
 - There are 5 instances of 50 cities each, drawn uniformly from the unit square.
 - The function is called 48 times for a tour: {RULES}"""
-    grammar = GRAMMAR
+    grammar = grammars.TSP
     best_known = TSP
     objective = TSP.objective("minimise", UNIT)
     normaliser: float = 50

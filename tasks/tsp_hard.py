@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import TSP_HARD
-from behavesim_tasks.grammars.tsp import GRAMMAR
 from behavesim_tasks.places import A_CLUSTER
 from behavesim_tasks.tsp import UNIT, Cities, TravellingSalesman, maps
 
@@ -44,7 +44,7 @@ class HardTravellingSalesman(TravellingSalesman):
   of a tour both `current_node` and `destination_node` are 0. It is told distances, and neither the places of the
   cities nor the tour so far. What follows from `distance_matrix` alone is the same in every call of a tour.
 - The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
-    grammar = f"stage = 60 | 90 | 140 | 200 | 280 | 400\n{GRAMMAR}"
+    grammar = f"stage = 60 | 90 | 140 | 200 | 280 | 400\n{grammars.TSP}"
     normaliser = 500
     timeout_s = SECONDS_A_TOUR * 2 * len(SIZES["search"])
     first_call_s = SECONDS_TO_COMPILE

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from behavesim_tasks import grammars
 from behavesim_tasks.best_known import VRPTW
 from behavesim_tasks.decisions import Function, Integers, Random, Sizes, drawn
-from behavesim_tasks.grammars.vrptw import GRAMMAR
 from behavesim_tasks.routes import RoutingTask, chosen, nodes_drawn, routes_checked
 from numpy.typing import NDArray
 
@@ -102,7 +102,7 @@ class RoutingWithTimeWindows(RoutingTask):
   Service takes {SERVICE:g}. The number of vehicles does not count.
 - `demands`, `windows` and `distance_matrix` are arrays of the function's own.
 - The answer must be one of `choices`, as an integer: a float is refused, even 3.0."""
-    grammar = GRAMMAR
+    grammar = grammars.VRPTW
     best_known = VRPTW
     objective = VRPTW.objective("minimise", "total length of routes")
 
