@@ -20,8 +20,7 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
 from behavesim.cluster.pool import Cluster
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import Pool
-from behavesim.sandbox.solutions import SolutionPool
+from behavesim.sandbox.pool import Pool, SolutionPool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Solved
 

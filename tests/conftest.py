@@ -21,7 +21,7 @@ from behavesim.application.experiment import execution
 from behavesim.engine import outcome
 from behavesim.programs import extract as extracting
 from behavesim.programs.extract import extract
-from behavesim.sandbox import connection, environment
+from behavesim.sandbox import connection
 from behavesim.sandbox.pool import Pool
 from tests import experiments, forks
 from tests.cli.command import Command
@@ -86,7 +86,7 @@ def _bound_as_needed() -> Iterator[None]:
     """Symbols are bound when they are called: to bind all takes a fifth of a zygote's start, and pays after a hundred
     programs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.delitem(environment.VARIABLES, "LD_BIND_NOW")
+        patch.delitem(connection.VARIABLES, "LD_BIND_NOW")
         yield
 
 

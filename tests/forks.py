@@ -37,12 +37,12 @@ LOADED = {
         *("behavesim.store.task_copy", "behavesim_tasks.tsp", "rich.progress", "scipy.cluster.hierarchy"),
     ),
     "behavesim.sandbox.zygote": (
-        *("behavesim.sandbox.candidate", "behavesim.sandbox.isolation", "behavesim.trajectory", "behavesim_tasks.tsp"),
+        *("behavesim.sandbox.program", "behavesim.sandbox.isolation", "behavesim.trajectory", "behavesim_tasks.tsp"),
         *("numpy.fft", "numpy.ma", "numpy.polynomial", "statistics"),
     ),
-    "behavesim.sandbox.tree.zygote": (
+    "behavesim.sandbox.keeper": (
         *("behavesim.evaluators.evaluation", "behavesim.evaluators.description", "behavesim.sandbox.isolation"),
-        "behavesim.sandbox.tree.confinement",
+        "behavesim.sandbox.layers",
     ),
     "behavesim.programs.extract": ("behavesim.programs.whole", "resource"),
 }

@@ -21,7 +21,7 @@ from behavesim.proposers.openai_settings import base_url, has_endpoint
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import as_setting
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.tree.pool import TreePool
+from behavesim.sandbox.pool import TreePool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure
 
@@ -138,7 +138,7 @@ async def _evaluators() -> dict[str, str]:
     if sys.platform != "linux":
         return {"evaluators": "they need Linux: their processes cannot be confined here"}
     limits = Limits(timeout_s=10.0, memory_mb=256, output_mb=1)
-    async with TreePool("behavesim.sandbox.tree.trial:load", "", 1, limits, allow_weak_isolation=True) as pool:
+    async with TreePool("behavesim.sandbox.keeper:load_echo", "", 1, limits, allow_weak_isolation=True) as pool:
         sent, _ = await pool.evaluate("")
     if isinstance(sent, Failure):
         raise SandboxError(f"an evaluation that does nothing failed: {sent.message}")

@@ -21,7 +21,7 @@ from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.imports import missing_names
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.solutions import SolutionPool
+from behavesim.sandbox.pool import SolutionPool
 from behavesim.state.events import Prompt
 from behavesim.state.provenance import instances_hash
 from behavesim.task import Split, Task, TaskReference, instances_of

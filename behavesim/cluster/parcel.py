@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from behavesim.base.errors import TaskError, UsageError
-from behavesim.sandbox.tree.root import is_key
+from behavesim.sandbox.namespaces import is_key
 from behavesim.task.evaluated import EvaluatorFile
 
 if TYPE_CHECKING:

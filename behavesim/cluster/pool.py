@@ -17,8 +17,7 @@ from behavesim.cluster.schedulers import scheduler_of
 from behavesim.evaluators.judge import folders_of_runs
 from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.solutions import SolutionPool
-from behavesim.sandbox.tree.pool import ResultPool
+from behavesim.sandbox.pool import ResultPool, SolutionPool
 from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.evaluated import EvaluatorFile
 

@@ -16,7 +16,7 @@ from distributed.security import Security
 
 from behavesim.base.config import cores
 from behavesim.base.errors import SandboxError, UsageError
-from behavesim.sandbox.environment import bare_environment
+from behavesim.sandbox.connection import bare_environment
 
 START_S = 60.0
 """Longest time (s) for a local cluster to start."""

@@ -22,7 +22,7 @@ from behavesim.cluster.facts import facts
 from behavesim.cluster.messages import BEAT_S, ENOUGH, HANDLER, Order, as_values
 from behavesim.cluster.parcel import Unpacking
 from behavesim.evaluators.judge import evaluator_pool
-from behavesim.sandbox.environment import bare_environment
+from behavesim.sandbox.connection import bare_environment
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.messages import TaskAssignment
 from behavesim.sandbox.pool import FIRST_USE_S, PRELOADED, SCIENTIFIC

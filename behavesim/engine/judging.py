@@ -18,10 +18,8 @@ from behavesim.programs.reading import Program
 from behavesim.programs.whole import WholeForm
 from behavesim.sandbox.judge import RefereePool, SandboxJudge
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import Pool
+from behavesim.sandbox.pool import Pool, ResultPool, SolutionPool
 from behavesim.sandbox.referee import COSTLY
-from behavesim.sandbox.solutions import SolutionPool
-from behavesim.sandbox.tree.pool import ResultPool
 from behavesim.state.events import TEMPLATE, Evaluated, Rejected
 from behavesim.state.protocols import Judge
 from behavesim.task import Split, Task, TaskReference

@@ -10,7 +10,7 @@ from pathlib import Path
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import classes
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.tree.pool import TreePool
+from behavesim.sandbox.pool import TreePool
 from behavesim.task.verdict import Failure
 
 LOADER = "behavesim.evaluators.description:load"

@@ -12,7 +12,7 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.evaluators.result import Result
 from behavesim.evaluators.tracing import METRICS, in_words
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.tree.pool import ResultPool, TreePool
+from behavesim.sandbox.pool import ResultPool, TreePool
 from behavesim.state.protocols import Postponed, unnoticed
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.verdict import Failure, Verdict

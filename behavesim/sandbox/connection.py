@@ -1,4 +1,4 @@
-"""The daemon's side of a zygote: starts one, sends it programs and receives how their processes ended."""
+"""The search's side of a zygote: starts one, sends it programs, receives how they ended; starts another if it dies."""
 
 from __future__ import annotations
 
@@ -13,18 +13,45 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import last_line
 from behavesim.sandbox import isolation
-from behavesim.sandbox.environment import bare_environment, trusted_environment
 from behavesim.sandbox.frames import frame_limit
-from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
-from behavesim.sandbox.wire import encode_source
+from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready, encode_source
+
+INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
+"""Environment variables of this process that a zygote gets: without them some interpreters find no libraries."""
+VARIABLES = {
+    **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "VECLIB")},
+    "PYTHONHASHSEED": "0",
+    "LD_BIND_NOW": "1",  # resolve C functions once in the zygote and not again in each child
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/nonexistent",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+}
+"""A zygote's other environment variables, besides PYTHONPATH: one thread for each library, equal hashes, no secret."""
+
+
+def trusted_environment() -> dict[str, str]:
+    """Return this process's environment for a trusted process, with one thread for each library and equal hashes."""
+    alike = {name: value for name, value in VARIABLES.items() if name.endswith("_THREADS") or name == "PYTHONHASHSEED"}
+    return {**os.environ, **alike, "PYTHONPATH": bare_environment()["PYTHONPATH"]}
+
+
+def bare_environment() -> dict[str, str]:
+    """Return the environment of a process that must not get keys: VARIABLES, PYTHONPATH, and INHERITED if set."""
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
+    return VARIABLES | inherited | {"PYTHONPATH": found}
+
 
 START_S = 120.0
 """Longest time (s) that a zygote may take to load its task and get ready."""
@@ -326,3 +353,61 @@ def _start(assignment: Assignment, control: socket.socket, errors: int) -> subpr
         cwd=os.curdir if assignment.is_trusted else "/",
         start_new_session=True,  # no Ctrl-C of a terminal reaches it
     )
+
+
+STARTS = 5
+"""Number of attempts to start a zygote after one has died; the first zygote has one attempt."""
+
+
+class ZygoteSupervisor:
+    """Starts a zygote, which forks programs' processes, when `connection` is called and none lives.
+
+    `accept` is called with the first message of each new zygote. If it raises, that zygote is ended and never used.
+    `clock` measures how long a zygote is silent.
+    """
+
+    def __init__(self, assignment: Assignment, accept: Callable[[Ready], None], clock: Heartbeat) -> None:
+        self._assignment = assignment
+        self._accept = accept
+        self._clock = clock
+        self._opening = asyncio.Lock()
+        self._connection: ZygoteConnection | None = None
+        self._closed = False
+
+    async def connection(self) -> ZygoteConnection:
+        """Return the connection to a living zygote; starts one if there is none.
+
+        Raises SandboxError if none can be started or the supervisor is closed, TaskError if an evaluator is at fault,
+        and what `accept` raises.
+        """
+        async with self._opening:
+            if self._closed:
+                raise SandboxError("the sandbox was closed with programs in flight")
+            if self._connection is None or not self._connection.alive:
+                attempts = STARTS if self._connection is not None else 1
+                if self._connection is not None:
+                    await self._connection.close()
+                self._connection, ready = await self._open(attempts)
+                try:
+                    self._accept(ready)
+                except BaseException:
+                    await self._connection.close()  # else the next caller would get the refused zygote
+                    raise
+            return self._connection
+
+    async def close(self) -> None:
+        """End the zygote, also one that is being started; after this, `connection` raises SandboxError."""
+        self._closed = True
+        async with self._opening:
+            if self._connection is not None:
+                await self._connection.close()
+
+    async def _open(self, attempts: int) -> tuple[ZygoteConnection, Ready]:
+        """Start a zygote, waiting longer before each attempt; raises the last SandboxError, any other error at once."""
+        for failures in range(attempts):
+            await asyncio.sleep(0.1 * (2**failures - 1))
+            try:
+                return await ZygoteConnection.open(self._assignment, self._clock)
+            except SandboxError as error:
+                failed = error
+        raise failed

@@ -6,29 +6,107 @@ numpy: the keeper of a tree imports this module, too.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import mmap
 import os
 import random
 import resource
 import select
 import signal
 import socket
+import sys
+import time
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from behavesim.base.clock import STEP_S, Clock
-from behavesim.sandbox import kernel, processes, randomness, wire
+from behavesim.sandbox import kernel, messages, processes
 from behavesim.sandbox.limits import NEAR, Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Ending, line
-from behavesim.sandbox.progress import Progress
+
+_INSTANCE, _CALLS, _BEGAN, _ENDED, _IDLE = range(5)
+"""Places in the page: the instance and the call that came last, from 1; the CPU time (ns) when the first call began and
+when it ended; how long (ns) the process waited for calls."""
+_MOST = 1 << 53
+"""Numbers from here on, and negative ones, count as 0: a program wrote them."""
+
+
+class Progress:
+    """One child's page. Make it before the fork; the numbers are 0 until the child sets them."""
+
+    def __init__(self) -> None:
+        self._page = mmap.mmap(-1, mmap.PAGESIZE)
+        self._words = memoryview(self._page).cast("q")
+
+    def keep_to_one_child(self) -> None:
+        """Keep later children from the page; call it in the zygote after the fork. Has no effect except on Linux."""
+        if hasattr(mmap, "MADV_DONTFORK"):
+            with contextlib.suppress(OSError):  # where the kernel lacks it, another child could write false numbers
+                self._page.madvise(mmap.MADV_DONTFORK)
+
+    def close(self) -> None:
+        """Give the page back; nothing may be read afterwards."""
+        self._words.release()
+        self._page.close()
+
+    def begin(self, instance: int) -> None:
+        """Note that the instance with this number, from 1, comes next."""
+        self._words[_INSTANCE] = instance
+
+    def counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that does the same, notes here its calls, and the CPU time before and after the first."""
+        words, calls = self._words, 0  # counted here, and copied: reading the page would take as long as all else
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            words[_CALLS] = calls
+            if calls > 1:
+                return function(*arguments, **named)
+            words[_BEGAN] = time.process_time_ns()
+            try:
+                return function(*arguments, **named)
+            finally:
+                words[_ENDED] = time.process_time_ns()
+
+        call.__wrapped__ = function  # type: ignore[attr-defined]  # a task may look at its signature
+        return call
+
+    def idle(self, since_ns: int) -> None:
+        """Note that the process has waited for a call from `since_ns` (`time.monotonic_ns`) until now."""
+        self._words[_IDLE] += time.monotonic_ns() - since_ns
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds for which the process has waited for calls."""
+        return self._number(_IDLE) / 1e9
+
+    def first_s(self, cpu_s: float) -> float:
+        """Return the CPU time of the first call so far (s), 0 if it has not begun; `cpu_s` is that of the process."""
+        began, ended = self._number(_BEGAN), self._number(_ENDED)
+        return min(max(0.0, (ended / 1e9 if ended else cpu_s) - began / 1e9), cpu_s) if began else 0.0
+
+    def reached(self, cpu_s: float) -> tuple[int, int, float]:
+        """Return the numbers of the instance and the call that were begun last, and the first call's CPU time (s).
+
+        Both numbers count from 1; 0 if none is known. `cpu_s` is the CPU time of the process (s).
+        """
+        return self._number(_INSTANCE), self._number(_CALLS), self.first_s(cpu_s)
+
+    def _number(self, place: int) -> int:
+        found = self._words[place]
+        return found if 0 <= found < _MOST else 0
+
 
 Perform = Callable[..., None]
 """What a child runs: takes a program's source, its page of progress, its socket, and that of a link if any.
 
 The socket leads to whoever asked: the daemon, or the process with the instances. The link leads to the process with the
-program, if that is another one; see `apart`.
+program, if that is another one; see `program`.
 """
 _OWN = 0.9
 """Share of the limit by the clock that a program must have used up by itself to be at fault without another run."""
@@ -160,7 +238,7 @@ class ForkServer:
         """
         leave = os._exit  # a program may replace the name in `os`, and this child must not return to the zygote's loop
         try:
-            source = wire.receive_source(fds[0])
+            source = messages.receive_source(fds[0])
             self._confinement.enclose(*fds)
             random.seed(0)  # the zygote seeded it by entropy when it imported it
             self._perform(source, progress, *fds)
@@ -239,9 +317,31 @@ class ForkServer:
 
 def prepare_for_forks() -> None:
     """Make this process ready for forks: fix random seeds, drop standard error, and have forks share its memory."""
-    randomness.fix_seeds()
+    fix_seeds()
     with Path(os.devnull).open("wb") as null:
         os.dup2(null.fileno(), 2)  # until here the daemon reads standard error if the start fails
     gc.collect()
     kernel.trim_memory()  # what is free need not be copied
     gc.freeze()  # a collection in a fork would otherwise write to, and so copy, every loaded object
+
+
+def fix_seeds() -> None:
+    """Fix seeds in this process and its forks for programs that seed nothing: numpy's global generator is seeded by 0.
+
+    New generators without a seed (`random.Random()`, `numpy.random.default_rng()`) get fixed seeds, too, and so does
+    `random.seed()`. The state of the module `random` stays as it is: call `random.seed(0)` in each fork. Import
+    numpy.random before, if programs use it: what is not imported yet is not seeded.
+    """
+    random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
+    random.seed = types.MethodType(_seed_never_by_entropy, random.seed.__self__)  # type: ignore[attr-defined]
+    if drawn := sys.modules.get("numpy.random"):
+        drawn.bit_generator.randbits = random.Random(0).getrandbits  # for default_rng()
+        drawn.seed(0)
+
+
+_seed = random.Random.seed  # the original, before `fix_seeds`
+
+
+def _seed_never_by_entropy(self: random.Random, a: Any = None, version: int = 2) -> None:
+    """Seed a generator as `random.Random.seed` does, but by 0 where that would draw a seed from the system."""
+    _seed(self, 0 if a is None else a, version)

@@ -43,6 +43,8 @@ EMPTY_LIMIT = 1 << 16
 
 Empty arrays cost nothing to send, but a huge shape could exhaust memory in a reduction.
 """
+ANSWERS = "(answers)"
+"""The name of the array of all answers on an instance, one row for each call, that is sent beside its solution."""
 MESSAGE_LIMIT = 500
 """Most characters of a failure's message; the rest is cut off."""
 OWN_REASONS = frozenset({"memory", "exit", "output", "invalid-solution", "exception", "forbidden"})

@@ -18,7 +18,7 @@ from behavesim.sandbox import kernel, namespaces, processes
 from behavesim.sandbox.layers import LAYERS, Attempts, Confinement
 
 if TYPE_CHECKING:
-    from behavesim.sandbox.tree.confinement import TreeConfinement
+    from behavesim.sandbox.layers import TreeConfinement
 
 LEVELS = ("process", "partial", "walled", "strong", "strong+")
 """The isolation levels, weakest first.

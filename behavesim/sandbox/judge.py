@@ -18,14 +18,12 @@ from typing import Any, Protocol, Self
 
 from behavesim.base.errors import TaskError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied, connected
+from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied, ZygoteSupervisor, connected
 from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Ending, Ready, RefereeAssignment
+from behavesim.sandbox.messages import SIZE, Ending, Ready, RefereeAssignment, decode_parts, encode_parts, encode_source
 from behavesim.sandbox.processes import seconds_without_a_core
 from behavesim.sandbox.referee import COMPARE, COSTLY, IMPROVE, VERDICT
-from behavesim.sandbox.supervisor import ZygoteSupervisor
-from behavesim.sandbox.wire import SIZE, decode_parts, encode_parts, encode_source
 from behavesim.state.protocols import Postponed, Sandbox, unnoticed
 from behavesim.task import Split, Task, TaskReference
 from behavesim.task.verdict import Failure, Sent, Verdict

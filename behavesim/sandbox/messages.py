@@ -1,8 +1,11 @@
-"""Messages between the daemon (the process that searches) and its zygotes; both are trusted.
+"""What the search's process and its zygotes send each other through sockets; both sides are trusted.
 
-The daemon sends requests of a fixed size: fork and kill. A fork carries the candidate's socket, and also the link to
+The search sends requests of a fixed size: fork and kill. A fork carries the candidate's socket, and also the link to
 the program if that runs apart. A zygote sends lines of JSON: one `Ready`, then one `Ending` for each candidate's
 process; and {"error": …} if it cannot start or go on.
+
+Programs and the arguments of calls go through the candidates' own sockets: the first part of this file. Arguments are
+pickles, which only trusted code writes.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import contextlib
 import json
 import math
 import os
+import pickle
 import signal
 import socket
 import struct
@@ -23,6 +27,109 @@ from behavesim.sandbox.limits import Limits
 
 if TYPE_CHECKING:
     from behavesim.task import Split
+
+SIZE = struct.Struct("<Q")
+"""The number of bytes that follow: of a program's source, or of a question's pickle."""
+ADVICE = "call it with numbers, arrays and plain containers of them"
+"""The end of a message about arguments that cannot be sent to a program apart."""
+Question = tuple[tuple[Any, ...], dict[str, Any]]
+"""The positional and the named arguments of one call."""
+
+
+def send(fd: int, frame: bytes) -> None:
+    """Write all bytes of `frame` to a socket; raises OSError if the other end is closed.
+
+    It uses write(2), since the seccomp filter forbids send(2).
+    """
+    rest = memoryview(frame)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def receive(fd: int, data: bytes, size: int, at_once: int = 1 << 16) -> bytes:
+    """Return `data`, which was received before, and what follows it at the socket `fd`: at least `size` bytes in all.
+
+    The result is longer if more bytes have arrived: up to `at_once` bytes are read together, which saves a system call
+    for each short message. If `at_once` is 0, nothing is read beyond `size`. If `data` is long enough, it is returned
+    as it is. Raises ConnectionError if the other end closes before there are `size` bytes.
+    """
+    while len(data) < size:
+        chunk = os.read(fd, max(at_once, size - len(data)))
+        if not chunk:
+            raise ConnectionError("the other process ended")
+        data += chunk
+    return data
+
+
+def encode_source(source: str) -> bytes:
+    """Return the bytes to write to a socket for a program, which `receive_source` reads: its length, then its text.
+
+    The length is a SIZE, the text is in UTF-8. Characters that UTF-8 cannot encode become question marks.
+    """
+    encoded = source.encode(errors="replace")
+    return SIZE.pack(len(encoded)) + encoded
+
+
+def receive_source(fd: int) -> str:
+    """Return the program that arrives at the socket `fd`, as `encode_source` encodes it.
+
+    Raises ConnectionError if the sender closes the socket before the end.
+    """
+    # nothing behind the program is read with it: calls may follow, for another reader
+    (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
+    return receive(fd, b"", size, at_once=0).decode()
+
+
+def encode_parts(*parts: bytes) -> bytes:
+    """Return the bytes to write to a socket for parts of bytes: the length of all that follows, then each part's.
+
+    A reader takes the first SIZE.size bytes, then as many as they say, and gives these to `decode_parts`.
+    """
+    body = b"".join(piece for part in parts for piece in (SIZE.pack(len(part)), part))
+    return SIZE.pack(len(body)) + body
+
+
+def decode_parts(body: bytes) -> list[bytes]:
+    """Return the parts of bytes that `encode_parts` joined; `body` is what it wrote behind the first length."""
+    parts, start = list[bytes](), 0
+    while start < len(body):
+        (size,) = SIZE.unpack_from(body, start)
+        start += SIZE.size
+        parts.append(body[start : start + size])
+        start += size
+    return parts
+
+
+def encode_question(arguments: tuple[Any, ...], named: dict[str, Any] | None = None) -> bytes:
+    """Return the bytes to write to a socket for one call, which `receive_question` reads: a length, then a pickle.
+
+    `arguments` are the positional ones; `named` None means no others. Raises what pickle raises for objects it cannot
+    hold: PicklingError, TypeError, AttributeError or RecursionError.
+    """
+    pickled = pickle.dumps((arguments, named or {}), protocol=5)
+    return SIZE.pack(len(pickled)) + pickled
+
+
+def receive_question(fd: int) -> Question | None:
+    """Return the next call's arguments from the socket `fd`; None if the other end closes before their end.
+
+    Raises FrameError if they contain an object whose class cannot be imported here, such as one of the task's file.
+    """
+    try:
+        # nothing behind the question is read with it: another one may follow
+        (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
+        data = receive(fd, b"", size, at_once=0)
+    except ConnectionError:
+        return None
+    try:
+        asked: Question = pickle.loads(data)
+    except (ImportError, AttributeError) as error:
+        from behavesim.sandbox.frames import FrameError  # numpy comes with it, which a tree's keeper does not need
+
+        what = f"what only the task's file knows ({error})"
+        raise FrameError(f"`solve` calls the function with {what}; {ADVICE}") from error
+    return asked
+
 
 REQUEST = struct.Struct("<cQ")
 """A request: FORK or KILL, and the daemon's number for the candidate's process."""
@@ -85,7 +192,7 @@ class TaskAssignment(Assignment):
 
     `task` is where its code lies (`TaskReference.place`). `preloaded` are modules to import. `first_use_s` is the limit
     on one trial run of the template (s of CPU time). Each instance is begun at most `starts` times (`instances_begun`).
-    A zygote with an empty `task` has no instances: its programs answer calls (see `apart`). Only such a zygote uses
+    A zygote with an empty `task` has no instances: its programs answer calls (see `program`). Only such a zygote uses
     `entry_point`, the name of the program's function, and `hidden`; the others find theirs in the task.
     """
 
@@ -131,7 +238,7 @@ class TreeAssignment(Assignment):
     evaluations run at once. They may use the `devices`, paths of character devices.
     """
 
-    module = "behavesim.sandbox.tree.zygote"
+    module = "behavesim.sandbox.keeper"
     content = "the evaluator and its programs"
     loader: str
     given: str
@@ -171,7 +278,7 @@ class Ending:
 
     The process itself says how far it got. `instance` and `calls` are the last that it began, from 1; 0 is unknown.
     `first_s` is the CPU time of its first call (s). The trusted process that ran it alone adds `beside_others`: whether
-    other processes kept the machine busy meanwhile (see `others`).
+    other processes kept the machine busy meanwhile (see `runner.MachineLoad`).
     """
 
     job: int

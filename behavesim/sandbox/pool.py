@@ -1,14 +1,208 @@
-"""The sandbox: runs each program in a process of its own, a few at a time; only arrays come back."""
+"""The sandboxes: run each program in a process of its own, a few at a time, and say how it failed.
+
+A program runs again, alone, as long as its ending may be the machine's fault. `Pool` runs functions, `TreePool` an
+evaluator together with each program; their base classes do the same with a runner elsewhere.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.layers import LAYERS
-from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import TaskAssignment
-from behavesim.sandbox.runner import TaskRunner
-from behavesim.sandbox.solutions import SolutionPool
+from behavesim.sandbox.connection import Ran
+from behavesim.sandbox.frames import FrameError, decode
+from behavesim.sandbox.isolation import LEVELS
+from behavesim.sandbox.layers import LAYERS, MOST_FILES, MOST_PROCESSES
+from behavesim.sandbox.limits import MEGABYTE, Limits
+from behavesim.sandbox.messages import LOAD_S, OUT_OF_MEMORY, Ending, TaskAssignment, TreeAssignment
+from behavesim.sandbox.referee import answers_apart
+from behavesim.sandbox.runner import RunnerPool, TaskRunner, ZygoteRunner
+from behavesim.state.protocols import Postponed, unnoticed
 from behavesim.task import Split, TaskReference
+from behavesim.task.verdict import Failure, Sent, Solved
+
+if TYPE_CHECKING:
+    from behavesim.sandbox.connection import Ran
+    from behavesim.sandbox.runner import Runner
+
+PAUSES_S = (0.0, 10.0, 60.0)
+"""Seconds of waiting before each of three tries in which the program runs alone, after its first run was in doubt.
+
+The last is a minute: other work on the machine may need that long until it gives back time and memory."""
+_ADVICE = {
+    "clock": "let other work on this machine end, then resume",
+    "memory": "free memory, then resume; or go on with a smaller memory_mb (--fork NEW-ID)",
+}
+"""What a person can do, by the reason for which programs are put off."""
+
+
+async def run_until_certain(
+    runner: Runner,
+    limits: Limits,
+    source: str,
+    postponed: Postponed,
+    question: bytes = b"",
+    may_signal: bool = False,
+) -> Ran:
+    """Return what comes of a program, or of calls of it, once the machine had no part in how it ended.
+
+    A program is put off if it ended by the clock, for lack of the machine's memory, or just above its limit on CPU
+    time. It is run again while no other one runs. `postponed` is called before each such try. `limits` are those that
+    `runner` enforces. `question` holds the encoded calls that the program is to answer; empty if it runs on every
+    instance. `may_signal` is whether programs may kill their own processes. Waits until there is a place. Cancelling
+    kills the program. Raises SandboxError if the machine is still in doubt after the last try, or if the sandbox itself
+    fails, TaskError if an evaluator can no longer be loaded.
+    """
+    ran = await runner.run(source, question)
+    reason, words = fault_of_machine(ran, limits, False, may_signal)
+    for pause_s in PAUSES_S:
+        if not reason:
+            return ran
+        postponed(reason, words)
+        await asyncio.sleep(pause_s)
+        ran = await runner.run(source, question, alone=True)
+        reason, words = fault_of_machine(ran, limits, True, may_signal)
+    if not reason:
+        return ran
+    raise SandboxError(
+        f"the machine cannot say whether a program is within its limits, tried {len(PAUSES_S)} times alone: {words}; "
+        + _ADVICE[reason]
+    )
+
+
+def fault_of_machine(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[str, str]:
+    """Return why a program's ending may be the machine's fault: "clock", "memory" or "cpu", and words for people.
+
+    Both are empty if the ending is the program's own, as when it slept until its time by the clock was over (killed
+    "asleep"): it would on any machine, and a run alone would let all workers wait for it. `is_alone` is whether no
+    other program ran meanwhile. After a run alone, CPU time decides; the limit is longer if other processes kept the
+    machine busy (`Ending.beside_others`). Time by the clock decides, too, unless the program had no core for most of
+    it. A killed process is at fault then if it had half of the machine's memory, or if `may_signal`: it may have killed
+    itself.
+    """
+    for ending in filter(None, (ran.program, ran.ending)):
+        allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
+        if ending.killed == "waited" or (ending.killed == "wall" and not is_alone):
+            return "clock", f"its time by the clock was over, after {spent}"
+        is_machines = ending.killed == "machine" and not (is_alone and may_signal)
+        if is_machines or (ending.is_killed(limits) and not is_alone):
+            held = ending.peak_bytes // MEGABYTE
+            return "memory", f"the machine or container had no more memory when it held {held} of {limits.memory_mb} MB"
+        if not is_alone and not ending.killed and ending.cpu_s > allowed_s:
+            return "cpu", f"it took {spent}, just above its limit"
+    return "", ""
+
+
+class SolutionPool(RunnerPool):
+    """A sandbox of programs that are functions."""
+
+    async def send(self, source: str, postponed: Postponed = unnoticed, questions: bytes = b"", /) -> Sent | Failure:
+        """Run one program on every instance, and return the bytes that it sent, or its failure.
+
+        With `questions` (calls, each as `messages.encode_question` returns it) it answers these instead, in the order
+        given, in a new process without instances.
+
+        The program runs in a process without the instances if the task says so. This waits until a worker is free;
+        cancelling kills the program. `postponed` is called each time that the program must run again because the
+        machine may be the cause of its ending. Raises SandboxError if that is still in doubt after the last try, if the
+        sandbox itself fails, or if the pool was not entered.
+        """
+        ran = await run_until_certain(self.runner, self._limits, source, postponed, questions, self._may_signal)
+        return sent_by(ran, self._limits, self.runner.ready.instances)
+
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
+        """Run one program as `send` does, and return its solutions, read in this process, or its failure."""
+        sent = await self.send(source, postponed)
+        return sent if isinstance(sent, Failure) else solved_in(sent)
+
+    @property
+    def _may_signal(self) -> bool:
+        """Whether programs can send signals, and so kill their own process: below `strong`."""
+        return LEVELS.index(self.isolation) < LEVELS.index("strong")
+
+
+def sent_by(ran: Ran, limits: Limits, instances: int) -> Sent | Failure:
+    """Return the bytes that a program sent, or its failure if it ended badly; either has its processes' CPU time.
+
+    `limits` are those the program ran under; `instances` is the number of solutions expected.
+    """
+    found = frame_of(ran, limits)
+    if isinstance(found, Failure):
+        return replace(found, cpu_s=ran.cpu_s)
+    ending = ran.program or ran.ending
+    return Sent(found, instances, ran.cpu_s, limits.counted_s(ending.cpu_s, ending.first_s))
+
+
+def solved_in(sent: Sent) -> Solved | Failure:
+    """Return the solutions in what a program sent, or the failure; its reason is "output" if it cannot be read."""
+    try:
+        held = decode(sent.data, sent.instances)
+    except FrameError as error:
+        held = Failure("output", str(error))
+    if isinstance(held, Failure):
+        return replace(held, cpu_s=sent.cpu_s)
+    solutions, answers = answers_apart(held)
+    return Solved(solutions, sent.cpu_s, answers, sent.counted_s)
+
+
+def frame_of(ran: Ran, limits: Limits) -> bytes | Failure:
+    """Return the bytes that a process sent; a failure without CPU time if they are too many or none.
+
+    It is a failure, too, if the process was killed, took too much CPU time, or exited with another status than 0. The
+    process of a program apart is looked at first.
+    """
+    if ran.program is not None:
+        # this one's end comes first: how the process with the instances ended may only follow from it
+        at = replace(ran.program, instance=ran.ending.instance)  # which the program itself does not know
+        if failed := _ended_badly(at, limits):
+            return failed
+    if ran.frame is None:
+        return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
+    return _ended_badly(ran.ending, limits) or ran.frame or _left(0)
+
+
+def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
+    """Return the failure of a process that was stopped, exited with another status than 0, or exceeded its CPU time.
+
+    None if the process ended well, or exceeded its CPU time `beside_others`. The failure's `cpu_s` is left at 0.
+    """
+    allowed_s, counted_s = limits.allowed_s(ending.first_s), limits.counted_s(ending.cpu_s, ending.first_s)
+    reached = ending.reached(limits.uncounted_s(ending.first_s))
+    if ending.killed in ("wall", "asleep", "waited"):
+        said = f"stopped after {limits.wall_s:g} s: it slept or waited ({counted_s:.2g} s of CPU time)"
+        return Failure("timeout", f"{said}{reached}")
+    code = os.waitstatus_to_exitcode(ending.status)
+    if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s > allowed_s):
+        said = f"still not done after the {limits.timeout_s:.3g} s of CPU time that count"
+        return Failure("timeout", f"{said}{reached}")
+    # beside others the limit is NEAR times as long: a program that took longer was killed
+    if not ending.killed and ending.cpu_s > allowed_s and not ending.beside_others:
+        return Failure("timeout", f"{counted_s:.3g} s of CPU time; the limit is {limits.timeout_s:.3g} s{reached}")
+    if code == OUT_OF_MEMORY:
+        return Failure("memory", "the program asked for more memory than its limit")
+    if code == -signal.SIGKILL:
+        held = f"the second time alone ({ending.peak_bytes // MEGABYTE} MB held)"
+        return Failure("memory", f"ended by SIGKILL, twice, {held}: out of memory, or it killed itself")
+    if code == -signal.SIGSYS:
+        return Failure("forbidden", "the program made a system call that no program may make")
+    if code < 0:
+        # most real-time signals have no name
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return Failure("crash", f"the program's process was killed by {name}")
+    return _left(code) if code else None
+
+
+def _left(code: int) -> Failure:
+    """Return the failure of a program that ended its process with the exit status `code`."""
+    return Failure("exit", f"the program called os._exit({code})")
+
 
 PRELOADED = (
     *("bisect", "collections", "copy", "dataclasses", "fractions", "functools", "heapq", "itertools", "math"),
@@ -57,3 +251,68 @@ class Pool(SolutionPool):
         given = (task.place(), split, preloaded, FIRST_USE_S)
         assignment = TaskAssignment(*given, starts=starts, layers=layers, limits=limits, wall=wall)
         super().__init__(TaskRunner(assignment, scientific, workers, allow_weak_isolation, clock), limits)
+
+
+class ResultPool(RunnerPool):
+    """A sandbox of an evaluator, which runs together with each program: reads how the evaluations ended.
+
+    Its isolation is "strong+", "partial" or "process".
+    """
+
+    async def evaluate(self, program: str, postponed: Postponed = unnoticed) -> tuple[bytes | Failure, float]:
+        """Return the bytes that the evaluation of a program sent, or its failure; and the CPU seconds of its processes.
+
+        Waits until a worker is free. Cancelling kills all processes of the evaluation. If the sandbox dies, it is
+        started again and the program is evaluated once more. If the program's ending may be the machine's fault,
+        `postponed` is called, and the program runs again alone, up to three times. Raises SandboxError if the sandbox
+        dies again or does not start, or if the ending stays in doubt; TaskError if the evaluator can no longer be
+        loaded.
+        """
+        ran = await run_until_certain(self.runner, self._limits, program, postponed, may_signal=True)
+        return self._sent(ran), ran.ending.cpu_s
+
+    def _sent(self, ran: Ran) -> bytes | Failure:
+        """Return the bytes that an evaluation sent, or its failure; limits over all processes come first."""
+        if ran.ending.killed == "memory":
+            said = f"the evaluation held more than {self._limits.memory_mb} MB of memory in all its processes"
+            return Failure("memory", said)
+        if ran.ending.killed == "processes":
+            return Failure("forbidden", f"the evaluation started more than {MOST_PROCESSES} processes and threads")
+        if ran.ending.killed == "files":
+            return Failure("forbidden", f"the evaluation had more than {MOST_FILES} files open in all its processes")
+        return frame_of(ran, self._limits)
+
+
+class TreePool(ResultPool):
+    """Runs evaluations on this machine, at most `workers` at once; an async context manager.
+
+    Entering starts a process that is confined and then calls the function `loader` ("module:name") with the text
+    `given`, for `load_s` seconds of CPU time at most. `limits` are those of each evaluation. Evaluator and programs may
+    read `readable` paths (absolute), and where namespaces hold not the `hidden` ones below them. Time limits on
+    processes go by `clock`, a new one if None. Tests give fewer `layers`. Leaving ends all processes.
+    The processes are started through the command `wall`, unless that is empty, and may use `devices`.
+
+    Entering raises UsageError if the isolation is below `strong+`, unless `allow_weak_isolation`; TaskError if the
+    evaluator cannot be loaded; SandboxError if the sandbox does not start.
+    """
+
+    def __init__(
+        self,
+        loader: str,
+        given: str,
+        workers: int,
+        limits: Limits,
+        readable: Iterable[Path] = (),
+        hidden: Iterable[Path] = (),
+        allow_weak_isolation: bool = False,
+        layers: tuple[str, ...] = LAYERS,
+        clock: Heartbeat | None = None,
+        load_s: float = LOAD_S,
+        wall: str = "",
+        devices: tuple[str, ...] = (),
+    ) -> None:
+        shown, unseen = tuple(map(str, readable)), tuple(map(str, hidden))
+        assignment = TreeAssignment(
+            *(loader, given, shown, load_s, workers, devices), limits=limits, layers=layers, hidden=unseen, wall=wall
+        )
+        super().__init__(ZygoteRunner(assignment, workers, allow_weak_isolation, clock), limits)

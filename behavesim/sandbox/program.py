@@ -1,18 +1,47 @@
-"""Turns a candidate's source into a function, in its own process, and describes how it fails."""
+"""Runs a program in the candidate's own process: on every instance, or apart from the instances, one call at a time.
+
+For a program apart, one process has the task and asks, another has the program and answers. The program's process is
+forked from a zygote that never loaded the task. So an answer can depend on the calls so far, and on nothing else of an
+instance. Questions are pickles, which only trusted code writes. Answers are arrays of numbers; see `frames`.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import linecache
 import os
 import sys
+import time
 import types
 from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from behavesim.sandbox.frames import FrameError, TooLarge, as_message
-from behavesim.task import InvalidSolution
+import numpy as np
+import numpy.random  # numpy loads it at first use, which would be in each child
+from numpy.typing import NDArray
+
+from behavesim.base.plugins import TakesTooLong, cpu_limited
+from behavesim.sandbox.forking import Progress
+from behavesim.sandbox.frames import (
+    ANSWER,
+    ANSWERS,
+    FrameError,
+    TooLarge,
+    answer_size,
+    as_message,
+    decode_answer,
+    encode_answer,
+    encode_failed_answer,
+    encode_failure,
+    encode_solutions,
+)
+from behavesim.sandbox.messages import Question, encode_question, encode_source, receive, receive_question, send
+from behavesim.task import InvalidSolution, Solution, as_arrays
+from behavesim.task.verdict import Failure
 
 FILENAME = "<candidate>"
 """The program's file name in tracebacks."""
@@ -58,14 +87,14 @@ def reason_and_message(error: BaseException) -> tuple[str, str]:
         case InvalidSolution() | FrameError():
             return "invalid-solution", str(error)
         case RuntimeError() if str(error) in NO_THREAD:
-            return "forbidden", f"{_last_line(error)}; a program has one thread"
+            return "forbidden", f"{_error_and_place(error)}; a program has one thread"
         case OSError() if error.errno in REFUSED:
-            return "forbidden", _last_line(error)
+            return "forbidden", _error_and_place(error)
         case _:
-            return "exception", _last_line(error)
+            return "exception", _error_and_place(error)
 
 
-def _last_line(error: BaseException) -> str:
+def _error_and_place(error: BaseException) -> str:
     """Return an error's type and text, with the program's last line in the traceback, or else that of `solve`."""
     lines = [error.lineno] if isinstance(error, SyntaxError) and error.lineno else []
     at, last = error.__traceback__, ""
@@ -78,3 +107,172 @@ def _last_line(error: BaseException) -> str:
     place = f" (line {lines[-1]})" if lines else last
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     return as_message(f"{type(error).__name__}: {text}")[: 500 - len(place)] + place
+
+
+class Unanswered(Exception):
+    """Raised if a program in another process gives no valid answer; `failure` says why."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class RemoteFunction:
+    """Replaces a program's function: the process at the other end of the socket `fd` answers each call.
+
+    Making one sends the program, `source`, there; this raises OSError if the other end is closed. A call raises
+    Unanswered if the program fails or its answer's array has more than `limit` bytes.
+    """
+
+    def __init__(self, fd: int, source: str, limit: int) -> None:
+        self._fd = fd
+        self._limit = limit
+        send(fd, encode_source(source))
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Return the answer: an array, or a Python number if it has no dimensions.
+
+        Raises Unanswered if the program fails, its process ends or its answer cannot be read. Raises what pickle raises
+        (TypeError, PicklingError, …) if an argument cannot be sent.
+        """
+        try:
+            send(self._fd, encode_question(arguments, named))
+            answer = decode_answer(self._answer())
+        except OSError:
+            raise Unanswered(Failure("exit", "the program ended its process itself")) from None
+        except FrameError as error:
+            raise Unanswered(Failure("output", str(error))) from error
+        if isinstance(answer, Failure):
+            raise Unanswered(answer)
+        return answer if answer.ndim else answer.item()
+
+    def _answer(self) -> bytes:
+        """Return the bytes of one answer, which `decode_answer` reads.
+
+        Raises FrameError if it is too long, or if other bytes have come behind it; ConnectionError if the other end
+        closes.
+        """
+        data = receive(self._fd, b"", ANSWER.size)
+        size = answer_size(data, self._limit)
+        data = receive(self._fd, data, size)
+        if len(data) > size:
+            raise FrameError("more than one answer came to one question")
+        return data
+
+
+def serve_calls(entry_point: str, limit: int, source: str, progress: Progress, fd: int) -> None:
+    """Answer calls of the function `entry_point` of a program until the other end of the socket `fd` closes.
+
+    `progress` notes the calls, and how long each was awaited. An answer's array may have `limit` bytes; a larger one is
+    sent as a failure. An Exception of a call is sent as its answer, and the next call is awaited. If the program or a
+    call's arguments cannot be loaded, or the program raises SystemExit or KeyboardInterrupt, that failure is the last
+    answer.
+    """
+    try:
+        function = progress.counted(function_of(source, entry_point))
+        while (asked := _next_call(fd, progress)) is not None:
+            send(fd, _answer_to(function, *asked, limit))
+    except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
+        send(fd, encode_failed_answer(*reason_and_message(error)))
+
+
+def _next_call(fd: int, progress: Progress) -> Question | None:
+    """Wait for the next call and return its arguments; None if the other end closes first.
+
+    `progress` records the time of waiting. Raises FrameError if the arguments cannot be loaded.
+    """
+    began_ns = time.monotonic_ns()
+    asked = receive_question(fd)
+    progress.idle(began_ns)
+    return asked
+
+
+def _answer_to(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any], limit: int) -> bytes:
+    """Call the function, and return the bytes to send for its answer, or for its failure if it raises an Exception."""
+    try:
+        return encode_answer(function(*arguments, **named), limit)
+    except Exception as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
+        return encode_failed_answer(*reason_and_message(error))
+
+
+Solve = Callable[[Callable[..., Any], Any], Solution]
+"""A task's `solve`: takes a program's function and an instance, returns the solution."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every program of a zygote is run with; made once, before the forks.
+
+    `solve` is the task's, `entry_point` the name of the program's function that it calls, `instances` are the split's.
+    `output_limit` is the most bytes of all arrays that are sent: the solutions' and, for a `stateless` task, those of
+    the function's answers.
+    """
+
+    solve: Solve
+    entry_point: str
+    instances: tuple[Any, ...]
+    output_limit: int
+    stateless: bool = False
+
+
+def rehearse(template: str, work: Work, timeout_s: float) -> None:
+    """Run the template on a copy of the first instance before any fork, for at most `timeout_s` seconds of CPU time.
+
+    What Python and numpy compute at first use is then done once, and not again in each child. The template's result is
+    ignored: if it fails or takes too long, its own evaluation reports that later.
+    """
+    # the alarm mostly comes inside `run_program`, which takes it for the template's failure
+    with contextlib.suppress(TakesTooLong), cpu_limited(timeout_s):
+        # a copy, since `solve` may change it
+        run_program(template, replace(work, instances=deepcopy(work.instances[:1])), Progress())
+
+
+def perform(work: Work, source: str, progress: Progress, fd: int, link: int | None = None) -> None:
+    """Run a program on every instance, and write the frame of its solutions or its failure to the socket `fd`.
+
+    `progress` records how far it got. `link` is a socket to the process that runs the program and answers its calls;
+    None runs the program in this process. Raises OSError if the other end of `fd` is closed.
+    """
+    send(fd, run_program(source, work, progress, link))
+
+
+def run_program(source: str, work: Work, progress: Progress, link: int | None = None) -> bytes:
+    """Run a program on every instance; return the frame of its solutions, one for each, or of its failure.
+
+    `progress` records how far it got. `link` is a socket to the process that runs the program and answers its calls;
+    None runs the program in this process. Whatever the program raises, even SystemExit, becomes its failure.
+    """
+    try:
+        limit = work.output_limit
+        function = function_of(source, work.entry_point) if link is None else RemoteFunction(link, source, limit)
+        counted = progress.counted(function)
+        solutions = []
+        for number, each in enumerate(work.instances, 1):
+            progress.begin(number)
+            solutions.append(_solution(counted, each, work))
+        return encode_solutions(solutions, limit)
+    except Unanswered as unanswered:
+        return encode_failure(unanswered.failure.reason, unanswered.failure.message)
+    except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
+        return encode_failure(*reason_and_message(error))
+
+
+def _solution(function: Callable[..., Any], instance: Any, work: Work) -> dict[str, NDArray[Any]]:
+    """Return the solution of an instance as named arrays; for a stateless task the answers of all calls are one more.
+
+    Raises FrameError if numpy makes no array of the solution, and what `solve` or the program raises. An array of
+    objects passes here; `encode_solutions` refuses it.
+    """
+    answers: list[NDArray[Any]] = []
+
+    def recorded(*arguments: Any) -> Any:
+        answer = function(*arguments)
+        answers.append(np.array(answer))  # a copy: the program may go on changing what it returned
+        return answer
+
+    solution = work.solve(recorded if work.stateless else function, instance)
+    try:
+        arrays = as_arrays(solution)
+        return as_arrays({**arrays, ANSWERS: answers}) if work.stateless else arrays
+    except (TypeError, ValueError) as error:
+        raise FrameError(f"a solution must be an array of numbers: {error}") from error

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import Protocol, Self
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple, Protocol, Self
 
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.connection import Ran, ZygoteDied, connected
+from behavesim.sandbox.connection import Ran, ZygoteDied, ZygoteSupervisor, connected
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Assignment, Ready, TaskAssignment
-from behavesim.sandbox.others import Others
-from behavesim.sandbox.supervisor import ZygoteSupervisor
 
 NOT_ENTERED = "a Pool must be entered (`async with Pool(…) as pool`) before it is used"
 """The message of the SandboxError for a pool that was not entered."""
@@ -35,8 +36,7 @@ class Runner(Protocol):
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
         """Run a program on every instance; or, with a `question`, let it answer calls instead.
 
-        `question` holds the calls one after another, each as `wire.encode_question` returns it; empty for none. This
-        waits until a place is free on the machine where the program runs, or with `alone` until no other program runs
+        `question` holds the calls one after another, each from `messages.encode_question`; empty for none. This waits until a place is free on the machine where the program runs, or with `alone` until no other program runs
         there. Cancelling kills the program. The runner must have been entered. Raises SandboxError if the sandbox
         itself fails, TaskError if an evaluator can no longer be loaded.
         """
@@ -150,12 +150,12 @@ class ZygoteRunner:
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
         """Run a program as the zygote's assignment says, or let it answer the calls in `question` if that is not empty.
 
-        The calls stand one after another, each as `wire.encode_question` returns it. This waits until a worker is free,
+        The calls stand one after another, each from `messages.encode_question`. This waits until a worker is free,
         or with `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails,
         TaskError if an evaluator can no longer be loaded.
         """
         async with self._places.taken(alone):
-            others = Others() if alone else None
+            others = MachineLoad() if alone else None
             try:
                 ran = await self._run(source, question)
             except ZygoteDied:  # the program is not at fault: it runs once more, in the next zygote
@@ -245,3 +245,49 @@ class TaskRunner(ZygoteRunner):
             finally:
                 program.cancel()
                 await asyncio.wait([program])
+
+
+_MUCH = 0.1
+"""Share of the machine's cores that others keep busy, from which a program's CPU time may be longer for it.
+
+Beside other work a compilation of numba took up to 1.6 times as long here, in CPU time; the machine had two cores.
+"""
+
+
+class MachineLoad:
+    """The processes of this machine that are not the watched program's, from now on."""
+
+    def __init__(self, statistics: Path = Path("/proc/stat")) -> None:
+        """Begin to watch; `statistics` is where the kernel says how long the cores have worked."""
+        self._statistics = statistics
+        self._began, self._before = monotonic(), _work(statistics)
+
+    def were_busy(self, own_s: float) -> bool:
+        """Whether others are known to have kept more than a tenth of the cores busy until now.
+
+        `own_s` is the CPU time (s) of the watched program meanwhile.
+        """
+        before, now = self._before, _work(self._statistics)
+        if before is None or now is None:
+            return False
+        return now.busy_s - before.busy_s - own_s > _MUCH * now.cores * (monotonic() - self._began)
+
+
+class _Work(NamedTuple):
+    """How many cores the machine has, and how long they have worked since it started, all together (s)."""
+
+    cores: int
+    busy_s: float
+
+
+def _work(statistics: Path) -> _Work | None:
+    """Return cores and their work from a file such as /proc/stat; None if it cannot be read or has another form.
+
+    A core that another virtual machine has counts as working.
+    """
+    try:
+        each = [line.split() for line in statistics.read_text().splitlines() if line.startswith("cpu")]
+        user, nice, system, _, _, irq, softirq, steal = map(int, each[0][1:9])
+    except (OSError, ValueError, IndexError):
+        return None
+    return _Work(len(each) - 1, (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK"))

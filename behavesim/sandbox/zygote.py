@@ -1,25 +1,35 @@
 """The zygote: a process that has libraries, a task and one split's instances loaded, and forks a child for a candidate.
 
-The daemon, at the other end of its socket, sends it requests. When that end closes, it kills its children and exits.
-How it forks and reports is in `forking`.
+The search's process, at the other end of its socket, sends it requests. When that end closes, it kills its children and
+exits. How it forks and reports is in `forking`.
+
+It deletes from the task what `solve` does not need (`strip_task`). A program can reach everything in its process. With
+the code that makes instances, it could make those of other splits. Names are compared as text, wherever they appear: a
+name that `solve` may need is kept even if it means something else there. A name that `solve` computes while it runs is
+not found.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import signal
 import socket
 import sys
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from behavesim.base.errors import SandboxError
-from behavesim.sandbox import apart, candidate, isolation, kernel, layers, processes, remains
+from behavesim.base.syntax import parsed
+from behavesim.sandbox import isolation, kernel, layers, processes, program
 from behavesim.sandbox.forking import ForkServer, Perform, prepare_for_forks
 from behavesim.sandbox.messages import Ready, TaskAssignment, errors_sent, line
-from behavesim.task import instances_begun, task_from
+from behavesim.sandbox.program import Solve
+from behavesim.task import Task, instances_begun, task_from
 
 
 def main(assignment: TaskAssignment, control: socket.socket) -> None:
@@ -45,7 +55,7 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
 
 def _without_task(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     """Return the function for children, which answers calls, and the message for the daemon, not yet with the level."""
-    answer = partial(apart.answer_questions, assignment.entry_point, assignment.limits.output)
+    answer = partial(program.serve_calls, assignment.entry_point, assignment.limits.output)
     return answer, Ready("", (), 0, entry_point=assignment.entry_point, hidden=assignment.hidden)
 
 
@@ -56,18 +66,121 @@ def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     threads, TaskError if it or its instances cannot be loaded.
     """
     task = task_from(assignment.task)
-    # read here: `solving_only` may delete any of these from the task
+    # read here: `strip_task` may delete any of these from the task
     name, template, entry_point = task.name, task.template, task.entry_point
     runs_apart, stateless = task.runs_apart, task.stateless
     instances = tuple(instances_begun(task, assignment.split, assignment.starts))
-    solve, files = remains.solving_only(task)
-    work = candidate.Work(solve, entry_point, instances, assignment.limits.output, stateless)
+    solve, files = strip_task(task)
+    work = program.Work(solve, entry_point, instances, assignment.limits.output, stateless)
     kernel.fill_holes()  # before the rehearsal: numpy keeps small blocks of it, which each child writes to
-    candidate.rehearse(template, work, assignment.first_use_s)
+    program.rehearse(template, work, assignment.first_use_s)
     if processes.threads() > 1:
         raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")
     ready = Ready("", (), len(instances), runs_apart, entry_point, tuple(map(str, files)))
-    return partial(candidate.perform, work), ready
+    return partial(program.perform, work), ready
+
+
+_DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""The statements that define a function or a class."""
+_BUILT_IN = "behavesim_tasks"
+"""The package of the built-in tasks: from one, programs would get the instances of its copy."""
+_CONSTRUCTION = "__init__"
+"""The method that initialises the task; a zygote calls it before anything is deleted, and never again."""
+
+
+def strip_task(task: Task) -> tuple[Solve, tuple[Path, ...]]:
+    """Delete the attributes that `solve` does not need from a task, its classes and their modules, in this process.
+
+    Returns `solve`, and the paths that programs must not read. These are the modules' files and their bytecode. The
+    folder of the built-in tasks is among them unless the task is one: another may be a copy of one.
+    The classes are the task's own and its base classes, except behavesim's. Modules that these import stay as they are.
+    Only names that the modules' source defines are deleted.
+    """
+    kinds = [kind for kind in type(task).__mro__ if kind not in Task.__mro__]
+    modules = [sys.modules[name] for name in {kind.__module__ for kind in kinds}]
+    files = [Path(str(module.__file__)).resolve() for module in modules]
+    names = {kind.__name__ for kind in kinds}
+    parts = [(part, _names_bound(part)) for file in files for part in _parts(file, names)]
+    values = [pair for module in modules for pair in vars(module).items()]
+    tasks = {name for name, value in values if isinstance(value, Task)}
+    classes = [(name, value) for name, value in values if isinstance(value, type) and issubclass(value, Task)]
+    others = {name for name, kind in classes if kind not in kinds}  # such as the same task with other instances
+    kept = _names_needed([(part, bound) for part, bound in parts if not bound & tasks], others)
+    defined = {name for _, bound in parts for name in bound}
+    solve = task.solve
+    for place in (task, *kinds, *modules):
+        for name in (vars(place).keys() & defined) - kept:
+            delattr(place, name)
+    hidden = (path for file in files for path in (file, file.parent / "__pycache__"))
+    return solve, (*hidden, *(() if type(task).__module__.startswith(_BUILT_IN) else _built_in()))
+
+
+def _built_in() -> tuple[Path, ...]:
+    """Return the folder of the built-in tasks; nothing if they are not installed."""
+    spec = find_spec(_BUILT_IN)
+    return tuple(Path(folder).resolve() for folder in (spec and spec.submodule_search_locations) or ())
+
+
+def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
+    """Yield the statements of a module.
+
+    The classes named in `kinds` are replaced by the statements of their bodies; behind an `__init__` come its own, too.
+    """
+    for statement in parsed(file.read_bytes()).body:
+        if not isinstance(statement, ast.ClassDef) or statement.name not in kinds:
+            yield statement
+            continue
+        for part in statement.body:
+            yield part
+            if isinstance(part, ast.FunctionDef) and part.name == _CONSTRUCTION:
+                yield from part.body
+
+
+def _names_needed(parts: Collection[tuple[ast.stmt, set[str]]], others: Collection[str]) -> set[str]:
+    """Return every name that `solve` or a kept definition (`_is_kept`) uses, directly or through other definitions.
+
+    `parts` are statements, each with the names that it binds (`_names_bound`). A class named in `others` is only
+    kept if it is used.
+    """
+    # instances may be objects of other classes than the task's, and Python itself calls special methods
+    needed: set[str] = set()
+    definitions = (part for part, _ in parts if isinstance(part, _DEFINITION) and _is_kept(part))
+    found = {"solve", *(part.name for part in definitions if part.name not in others)}
+    while found:
+        needed |= found
+        found = {name for part, bound in parts if found & bound for name in _names_used(part)} - needed
+    return needed
+
+
+def _is_kept(part: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Whether a definition is a class (`_parts` leaves out the task's) or a special method other than `__init__`."""
+    return isinstance(part, ast.ClassDef) or (part.name.startswith("__") and part.name != _CONSTRUCTION)
+
+
+def _names_bound(part: ast.stmt) -> set[str]:
+    """Return the names and attributes that a statement defines, assigns or imports; not those inside a definition."""
+    if isinstance(part, _DEFINITION):
+        return {part.name}
+    bound: set[str] = set()
+    for node in ast.walk(part):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                bound.add(name)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                bound.add(node.name)
+            case ast.alias(name=name, asname=asname):
+                bound.add((asname or name).split(".")[0])
+    return bound
+
+
+def _names_used(part: ast.stmt) -> set[str]:
+    """Return the names, the attributes and the string constants in a statement (`getattr` takes a string)."""
+    named: set[str] = set()
+    for node in ast.walk(part):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                named.add(name)
+    return named
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from behavesim.cluster.pool import Cluster
 from behavesim.engine.judging import judging
 from behavesim.sandbox.frames import whole_answers
 from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.messages import encode_question
 from behavesim.sandbox.pool import Pool
-from behavesim.sandbox.wire import encode_question
 from behavesim.state.protocols import unnoticed
 from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorTask

@@ -24,7 +24,7 @@ from behavesim.cluster.wire import Garbage, Line, _unpacked
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ending
-from behavesim.sandbox.solutions import frame_of
+from behavesim.sandbox.pool import frame_of
 from behavesim.task import TaskReference
 from tests.evaluators.judging import file_of
 

@@ -18,7 +18,7 @@ from behavesim.cluster import link, runner
 from behavesim.cluster.pool import Cluster
 from behavesim.cluster.wire import LineLost
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.solutions import SolutionPool
+from behavesim.sandbox.pool import SolutionPool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure, Solved
 from benchmarks.dask_processes import DaskCluster

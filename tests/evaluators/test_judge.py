@@ -37,5 +37,5 @@ async def test_no_description_is_in_a_command_line_however_long_it_is(tmp_path: 
     async with evaluator_pool(file, 1, Limits(), allow_weak_isolation=True) as pool:
         assert pool.isolation
         lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
-    assert b"behavesim.sandbox.tree.zygote" in b"".join(lines)
+    assert b"behavesim.sandbox.keeper" in b"".join(lines)
     assert not any(b"a secret plan" in line for line in lines)

@@ -118,7 +118,7 @@ def test_the_keeper_of_a_tree_has_neither_numpy_nor_a_task() -> None:
     import subprocess
     import sys
 
-    code = "import sys, behavesim.sandbox.tree.zygote; print(*sorted(sys.modules))"
+    code = "import sys, behavesim.sandbox.keeper; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(done.stdout.split()) & {"numpy", "behavesim.task", "behavesim.trajectory", "asyncio", "pydantic"}
 

@@ -161,7 +161,7 @@ ERRORS = (
 REPLACEMENTS = (
     body_of("replacing the instances of the work", "score", """
         import gc, numpy as np
-        from behavesim.sandbox.candidate import Work
+        from behavesim.sandbox.program import Work
         for each in gc.get_objects():
             if isinstance(each, Work):
                 object.__setattr__(each, "instances", (np.zeros(10),) * 2)

@@ -245,8 +245,8 @@ CHEATS = (
         os._exit = lambda *_: None
     """),
     body_of("replacing the frame", "output exit", """
-        from behavesim.sandbox import candidate
-        candidate.encode_solutions = lambda *_: b"\\x00" * 64
+        from behavesim.sandbox import program
+        program.encode_solutions = lambda *_: b"\\x00" * 64
     """),
     body_of("a trace function on all code", "score exit exception", """
         import sys

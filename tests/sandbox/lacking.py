@@ -17,8 +17,7 @@ from typing import Any
 from behavesim.base.errors import SandboxError
 from behavesim.sandbox import kernel, seccomp
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import Pool
-from behavesim.sandbox.tree.pool import TreePool
+from behavesim.sandbox.pool import Pool, TreePool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Solved
 
@@ -57,7 +56,7 @@ async def tried(task: str) -> dict[str, Any]:
         solved = await pool.evaluate(HONEST)
         found = {"functions": [pool.isolation, list(pool.notes), isinstance(solved, Solved) or str(solved)]}
     try:
-        loader = "behavesim.sandbox.tree.trial:load"
+        loader = "behavesim.sandbox.keeper:load_echo"
         async with TreePool(loader, "hello", 1, limits, allow_weak_isolation=True) as tree:
             sent, _ = await tree.evaluate("")
             found["evaluators"] = [tree.isolation, list(tree.notes), sent == b"hello\n" or str(sent)]

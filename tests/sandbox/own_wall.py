@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 from behavesim.sandbox import namespaces
-from behavesim.sandbox.tree import root
 
 if __name__ == "__main__":
     end = sys.argv.index("--")
     namespaces.enter_untried()
-    root.enter(map(Path, sys.argv[1:end]), ())
+    namespaces.enter_root(map(Path, sys.argv[1:end]), ())
     os.execvp(sys.argv[end + 1], sys.argv[end + 1 :])

@@ -17,7 +17,7 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from behavesim.sandbox.apart import Remote, Unanswered, answer_questions
+from behavesim.sandbox.forking import Progress
 from behavesim.sandbox.frames import (
     FrameError,
     TooLarge,
@@ -28,9 +28,9 @@ from behavesim.sandbox.frames import (
 )
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.messages import encode_question, receive_source
 from behavesim.sandbox.pool import Pool
-from behavesim.sandbox.progress import Progress
-from behavesim.sandbox.wire import encode_question, receive_source
+from behavesim.sandbox.program import RemoteFunction, Unanswered, serve_calls
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure, Verdict
 from tests.sandbox.fakes import judge_with
@@ -227,12 +227,12 @@ def test_answers_come_back_as_what_they_were(link: tuple[int, int]) -> None:
     here, there = link
 
     def serve() -> None:
-        answer_questions("echo", LIMIT, receive_source(there), Progress(), there)
+        serve_calls("echo", LIMIT, receive_source(there), Progress(), there)
         socket.socket(fileno=os.dup(there)).shutdown(socket.SHUT_RDWR)
 
     serving = threading.Thread(target=serve, daemon=True)
     serving.start()
-    remote = Remote(here, "def echo(answer, times=1):\n    return answer * times\n", LIMIT)
+    remote = RemoteFunction(here, "def echo(answer, times=1):\n    return answer * times\n", LIMIT)
     for each in (3, 2.5, True):
         assert type(remote(each)) is (int if each is True else type(each))
         assert remote(each) == each
@@ -250,7 +250,7 @@ def test_answers_come_back_as_what_they_were(link: tuple[int, int]) -> None:
 
 def test_a_process_that_answers_twice_or_no_more_is_refused(link: tuple[int, int]) -> None:
     here, there = link
-    remote = Remote(here, "", LIMIT)
+    remote = RemoteFunction(here, "", LIMIT)
     os.write(there, 2 * encode_answer(1, LIMIT))
     with pytest.raises(Unanswered, match="more than one answer"):
         remote()

@@ -18,17 +18,17 @@ from behavesim.engine.settings import settings_from_person
 from behavesim.sandbox.frames import whole_answers
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.messages import encode_question
 from behavesim.sandbox.pool import Pool
-from behavesim.sandbox.stateless import (
+from behavesim.sandbox.referee import (
     ANSWERS,
     ASKED_AGAIN,
     TOGETHER,
     AnsweredCall,
-    _drawn,
+    _draw_calls,
     answers_apart,
     calls_to_repeat,
 )
-from behavesim.sandbox.wire import encode_question
 from behavesim.state.protocols import unnoticed
 from behavesim.task import InvalidSolution, TaskReference
 from behavesim.task.verdict import Failure, Sent, Verdict
@@ -157,7 +157,7 @@ async def test_which_calls_are_made_again_is_not_for_the_program_to_know() -> No
 def test_no_instance_is_asked_again_more_often_than_others_that_have_as_many_calls(
     counts: list[int], seed: int
 ) -> None:
-    drawn = _drawn(counts, np.random.default_rng(seed))
+    drawn = _draw_calls(counts, np.random.default_rng(seed))
     assert len(set(drawn)) == len(drawn) == min(ASKED_AGAIN, sum(counts))
     asked = Counter(instance for instance, _ in drawn)
     assert all(0 <= step < counts[instance] for instance, step in drawn)

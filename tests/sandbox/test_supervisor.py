@@ -7,10 +7,9 @@ import pytest
 
 from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.connection import ZygoteConnection
+from behavesim.sandbox.connection import ZygoteConnection, ZygoteSupervisor
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready, TaskAssignment
-from behavesim.sandbox.supervisor import ZygoteSupervisor
 
 
 class _Zygote:

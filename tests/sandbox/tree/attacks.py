@@ -259,7 +259,7 @@ EVALUATORS = (
     _attack(
         "limits that are switched off",
         LOADED,
-        "from behavesim.sandbox.tree import usage, keeper\nusage.processes = dict\n"
+        "import __main__ as keeper\nfrom behavesim.sandbox import processes\nprocesses.all_processes = dict\n"
         "keeper.Keeper._exceeded = lambda *_: ''",
     ),
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from behavesim.base.errors import BehavesimError
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.tree.pool import TreePool
+from behavesim.sandbox.pool import TreePool
 from behavesim.task.verdict import Failure
 from tests.sandbox.tree.attacks import EVALUATORS, PROGRAMS, RAISED, RETURNED, Attack
 

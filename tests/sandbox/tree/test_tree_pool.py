@@ -17,9 +17,9 @@ import pytest
 import pytest_asyncio
 
 from behavesim.base.errors import SandboxError, TaskError
+from behavesim.sandbox import namespaces
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.tree import root
-from behavesim.sandbox.tree.pool import TreePool
+from behavesim.sandbox.pool import TreePool
 from behavesim.task.verdict import Failure
 from tests.sandbox.outside import processes_naming
 
@@ -123,11 +123,11 @@ import sys
 from pathlib import Path
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.tree import confinement, root
+from behavesim.sandbox import layers, namespaces
 
 folder = Path(sys.argv[1])
-root.SYSTEM, root.SHARED = (*root.SYSTEM, str(folder / "opt")), (str(folder / "opt"),)
-confined = confinement.prepare(LAYERS, Limits(), (folder / "evaluator",), (), 1)
+namespaces.SYSTEM, namespaces.SHARED = (*namespaces.SYSTEM, str(folder / "opt")), (str(folder / "opt"),)
+confined = layers.prepare_tree(LAYERS, Limits(), (folder / "evaluator",), (), 1)
 if confined.own_pids is None:
     sys.exit(77)
 print(*sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()), sep=chr(10))
@@ -155,11 +155,11 @@ async def test_no_file_of_keys_can_be_read_in_any_folder_that_is_shown(tmp_path)
 
 
 async def test_a_folder_that_is_too_large_to_be_looked_through_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(root, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(namespaces, "MOST_ENTRIES", 3)
     for name in "abcde":
         (tmp_path / name).touch()
     with pytest.raises(SandboxError, match="folder of its own"):
-        list(root.secrets(tmp_path))
+        list(namespaces.secrets(tmp_path))
 
 
 TERMINAL = Path("/dev/tty")
@@ -282,8 +282,8 @@ async def test_another_zygote_takes_the_place_of_a_dead_one(pool):
 )
 async def test_a_message_that_an_evaluator_forges_is_its_own_fault(message):
     forging = (
-        "from behavesim.sandbox.tree import nursery\n"
-        f"nursery.Nursery._fork = lambda self, job, fds: self._control.sendall({message!r}.encode() + b'\\n')"
+        "import __main__ as keeper\n"
+        f"keeper.Nursery._fork = lambda self, job, fds: self._control.sendall({message!r}.encode() + b'\\n')"
     )
     place = "tests.sandbox.tree.executes:load_hostile"
     async with TreePool(place, forging, 2, LIMITS, [HERE], allow_weak_isolation=True) as pool:

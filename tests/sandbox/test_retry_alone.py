@@ -10,14 +10,13 @@ from dataclasses import replace
 import pytest
 
 from behavesim.base.errors import SandboxError
-from behavesim.sandbox import again
-from behavesim.sandbox.again import settled
+from behavesim.sandbox import pool
 from behavesim.sandbox.connection import Ran
+from behavesim.sandbox.forking import Progress
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ending, Ready
-from behavesim.sandbox.progress import Progress
+from behavesim.sandbox.pool import frame_of, run_until_certain
 from behavesim.sandbox.runner import Places
-from behavesim.sandbox.solutions import frame_of
 from behavesim.task.verdict import Failure
 
 LIMITS = Limits(timeout_s=12.0, memory_mb=2048)
@@ -57,7 +56,7 @@ class Scripted:
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(again, "PAUSES_S", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(pool, "PAUSES_S", (0.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ async def test_a_program_is_put_off_until_its_ending_is_its_own(
     endings: list[Ending], reasons: list[str], said: str
 ) -> None:
     runner, why = Scripted(*endings), list[str]()
-    ran = await settled(runner, LIMITS, "", lambda reason, words: why.append(reason))
+    ran = await run_until_certain(runner, LIMITS, "", lambda reason, words: why.append(reason))
     found = frame_of(ran, LIMITS)
     assert why == reasons
     assert runner.alone == [False] + [True] * len(reasons)
@@ -98,11 +97,11 @@ async def test_a_program_is_put_off_until_its_ending_is_its_own(
 @pytest.mark.parametrize(("ending", "said"), [(WAITED, "9.1 of 12 s of CPU time"), (OUT, "held 251 of 2048 MB")])
 async def test_a_machine_that_cannot_say_stops_the_run_and_blames_no_program(ending: Ending, said: str) -> None:
     with pytest.raises(SandboxError, match=f"the machine cannot say .* 3 times alone: .*{said}.*, then resume"):
-        await settled(Scripted(*[ending] * 4), LIMITS, "", lambda *_: None)
+        await run_until_certain(Scripted(*[ending] * 4), LIMITS, "", lambda *_: None)
 
 
 async def test_a_program_that_may_kill_itself_does_not_stop_the_run() -> None:
-    ran = await settled(Scripted(OUT, OUT), LIMITS, "", lambda *_: None, may_signal=True)
+    ran = await run_until_certain(Scripted(OUT, OUT), LIMITS, "", lambda *_: None, may_signal=True)
     found = frame_of(ran, LIMITS)
     assert isinstance(found, Failure)
     assert found.message == KILLED.format(251)

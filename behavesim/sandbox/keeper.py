@@ -1,26 +1,97 @@
-"""The keeper: stands between the daemon and the nursery, and enforces the limits over whole trees of processes.
+"""The sandbox of an evaluator: a confined process, the keeper, forks the nursery, which loads it and forks evaluations.
 
-It runs no code of evaluators or programs. It believes the nursery's messages only about the nursery's evaluations. No
-evaluation can see the keeper. The nursery can, but cannot trace it, read its memory, or stop it with a signal.
+The keeper runs no code of evaluators or programs. It kills what exceeds a limit over a whole tree of processes, and
+believes the nursery's messages only about the nursery's evaluations. No evaluation can see the keeper. The nursery can,
+but cannot trace it, read its memory, or stop it with a signal.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import math
 import os
 import select
 import signal
 import socket
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NoReturn
 
 from behavesim.base.clock import Clock
-from behavesim.sandbox import processes
+from behavesim.base.errors import BehavesimError, TaskError
+from behavesim.sandbox import isolation, layers, processes
+from behavesim.sandbox.forking import ForkServer, prepare_for_forks
+from behavesim.sandbox.layers import TreeConfinement
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import FORK, REQUEST, Ending, Ready, line
-from behavesim.sandbox.tree import confinement, usage
-from behavesim.sandbox.tree.nursery import MOST_SAID
+from behavesim.sandbox.messages import FORK, REQUEST, Ending, Ready, TreeAssignment, errors_sent, in_words, line, send
+
+Evaluate = Callable[[str], bytes]
+"""Evaluates a program's text; returns the bytes to send to the daemon."""
+
+
+class Nursery(ForkServer):
+    """Forks a child for each evaluation that the keeper requests, and reports how each ended; it enforces no limits.
+
+    It sends the keeper what a zygote sends the daemon, and one more line of JSON for each forked child: {"job": …},
+    together with a pidfd of the child.
+    """
+
+    def _fork(self, job: int, fds: list[int]) -> None:
+        """Fork a child, and send the keeper a pidfd of it."""
+        super()._fork(job, fds)
+        handle = os.pidfd_open(self._children[job].pid)
+        socket.send_fds(self._control, [line({"job": job})], [handle])
+        os.close(handle)
+
+    def _enforce_limits(self) -> None:
+        """Do nothing: the keeper enforces the limits."""
+
+
+def serve_nursery(link: socket.socket, assignment: TreeAssignment, confined: TreeConfinement) -> NoReturn:
+    """Confine this process, load the evaluator, and serve the keeper at the other end of `link` until it closes.
+
+    An Exception or SystemExit of any of this is sent to the keeper, cut to MOST_SAID characters. With or without an
+    error, the process exits with status 0.
+    """
+    try:
+        processes.die_with_parent(signal.SIGKILL)
+        enclosed = confined.enter_nursery()
+        evaluate = _load_evaluator(assignment)
+        prepare_for_forks()
+        link.sendall(line({"loaded": True}))
+        Nursery(link, lambda source, _, fd: send(fd, evaluate(source)), assignment.limits, enclosed).serve()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (the evaluator's: the daemon raises it again)
+        with contextlib.suppress(OSError):
+            link.sendall(line({"error": in_words(error)[:MOST_SAID], "is_usage": isinstance(error, TaskError)}))
+    finally:
+        os._exit(0)  # no cleanup of the evaluator's, and no return to the keeper's code
+
+
+def _load_evaluator(assignment: TreeAssignment) -> Evaluate:
+    """Return the evaluator that the loader makes; what the loader prints goes to standard error.
+
+    A BehavesimError of the loader is raised as it is; raises TaskError for any other Exception, and for SystemExit.
+    """
+    module, _, name = assignment.loader.partition(":")
+    loader = getattr(importlib.import_module(module), name)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            evaluate: Evaluate = loader(assignment.given)
+    except BehavesimError:
+        raise
+    except (Exception, SystemExit) as error:  # its own code runs when it is loaded
+        advice = "mend it, or install what it imports"
+        raise TaskError(f"the evaluator cannot be loaded: {type(error).__name__}: {error}; {advice}") from error
+    return evaluate
+
+
+MOST_SAID = 2_000
+"""Most characters of an error that the nursery sends, and that the keeper passes on."""
+
 
 LOOK_MS = 20.0
 """Shortest pause (ms) before the next check of what evaluations use, unless a message comes; one takes about 0.2 ms."""
@@ -58,7 +129,7 @@ class _Evaluation:
     killed: str = ""
     handle: int | None = None
     pid: int = 0
-    cpu: usage.CpuMeter = field(default_factory=usage.CpuMeter)
+    cpu: processes.CpuMeter = field(default_factory=processes.CpuMeter)
 
 
 class Keeper:
@@ -79,7 +150,7 @@ class Keeper:
         self._rest = b""
         self._is_loaded = False
         self._loaded_memory = 0  # bytes that the nursery holds once it has loaded: evaluations share them
-        self._nursery_cpu = usage.CpuMeter()
+        self._nursery_cpu = processes.CpuMeter()
         self._nursery_may_s = load_s
         self._wakeup = processes.wake_on(signal.SIGCHLD, signal.SIGTERM)
         self._poll = select.poll()
@@ -187,7 +258,7 @@ class Keeper:
 
         Raises NurseryFailed, at any call, if the evaluator has threads or processes of its own that still run.
         """
-        tree = usage.tree(self._nursery, usage.processes())
+        tree = processes.with_descendants(self._nursery, processes.all_processes())
         # the nursery itself, and if it has namespaces of its own the process that waits for it
         if any(process.threads > 1 for process in tree.values()):
             raise NurseryFailed(
@@ -222,20 +293,20 @@ class Keeper:
         """
         if self._is_loaded and not self._running:
             return None
-        began, seen = self._clock(), usage.processes()
+        began, seen = self._clock(), processes.all_processes()
         for each in self._running.values():
-            if why := self._exceeded(each, usage.tree(each.pid, seen) if each.pid else {}):
+            if why := self._exceeded(each, processes.with_descendants(each.pid, seen) if each.pid else {}):
                 _kill(each, why)
         self._limit_nursery(seen)
         return max(LOOK_MS, 1e3 * _SHARE * (self._clock() - began))
 
-    def _exceeded(self, each: _Evaluation, members: dict[int, usage.Process]) -> str:
+    def _exceeded(self, each: _Evaluation, members: dict[int, processes.Process]) -> str:
         """Return the first limit that an evaluation, whose processes are `members`, exceeds; "" if none.
 
         It is one of "processes", "cpu", "wall" or "waited", "memory", "files", in this order.
         """
         # processes come first: of very many it takes long to find out more
-        if sum(process.threads for process in members.values()) > confinement.MOST_PROCESSES:
+        if sum(process.threads for process in members.values()) > layers.MOST_PROCESSES:
             return "processes"
         first_s = processes.cpu_seconds(each.pid) if each.pid else 0.0  # exact, where `members` count in ticks
         if max(each.cpu.read(members), first_s) >= self._limits.most_s(0.0):
@@ -246,13 +317,13 @@ class Keeper:
             each.deadline = each.started + min(self._limits.wall_s + without_s, self._limits.longest_s)
             if now >= each.deadline:
                 return "waited" if without_s >= self._limits.longest_s / 2 else "wall"
-        if usage.holds_more(members, self._limits.memory + self._loaded_memory):
+        if processes.holds_more(members, self._limits.memory + self._loaded_memory):
             return "memory"
         # few processes cannot have so many
-        has_many = len(members) * confinement.OPEN_FILES > confinement.MOST_FILES
-        return "files" if has_many and usage.open_files(members) > confinement.MOST_FILES else ""
+        has_many = len(members) * layers.OPEN_FILES_OF_TREE > layers.MOST_FILES
+        return "files" if has_many and processes.open_files(members) > layers.MOST_FILES else ""
 
-    def _limit_nursery(self, seen: Mapping[int, usage.Process]) -> None:
+    def _limit_nursery(self, seen: Mapping[int, processes.Process]) -> None:
         """Raise NurseryFailed if the nursery, without its evaluations, exceeds a limit.
 
         Raises it also if an evaluation has no process by its deadline, or has not ended 1 s after its `longest_s`.
@@ -263,15 +334,15 @@ class Keeper:
             for each in self._running.values()
         ):
             raise NurseryFailed("the evaluator keeps the sandbox from starting and ending programs")
-        own = usage.tree(self._nursery, seen, {each.pid for each in self._running.values()})
+        own = processes.with_descendants(self._nursery, seen, {each.pid for each in self._running.values()})
         # evaluations are among the children that it waited for
         without_reaped = {pid: replace(process, reaped_s=0.0) for pid, process in own.items()}
         if self._nursery_cpu.read(without_reaped) > self._nursery_may_s:
             raise NurseryFailed(f"the evaluator was not loaded after {self._load_s:g} s of CPU time")
-        if usage.holds_more(own, self._limits.memory + self._loaded_memory):
+        if processes.holds_more(own, self._limits.memory + self._loaded_memory):
             raise NurseryFailed(f"the evaluator takes more than {self._limits.memory_mb} MB of memory to load")
-        if sum(process.threads for process in own.values()) > confinement.MOST_PROCESSES:
-            raise NurseryFailed(f"the evaluator starts more than {confinement.MOST_PROCESSES} processes when loaded")
+        if sum(process.threads for process in own.values()) > layers.MOST_PROCESSES:
+            raise NurseryFailed(f"the evaluator starts more than {layers.MOST_PROCESSES} processes when loaded")
 
 
 def _kill(each: _Evaluation, why: str) -> None:
@@ -287,3 +358,39 @@ def _kill(each: _Evaluation, why: str) -> None:
     except ProcessLookupError:
         return
     processes.kill_tree(each.pid)
+
+
+def main(assignment: TreeAssignment, control: socket.socket) -> None:
+    """Confine this process, fork the nursery, which loads the evaluator, and serve the daemon as its keeper.
+
+    The daemon is the process that searches, at the other end of `control`. Returns when the daemon closes the socket,
+    this process gets SIGTERM, or the nursery fails. If confining fails, the error is sent to the daemon and raised here
+    too.
+    """
+    processes.die_with_parent(signal.SIGTERM)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
+    with errors_sent(control), isolation.attempts_to_reach_outside() as attempts:
+        paths = (tuple(map(Path, assignment.readable)), tuple(map(Path, assignment.hidden)))
+        devices = tuple(map(Path, assignment.devices))
+        confined = layers.prepare_tree(assignment.layers, assignment.limits, *paths, assignment.workers, devices)
+        level, confined = isolation.find_of_tree(confined, attempts, assignment.outside)
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        for each in (control, ours):
+            each.close()
+        serve_nursery(theirs, assignment, confined)
+    theirs.close()
+    # the level was found before anything of the evaluator ran
+    Keeper(control, ours, pid, assignment.limits, assignment.load_s, Ready(level, confined.notes, 1)).serve()
+
+
+def load_echo(given: str) -> Callable[[str], bytes]:
+    """Return a function that returns `given` and a line break, in UTF-8, for every program."""
+    answer = f"{given}\n".encode()
+    return lambda program: answer
+
+
+if __name__ == "__main__":
+    main(TreeAssignment.from_json(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))
+    os._exit(0)  # skips Python's cleanup, which has nothing to do

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.sandbox import others, runner
+from behavesim.sandbox import runner
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.messages import Ending
-from behavesim.sandbox.others import Others
-from behavesim.sandbox.runner import Places
+from behavesim.sandbox.runner import MachineLoad, Places
 
 BEFORE = "cpu  1000 0 500 90000 70 0 30 20 400 0\ncpu0 1 0\ncpu1 1 0\nintr 5 5\n"
 TEN_SECONDS_LATER = "cpu  1900 50 700 91000 99 0 80 100 400 0\ncpu0 2 0\ncpu1 2 0\nintr 5 5\n"
@@ -21,7 +20,7 @@ WORKED_S = 12.8
 @pytest.fixture
 def ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([100.0, 110.0])
-    monkeypatch.setattr(others, "monotonic", lambda: next(times))
+    monkeypatch.setattr(runner, "monotonic", lambda: next(times))
 
 
 @pytest.mark.usefixtures("ten_seconds")
@@ -29,7 +28,7 @@ def ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_others_are_busy_from_a_tenth_of_all_cores_on(own_s: float, are_busy: bool, tmp_path: Path) -> None:
     statistics = tmp_path / "stat"
     statistics.write_text(BEFORE)
-    watched = Others(statistics)
+    watched = MachineLoad(statistics)
     statistics.write_text(TEN_SECONDS_LATER)
     assert watched.were_busy(own_s) is are_busy
 
@@ -41,7 +40,7 @@ def test_where_the_system_does_not_say_how_busy_it_is_others_are_not_known_to_be
     statistics = tmp_path / "stat"
     if text is not None:
         statistics.write_text(text, encoding="latin-1")
-    watched = Others(statistics)
+    watched = MachineLoad(statistics)
     assert not watched.were_busy(0.0)
     statistics.write_text(TEN_SECONDS_LATER)  # which says nothing without a figure from before
     assert not watched.were_busy(0.0)
@@ -60,7 +59,7 @@ async def test_how_busy_others_were_is_noted_of_both_processes_of_a_program_alon
         async def _run(self, source: str, question: bytes) -> Ran:
             return Ran(ending, b"", ending)
 
-    monkeypatch.setattr(runner.Others, "were_busy", lambda self, seconds: bool(own_s.append(seconds)) or are_busy)
+    monkeypatch.setattr(runner.MachineLoad, "were_busy", lambda self, seconds: bool(own_s.append(seconds)) or are_busy)
     ran = await Stub().run("", alone=alone)
     assert own_s == [4.0] * alone
     noted = alone and are_busy

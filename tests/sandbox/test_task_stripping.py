@@ -12,7 +12,7 @@ import pytest
 from behavesim_tasks import tsp
 
 from behavesim.sandbox.pool import Pool
-from behavesim.sandbox.remains import solving_only
+from behavesim.sandbox.zygote import strip_task
 from behavesim.task import Task, TaskReference, installed_tasks
 from behavesim.task.verdict import Failure, Solved
 
@@ -110,7 +110,7 @@ def test_what_solve_names_remains_and_what_makes_instances_does_not(reference: T
     task = reference.load()
     instances, before = task.instances("search"), solved_by(task.solve, task.instances("search"))
     module = sys.modules[type(task).__module__]
-    solve, files = solving_only(task)
+    solve, files = strip_task(task)
     assert np.array_equal(solved_by(solve, instances), before)
     left = {*vars(module), *vars(task), *(name for kind in type(task).__mro__[:2] for name in vars(kind))}
     assert not left & {
@@ -147,7 +147,7 @@ def test_the_installed_tasks_solve_without_what_makes_their_instances(name: str)
     modules = [sys.modules[kind.__module__] for kind in kinds]
     kept = [(place, dict(vars(place))) for place in (task, *modules, *kinds)]
     try:
-        solve, files = solving_only(task)
+        solve, files = strip_task(task)
         assert Path(str(tsp.__file__)).resolve().parent not in files
         left = {name for place in (*modules, *kinds) for name in vars(place)}
         assert callable(solve)
