@@ -36,9 +36,10 @@ class Runner(Protocol):
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
         """Run a program on every instance; or, with a `question`, let it answer calls instead.
 
-        `question` holds the calls one after another, each from `messages.encode_question`; empty for none. This waits until a place is free on the machine where the program runs, or with `alone` until no other program runs
-        there. Cancelling kills the program. The runner must have been entered. Raises SandboxError if the sandbox
-        itself fails, TaskError if an evaluator can no longer be loaded.
+        `question` holds the calls one after another, each from `messages.encode_question`; empty for none. This waits
+        until a place is free on the machine where the program runs, or with `alone` until no other program runs there.
+        Cancelling kills the program. The runner must have been entered. Raises SandboxError if the sandbox itself
+        fails, TaskError if an evaluator can no longer be loaded.
         """
         ...
 
