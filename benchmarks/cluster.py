@@ -18,7 +18,7 @@ from pathlib import Path
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
-from behavesim.cluster.pool import Cluster
+from behavesim.cluster.runner import Cluster
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool, SolutionPool
 from behavesim.task import TaskReference

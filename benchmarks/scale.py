@@ -38,10 +38,9 @@ import uvloop
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
-from behavesim.cluster.facts import facts
-from behavesim.cluster.messages import BEAT_S, as_values
-from behavesim.cluster.pool import Cluster
-from behavesim.cluster.wire import HANDSHAKE, SMALL, Line, LineLost
+from behavesim.cluster.protocol import BEAT_S, HANDSHAKE, SMALL, Line, LineLost, as_values
+from behavesim.cluster.runner import Cluster
+from behavesim.cluster.task_files import platform_facts
 from behavesim.engine.admission import run_provenance
 from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
@@ -78,7 +77,9 @@ class Player:
     received: int = 0
     sent: int = 0
     frames: Any = field(default_factory=lambda: cycle(frames()))
-    facts: dict[str, str] = field(default_factory=facts)  # read once: a thousand workers would read it for seconds
+    facts: dict[str, str] = field(
+        default_factory=platform_facts
+    )  # read once: a thousand workers would read it for seconds
 
     async def schedule(self, listed: dict[str, Any], line: Line) -> None:
         """Answer each question with the list of workers."""

@@ -1,25 +1,98 @@
-"""Runs programs on the workers of a Dask cluster, as they come and go."""
+"""Runs programs on the workers of a Dask cluster, as they come and go, and tells a person which serve.
+
+`Cluster` makes sandboxes that offer what `Pool` and `TreePool` offer on one machine.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.finished import finished
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import counted
-from behavesim.cluster.dealer import Dealer
-from behavesim.cluster.link import Link, Refused, Terms, opened
-from behavesim.cluster.news import News
-from behavesim.cluster.schedulers import Scheduler
-from behavesim.cluster.wire import Garbage, Line, LineLost
+from behavesim.cluster.dispatcher import Dispatcher, Link, Refused, Terms, open_link
+from behavesim.cluster.protocol import Garbage, Line, LineLost, Order
+from behavesim.cluster.schedulers import Scheduler, scheduler_of
+from behavesim.cluster.task_files import TaskFiles, files_of_evaluator, files_of_task, platform_facts, task_hash
+from behavesim.evaluators.judge import folders_of_runs
 from behavesim.sandbox.connection import Ran
+from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.isolation import LEVELS
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready
+from behavesim.sandbox.pool import ResultPool, SolutionPool
 from behavesim.sandbox.runner import NOT_ENTERED
+from behavesim.task import Split, Task, TaskReference, instances_of
+from behavesim.task.evaluated import EvaluatorFile
+
+MOST_NAMED = 8
+"""Most serving workers that one line names, and most lost ones that are told of between two looks."""
+LOOKS_WITHOUT = 5
+"""Looks in a row at which no worker serves, after which a person is told."""
+
+
+class WorkerNotices:
+    """Calls `tell` with a line for a person when the workers that serve have changed.
+
+    A look is an answer of the scheduler to the question which workers there are. `window` is the most programs in
+    progress at once, None for no bound: a person is told, once, if workers have more places than that.
+    """
+
+    def __init__(self, tell: Callable[[str], None], window: int | None) -> None:
+        self._tell = tell
+        self._window = window
+        self._told = ""  # the last line on the workers that serve
+        self._lost = 0  # workers lost since the last look
+        self._looks_without = 0
+
+    def lost(self, name: str, why: object) -> None:
+        """Tell that a worker was lost and why; of those between two looks, only the first MOST_NAMED are told."""
+        self._told = ""  # if it serves again, that is told
+        self._lost += 1
+        if self._lost <= MOST_NAMED:
+            self._tell(f"worker {name} was lost: {why}")
+
+    def looked(self, links: Collection[Link], starting: int) -> None:
+        """Tell after a look which workers serve, if that changed, and once if none did at LOOKS_WITHOUT looks.
+
+        `links` lead to the workers that serve; `starting` is the number of those that do not serve yet.
+        """
+        if (more := self._lost - MOST_NAMED) > 0:
+            self._tell(f"worker losses: {more} more at the same time")
+        self._lost = 0
+        self._looks_without = 0 if links else self._looks_without + 1
+        if links and (said := _workers_in_words(links)) != self._told:
+            self._tell(said)
+            self._told = said
+            self._tell_idle(sum(link.places for link in links))
+        elif self._looks_without == LOOKS_WITHOUT:
+            also = f" yet; {counted(starting, 'worker')} starting" if starting else ""
+            self._tell(f"no worker of the cluster serves{also}; programs wait for one")
+            self._told = ""
+
+    def _tell_idle(self, places: int) -> None:
+        """Tell, once, if some of the workers' places will never be used."""
+        if self._window is not None and places > self._window:
+            said = f"at most {self._window} of these places are used: the window is {self._window}"
+            self._tell(f"{said}, which is fixed for a run; begin another with --window {4 * places}")
+            self._window = None
+
+
+def _workers_in_words(links: Collection[Link]) -> str:
+    """Return how many workers serve, their places, the weakest isolation among them, and the names of the first."""
+    names = sorted(link.name for link in links)
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    isolation = min((link.isolation for link in links), key=LEVELS.index)
+    places = counted(sum(link.places for link in links), "place")
+    said = f"the cluster: {counted(len(names), 'worker')}, {places}, isolation {isolation}"
+    return f"{said} ({', '.join(names[:MOST_NAMED])}{more})"
+
 
 LOOK_S = 2.0
 """Seconds between two questions to the scheduler which workers there are."""
@@ -56,7 +129,7 @@ class ClusterRunner:
         self._terms = terms
         self._instances = instances
         self._tell = tell
-        self._news = News(tell, window)
+        self._news = WorkerNotices(tell, window)
         self._clock = clock or Heartbeat()
         self._ready: Ready | None = None
         self._failure: BaseException | None = None
@@ -67,7 +140,7 @@ class ClusterRunner:
         self._following: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()  # set when workers have come, gone or been refused, or the scheduler was lost
         self._rated = (self._clock(), 0, 0.0)  # time of the clock, programs done by then, and their rate before
-        self.dealer = Dealer(self._leave_out)
+        self.dealer = Dispatcher(self._leave_out)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as entered:
@@ -115,7 +188,7 @@ class ClusterRunner:
 
         A `question` of b"" has no calls. This waits until a worker has a place; with `alone`, the program then has all
         places of that worker. Cancelling kills the program. Raises SandboxError if the scheduler is lost, or if
-        `dealer.MOST_LOST` workers were lost or failed while they ran this program. Without entering, it waits for good.
+        `MOST_LOST` workers were lost or failed while they ran this program. Without entering, it waits for good.
         """
         if self._failure:
             raise self._failure
@@ -210,7 +283,7 @@ class ClusterRunner:
 
         Raises LineLost if it is lost, Garbage if it sends what it must not, Refused if it does not fulfil the terms.
         """
-        link = await opened(address, name, self._scheduler.context, self._terms, self._clock, self.dealer.end)
+        link = await open_link(address, name, self._scheduler.context, self._terms, self._clock, self.dealer.end)
         why = "this run ends"
         try:
             self._accept(link)
@@ -257,3 +330,66 @@ def _workers_in(answer: Any) -> dict[str, str]:
                 if isinstance(worker, dict) and worker.get("status") == "running"
             }
     raise Garbage(f"a list of workers was expected, not {answer!r:.100}")
+
+
+Tell = Callable[[str], None]
+"""Shows a person one line of text."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster as the setting `workers` names it, and what its workers must fulfil.
+
+    `workers` is such as "dask", "dask:8" or "dask://HOST:PORT". Workers whose software or processor differs are refused
+    unless `allow_others`. `tell` gets a line for a person when workers come, go or are refused. Time limits go by
+    `clock`. `window` is the most programs in progress at once, None for no bound.
+    """
+
+    workers: str
+    allow_weak_isolation: bool
+    allow_others: bool
+    tell: Tell
+    clock: Heartbeat
+    window: int | None = None
+    sights: list[Callable[[], str]] = field(default_factory=list)
+    """Gets a function that says what the workers do, for each sandbox that is made."""
+
+    def functions(self, task: str, loaded: Task, split: Split, limits: Limits) -> SolutionPool:
+        """Return the sandbox of programs that are functions, for the instances of a split; not entered yet.
+
+        `task` is the task's name or its file, `loaded` the task itself. `limits` are those on this split. Raises
+        TaskError if the task's `data_files` cannot be sent, or its instances cannot be made or hashed; OSError if a
+        file cannot be read.
+        """
+        place = TaskReference(task).place()
+        parcel = files_of_task(Path(place), loaded.data_files) if place.endswith(".py") else TaskFiles({})
+        name = Path(place).name if parcel.files else place
+        given = self.allow_weak_isolation, parcel.hash, task_hash(loaded, split)
+        order = Order("functions", name, split, *given, limits=limits)
+        return SolutionPool(self._runner(order, parcel, len(instances_of(loaded, split))), limits)
+
+    def evaluator(self, file: EvaluatorFile, limits: Limits) -> ResultPool:
+        """Return the sandbox of an evaluator and programs, not entered yet.
+
+        Raises TaskError if the evaluator's files are too large or too many, OSError if one cannot be read.
+        """
+        parcel = files_of_evaluator(file, folders_of_runs(file))
+        there = _relative(file).to_json()
+        order = Order("evaluator", there, "search", self.allow_weak_isolation, parcel.hash, "", limits=limits)
+        return ResultPool(self._runner(order, parcel, 1), limits)
+
+    def _runner(self, order: Order, parcel: TaskFiles, instances: int) -> ClusterRunner:
+        """Return a runner, not entered yet; `instances` is the number of the split's, 1 for an evaluator."""
+        most = frame_limit(instances, order.limits.output)
+        terms = Terms(order, parcel, platform_facts(), self.allow_others, most)
+        runner = ClusterRunner(scheduler_of(self.workers), terms, instances, self.tell, self.clock, self.window)
+        self.sights.append(runner.sight)
+        return runner
+
+
+def _relative(file: EvaluatorFile) -> EvaluatorFile:
+    """Return an evaluator's file for another machine: with paths relative to its folder, and without a description."""
+    evaluator = Path(file.evaluator).name if file.evaluator_path else file.evaluator
+    program = Path(file.program)
+    inside = program.relative_to(file.folder).as_posix() if program.is_relative_to(file.folder) else program.name
+    return replace(file, evaluator=evaluator, program=inside, description="", runs_in="")

@@ -1,17 +1,24 @@
-"""Finds the scheduler of a cluster: what the setting `workers` names, with its certificates, or a local one."""
+"""Finds the scheduler of a cluster: what the setting `workers` names, with its certificates, or a local one.
+
+Run as a program, it is that local cluster, with certificates of its own; it ends when its standard input is closed. The
+connections of a cluster without certificates are open to all users of a machine, who could run code as this one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import ssl
 import sys
+import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import dask.config
+from distributed import LocalCluster
 from distributed.security import Security
 
 from behavesim.base.config import cores
@@ -83,7 +90,7 @@ def _configured_context() -> ssl.SSLContext:
 @asynccontextmanager
 async def _local_cluster(places: int) -> AsyncIterator[dict[str, str]]:
     """Start a cluster here, without keys, and yield Dask's configuration for it; raises SandboxError if that fails."""
-    command = (sys.executable, "-sP", "-m", "behavesim.cluster.local", str(places))
+    command = (sys.executable, "-sP", "-m", "behavesim.cluster.schedulers", str(places))
     process = await asyncio.create_subprocess_exec(
         *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=bare_environment(), start_new_session=True
     )
@@ -92,7 +99,7 @@ async def _local_cluster(places: int) -> AsyncIterator[dict[str, str]]:
         async with asyncio.timeout(START_S):
             said = await process.stdout.readline()
         if not said:
-            raise SandboxError("no local cluster starts; `python -m behavesim.cluster.local 1` says why")
+            raise SandboxError("no local cluster starts; `python -m behavesim.cluster.schedulers 1` says why")
         address, certificate, key = json.loads(said)
         pair = {f"{_TLS}.client.cert": certificate, f"{_TLS}.client.key": key}
         yield {LOCAL: address, f"{_TLS}.ca-file": certificate, **pair}
@@ -106,3 +113,27 @@ async def _local_cluster(places: int) -> AsyncIterator[dict[str, str]]:
         except TimeoutError:
             process.kill()
             await process.wait()
+
+
+async def serve_local_cluster(places: int) -> None:
+    """Run a scheduler and a worker of so many places until standard input closes; print [address, certificate, key]."""
+    security = Security.temporary()
+    with tempfile.TemporaryDirectory(prefix="behavesim-") as folder:
+        async with LocalCluster(
+            n_workers=1,
+            threads_per_worker=places,
+            memory_limit=0,  # programs have limits of their own
+            security=security,
+            dashboard_address=None,
+            local_directory=folder,
+            asynchronous=True,
+        ) as cluster:
+            said = [cluster.scheduler_address, security.tls_ca_file, security.tls_client_key]
+            sys.stdout.write(json.dumps(said) + "\n")
+            sys.stdout.flush()
+            await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the search, which closes this in order
+    asyncio.run(serve_local_cluster(int(sys.argv[1])))

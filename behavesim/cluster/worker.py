@@ -1,4 +1,4 @@
-"""What happens in a Dask worker: it opens a sandbox for each daemon that is connected, and runs what that sends."""
+"""What happens in a Dask worker: it opens a sandbox for each search that is connected, and runs what that sends."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from distributed.comm.core import Comm, CommClosedError
 
 from behavesim.base.errors import BehavesimError, SandboxError, TaskError
 from behavesim.base.text import last_line
-from behavesim.cluster.facts import facts
-from behavesim.cluster.messages import BEAT_S, ENOUGH, HANDLER, Order, as_values
-from behavesim.cluster.parcel import Unpacking
+from behavesim.cluster.protocol import BEAT_S, ENOUGH, HANDLER, Order, as_values
+from behavesim.cluster.task_files import Unpacking, platform_facts
 from behavesim.evaluators.judge import evaluator_pool
 from behavesim.sandbox.connection import bare_environment
 from behavesim.sandbox.layers import LAYERS
@@ -36,10 +35,10 @@ GATHER_S = 0.004
 def install(dask_worker: Worker) -> None:
     """Let a Dask worker serve us; Dask calls this there, at the daemon's wish. A second call changes nothing."""
     if HANDLER not in dask_worker.handlers:
-        dask_worker.handlers[HANDLER] = Desk(dask_worker.state.nthreads).serve
+        dask_worker.handlers[HANDLER] = WorkerService(dask_worker.state.nthreads).serve
 
 
-class Desk:
+class WorkerService:
     """Serves the daemons that connect to one Dask worker; together they run `places` programs at once."""
 
     def __init__(self, places: int) -> None:
@@ -58,7 +57,7 @@ class Desk:
 
     async def _serve(self, comm: Comm, order: Order) -> None:
         """Open a sandbox as ordered, and run what comes until the connection closes; this may raise CommClosedError."""
-        await comm.write({"facts": facts()})
+        await comm.write({"facts": platform_facts()})
         session = _Session(comm, self._free)
         beating = asyncio.create_task(session.send())
         try:
@@ -180,9 +179,9 @@ class _Session:
 
 
 async def _proof(task: str, split: str) -> str:
-    """Return `proof` of the task here, from a process of its own; raises SandboxError if the task cannot be loaded."""
+    """Return `task_hash` of the task here, from a process of its own; raises SandboxError if it cannot be loaded."""
     # in another process: the task's code must not hold the one that serves daemons
-    command = (sys.executable, "-sP", "-m", "behavesim.cluster.proof", task, split)
+    command = (sys.executable, "-sP", "-m", "behavesim.cluster.task_files", task, split)
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=bare_environment())
     try:
         found, errors = await process.communicate()

@@ -26,7 +26,7 @@ from behavesim.task import Split, Task, TaskReference
 from behavesim.task.evaluated import EvaluatorTask
 
 if TYPE_CHECKING:
-    from behavesim.cluster.pool import Cluster
+    from behavesim.cluster.runner import Cluster
 
 
 def sandbox(
@@ -81,7 +81,7 @@ def pool_of(
 def _cluster_type() -> type[Cluster]:
     """Return the class for a cluster; raises UsageError if what it needs is not installed."""
     try:
-        from behavesim.cluster.pool import Cluster  # imported late: few runs need it, and few have installed it
+        from behavesim.cluster.runner import Cluster  # imported late: few runs need it, and few have installed it
     except ModuleNotFoundError as error:
         said = f"a cluster needs the package {error.name}, which is not installed"
         raise UsageError(f"{said}; pip install 'behavesim[dask]', or give workers a number") from None

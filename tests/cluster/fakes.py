@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from behavesim.cluster.facts import facts
-from behavesim.cluster.wire import HANDSHAKE, SMALL, Line, LineLost
+from behavesim.cluster.protocol import HANDSHAKE, SMALL, Line, LineLost
+from behavesim.cluster.task_files import platform_facts
 
 Script = Callable[["Fake"], Awaitable[None]]
 """What the other end of a connection does; a worker's begins when it has said that its sandbox is ready."""
@@ -85,7 +85,7 @@ def ready(script: Script, isolation: str = "strong+") -> Script:
         await fake.receive()  # the wish to be installed
         await fake.send({"status": "OK"})
         await fake.receive()  # the order
-        await fake.send({"facts": facts()})
+        await fake.send({"facts": platform_facts()})
         while piece := (await fake.receive())["file"]:
             fake.pieces.append(piece)
         await fake.send({"beat": 1, "ready": [isolation, [], 1]})

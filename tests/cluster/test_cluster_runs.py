@@ -17,8 +17,8 @@ from behavesim.application.verification import verified
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.cluster import link, pool
-from behavesim.cluster.pool import Cluster
+from behavesim.cluster import dispatcher, runner
+from behavesim.cluster.runner import Cluster
 from behavesim.engine.judging import judging
 from behavesim.sandbox.frames import whole_answers
 from behavesim.sandbox.limits import Limits
@@ -120,8 +120,8 @@ async def test_an_evaluator_and_its_program_run_on_a_cluster(cluster: str) -> No
 async def test_a_worker_with_other_versions_is_refused_unless_allowed(
     cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours = {**pool.facts(), "numpy": "1.0", "cpu": "AN_OLD_ONE"}
-    monkeypatch.setattr(pool, "facts", lambda: ours)
+    ours = {**runner.platform_facts(), "numpy": "1.0", "cpu": "AN_OLD_ONE"}
+    monkeypatch.setattr(runner, "platform_facts", lambda: ours)
     task = TaskReference(FEW_CITIES).load()
     with pytest.raises(
         UsageError, match=r"numpy \S+ there, 1.0 here; instruction sets .* only here: AN_OLD_ONE.*allow"
@@ -135,7 +135,7 @@ async def test_a_worker_with_other_versions_is_refused_unless_allowed(
 
 
 async def test_a_worker_with_another_task_is_refused(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "proof", lambda task, split: "another one")
+    monkeypatch.setattr(runner, "task_hash", lambda task, split: "another one")
     task = TaskReference(FEW_CITIES).load()
     with pytest.raises(UsageError, match="the task or its instances are not the same there"):
         async with on(cluster, []).functions(FEW_CITIES, task, "search", LIMITS):
@@ -143,7 +143,7 @@ async def test_a_worker_with_another_task_is_refused(cluster: str, monkeypatch: 
 
 
 async def test_a_worker_without_behavesim_is_refused(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "INSTALL", b"cbehavesim_that_is_not_there\ninstall\n.")
+    monkeypatch.setattr(dispatcher, "INSTALL", b"cbehavesim_that_is_not_there\ninstall\n.")
     task = TaskReference(FEW_CITIES).load()
     with pytest.raises(UsageError, match=r"No module named 'behavesim_that_is_not_there'.*install behavesim there"):
         async with on(cluster, []).functions(FEW_CITIES, task, "search", LIMITS):

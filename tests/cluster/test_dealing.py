@@ -14,13 +14,17 @@ from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.cluster import parcel
-from behavesim.cluster.dealer import MOST_AHEAD, Dealer
-from behavesim.cluster.facts import differing, facts
-from behavesim.cluster.link import Link
-from behavesim.cluster.messages import Order, as_values, failures_of, results_of
-from behavesim.cluster.parcel import Parcel, Unpacking, parcel_of_evaluator, parcel_of_task
-from behavesim.cluster.wire import Garbage, Line, _unpacked
+from behavesim.cluster import task_files
+from behavesim.cluster.dispatcher import MOST_AHEAD, Dispatcher, Link
+from behavesim.cluster.protocol import Garbage, Line, Order, _unpacked, as_values, failures_of, results_of
+from behavesim.cluster.task_files import (
+    TaskFiles,
+    Unpacking,
+    differing_facts,
+    files_of_evaluator,
+    files_of_task,
+    platform_facts,
+)
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ending
@@ -29,7 +33,7 @@ from behavesim.task import TaskReference
 from tests.evaluators.judging import file_of
 
 
-def worker(dealer: Dealer, name: str, places: int = 1) -> Link:
+def worker(dealer: Dispatcher, name: str, places: int = 1) -> Link:
     """A worker that gets programs and does nothing."""
     return Link(name, cast(Line, None), Heartbeat(), cast(Any, None), dealer.end, "strong+", [], places)
 
@@ -39,7 +43,7 @@ def ran(cpu_s: float) -> Ran:
 
 
 async def test_programs_go_to_the_worker_with_the_fewest_for_its_places() -> None:
-    dealer = Dealer(lambda name, why: None)
+    dealer = Dispatcher(lambda name, why: None)
     small, large = worker(dealer, "small"), worker(dealer, "large", 3)
     dealer.join(small)
     dealer.join(large)
@@ -49,7 +53,7 @@ async def test_programs_go_to_the_worker_with_the_fewest_for_its_places() -> Non
 
 
 async def test_the_faster_programs_are_the_more_wait_at_a_worker_and_of_slow_ones_none() -> None:
-    dealer = Dealer(lambda name, why: None)
+    dealer = Dispatcher(lambda name, why: None)
     one = worker(dealer, "one")
     dealer.join(one)
     for _ in range(100):
@@ -69,7 +73,7 @@ async def test_the_faster_programs_are_the_more_wait_at_a_worker_and_of_slow_one
 
 
 async def test_only_programs_that_ran_on_a_lost_worker_are_suspects() -> None:
-    dealer = Dealer(lambda name, why: None)
+    dealer = Dispatcher(lambda name, why: None)
     jobs = [dealer.put("program", b"") for _ in range(3)]
     one = worker(dealer, "one", 1)
     dealer.join(one)
@@ -82,7 +86,7 @@ async def test_only_programs_that_ran_on_a_lost_worker_are_suspects() -> None:
 
 
 async def test_a_program_that_nobody_waits_for_any_more_goes_to_no_other_worker() -> None:
-    dealer = Dealer(lambda name, why: None)
+    dealer = Dispatcher(lambda name, why: None)
     job = dealer.put("program", b"")
     one, two = worker(dealer, "one"), worker(dealer, "two")
     dealer.join(one)
@@ -95,7 +99,7 @@ async def test_a_program_that_nobody_waits_for_any_more_goes_to_no_other_worker(
 
 async def test_a_result_clears_a_worker_of_what_was_held_against_it() -> None:
     left_out: list[str] = []
-    dealer = Dealer(lambda name, why: left_out.append(name))
+    dealer = Dispatcher(lambda name, why: left_out.append(name))
     for turn in range(6):
         one = worker(dealer, "one")
         dealer.join(one)
@@ -120,18 +124,18 @@ def test_a_task_takes_along_what_it_declares(tmp_path: Path, monkeypatch: pytest
         ".env",
     ):
         (tmp_path / name).write_text(name)
-    monkeypatch.setattr(parcel, "PIECE", 10)
+    monkeypatch.setattr(task_files, "PIECE", 10)
     task = tmp_path / "task.py"
     task.write_text("data_files = ('cities.csv', 'data')")
-    found = parcel_of_task(task, ("cities.csv", "data"))
+    found = files_of_task(task, ("cities.csv", "data"))
     assert sorted(found.files) == ["cities.csv", "data/deep/two.npz", "data/one.npz", "task.py"]
     unpacking = Unpacking(tmp_path / "there")
     for name, piece in found.pieces():
         unpacking.write(name, piece)
     assert unpacking.hash == found.hash
     assert (tmp_path / "there" / "data" / "deep" / "two.npz").read_text() == "data/deep/two.npz"
-    assert parcel_of_task(tmp_path / "there" / "task.py", ("cities.csv", "data")).hash == found.hash
-    assert Parcel({**found.files, "cities.csv": b"other"}).hash != found.hash
+    assert files_of_task(tmp_path / "there" / "task.py", ("cities.csv", "data")).hash == found.hash
+    assert TaskFiles({**found.files, "cities.csv": b"other"}).hash != found.hash
 
 
 @given(st.lists(st.integers(0, 5000) | st.sampled_from(["runs", "secrets", "a/b"])))
@@ -143,7 +147,7 @@ def test_nothing_that_a_tasks_text_says_is_sent_and_no_length_of_it_matters(text
             (Path(place) / name / "file").touch()
         task = Path(place) / "task.py"
         task.write_text(f"TEXTS = {[each if isinstance(each, str) else 'x' * each for each in texts]!r}")
-        assert parcel_of_task(task, ()).files.keys() == {"task.py"}
+        assert files_of_task(task, ()).files.keys() == {"task.py"}
 
 
 @given(st.text(max_size=600) | st.integers(200, 5000).map("x".__mul__))
@@ -158,22 +162,22 @@ def test_a_data_file_that_cannot_be_sent_is_named_whatever_its_text(text: str) -
         task = Path(place) / "task.py"
         task.touch()
         with pytest.raises(TaskError, match=r"the task's data_files name"):
-            parcel_of_task(task, (text,))
+            files_of_task(task, (text,))
 
 
 def test_the_examples_can_be_sent() -> None:
     examples = Path(__file__).parents[2] / "docs" / "examples"
     for task in examples.glob("*.py"):
-        found = parcel_of_task(task, TaskReference(str(task)).load().data_files)
+        found = files_of_task(task, TaskReference(str(task)).load().data_files)
         assert found.files.keys() == {task.name}
 
 
 def test_what_is_too_much_to_be_sent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parcel, "LARGEST", 50)
+    monkeypatch.setattr(task_files, "LARGEST", 50)
     (tmp_path / "task.py").touch()
     (tmp_path / "large").write_bytes(bytes(60))
     with pytest.raises(TaskError, match="too much for workers of a cluster"):
-        parcel_of_task(tmp_path / "task.py", ("large",))
+        files_of_task(tmp_path / "task.py", ("large",))
 
 
 @pytest.mark.parametrize("path", ["/etc/cron.d/x", "../x", "a/../../x"])
@@ -184,8 +188,8 @@ def test_no_file_is_unpacked_outside_of_its_folder(path: str, tmp_path: Path) ->
 
 def test_an_evaluator_takes_its_folder_along_but_for_hidden_files_and_runs() -> None:
     file = file_of("openevolve", "circles/evaluator.py")
-    assert {"evaluator.py", "initial.py"} <= parcel_of_evaluator(file, ()).files.keys()
-    assert not parcel_of_evaluator(file, [file.folder]).files
+    assert {"evaluator.py", "initial.py"} <= files_of_evaluator(file, ()).files.keys()
+    assert not files_of_evaluator(file, [file.folder]).files
 
 
 def test_results_and_orders_come_as_they_were_sent() -> None:
@@ -240,10 +244,10 @@ def test_whatever_bytes_come_are_plain_values_or_refused(data: bytes) -> None:
 
 
 def test_a_machine_does_not_differ_from_itself() -> None:
-    here = facts()
-    assert differing(here, here) == []
-    assert differing(here, {**here, "numba": "0.1"}) == [f"numba 0.1 there, {here['numba']} here"]
-    assert differing({**here, "cpu": "SSE"}, {**here, "cpu": "SSE AVX"}) == [
+    here = platform_facts()
+    assert differing_facts(here, here) == []
+    assert differing_facts(here, {**here, "numba": "0.1"}) == [f"numba 0.1 there, {here['numba']} here"]
+    assert differing_facts({**here, "cpu": "SSE"}, {**here, "cpu": "SSE AVX"}) == [
         "instruction sets of the processors, only there: AVX"
     ]
-    assert differing(here, {})
+    assert differing_facts(here, {})

@@ -17,22 +17,20 @@ import pytest
 from distributed.protocol import ToPickle, dumps, to_serialize
 
 from behavesim.base.errors import SandboxError, UsageError
-from behavesim.cluster import link, news, runner, wire
-from behavesim.cluster.facts import facts
-from behavesim.cluster.link import Terms
-from behavesim.cluster.messages import Order
-from behavesim.cluster.parcel import Parcel
+from behavesim.cluster import dispatcher, protocol, runner
+from behavesim.cluster.dispatcher import Terms
+from behavesim.cluster.protocol import NUMBER, LineLost, Order
 from behavesim.cluster.runner import NOT_ENTERED, ClusterRunner
 from behavesim.cluster.schedulers import Scheduler
-from behavesim.cluster.wire import NUMBER, LineLost
+from behavesim.cluster.task_files import TaskFiles, platform_facts
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
 from tests.cluster.fakes import Fake, Script, ready, scheduler_of, served
 
 REACHED = [1, 5, 0.001, False]
 ENDING = [0, "", 0.01, 1000, *REACHED]
-ORDER = Order("functions", "x:y", "search", True, Parcel({}).hash, "", limits=Limits(timeout_s=0.1))
-TERMS = Terms(ORDER, Parcel({}), facts(), False, 1000)
+ORDER = Order("functions", "x:y", "search", True, TaskFiles({}).hash, "", limits=Limits(timeout_s=0.1))
+TERMS = Terms(ORDER, TaskFiles({}), platform_facts(), False, 1000)
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +151,7 @@ async def test_a_worker_that_lies_before_it_serves_is_left_out(liar: Script, sai
 
 
 async def test_a_worker_that_lives_and_ends_no_program_loses_it_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "GRACE_S", 0.1 - ORDER.limits.longest_s)
+    monkeypatch.setattr(dispatcher, "GRACE_S", 0.1 - ORDER.limits.longest_s)
 
     async def idle(fake: Fake) -> None:
         while True:
@@ -232,7 +230,7 @@ async def test_the_files_of_a_task_are_sent_in_pieces_and_once() -> None:
             said.append(message := await fake.receive())
             await fake.send({"ran": [[job, ENDING, b"done", None] for job, *_ in message["run"]]})
 
-    parcel = Parcel({"data.npz": bytes(9 << 20), "empty": b""})
+    parcel = TaskFiles({"data.npz": bytes(9 << 20), "empty": b""})
     terms = replace(TERMS, parcel=parcel, order=replace(ORDER, parcel=parcel.hash))
     async with AsyncExitStack() as stack:
         scheduler = nullcontext(Scheduler(await stack.enter_async_context(scheduler_of(ready(listening)))))
@@ -281,13 +279,13 @@ async def test_a_worker_that_ends_with_whatever_it_gets_is_left_out() -> None:
 
 
 async def test_a_worker_that_is_lost_as_the_run_ends_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def serve(self: link.Link) -> None:
+    async def serve(self: dispatcher.Link) -> None:
         try:
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:  # as a task group does if an error comes together with the cancellation
             raise LineLost("its connection was closed") from None
 
-    monkeypatch.setattr(link.Link, "serve", serve)
+    monkeypatch.setattr(dispatcher.Link, "serve", serve)
     async with asyncio.timeout(60), scheduler_of(ready(honest)) as scheduler, on(scheduler, []) as running:
         ending = asyncio.create_task(running.__aexit__(None, None, None))
         await asyncio.wait([ending], timeout=30)
@@ -295,7 +293,7 @@ async def test_a_worker_that_is_lost_as_the_run_ends_is_not_tried_again(monkeypa
 
 
 async def test_of_many_workers_that_are_lost_together_the_first_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(news, "MOST_NAMED", 2)
+    monkeypatch.setattr(runner, "MOST_NAMED", 2)
     goes = asyncio.Event()
 
     async def going(fake: Fake) -> None:
@@ -386,7 +384,7 @@ async def test_a_server_of_something_else_is_refused(monkeypatch: pytest.MonkeyP
             await reader.read()  # until the other side gives up
         writer.close()
 
-    monkeypatch.setattr(wire, "CONNECT_S", 0.1)
+    monkeypatch.setattr(protocol, "CONNECT_S", 0.1)
     server = await asyncio.start_server(other, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     with pytest.raises(UsageError, match=f"no Dask scheduler serves at .*{said}"):

@@ -14,9 +14,9 @@ from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.cluster import link, runner
-from behavesim.cluster.pool import Cluster
-from behavesim.cluster.wire import LineLost
+from behavesim.cluster import dispatcher, runner
+from behavesim.cluster.protocol import LineLost
+from behavesim.cluster.runner import Cluster
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import SolutionPool
 from behavesim.task import TaskReference
@@ -35,7 +35,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for workers, and for signs of their life, more often than for people."""
     monkeypatch.setattr(runner, "LOOK_S", 0.2)
     monkeypatch.setattr(runner, "AGAIN_S", 0.3)
-    monkeypatch.setattr(link, "SILENT_S", 4.0)
+    monkeypatch.setattr(dispatcher, "SILENT_S", 4.0)
 
 
 def on(cluster: DaskCluster, told: list[str]) -> SolutionPool:
@@ -61,10 +61,10 @@ async def test_a_worker_that_lives_and_never_becomes_ready_is_lost_and_ends_no_r
             await asyncio.sleep(0.01)
             return {"beat": 1}
 
-    monkeypatch.setattr(link, "START_S", 0.05)
-    monkeypatch.setattr(link, "GRACE_S", 0.0)
+    monkeypatch.setattr(dispatcher, "START_S", 0.05)
+    monkeypatch.setattr(dispatcher, "GRACE_S", 0.0)
     with pytest.raises(LineLost, match="not ready after"):
-        await link._ready(Beating(), "one", Heartbeat(beat_s=0.01))
+        await dispatcher._when_ready(Beating(), "one", Heartbeat(beat_s=0.01))
 
 
 async def test_a_worker_that_hangs_loses_its_programs_and_may_come_back(processes: DaskCluster) -> None:
@@ -76,7 +76,7 @@ async def test_a_worker_that_hangs_loses_its_programs_and_may_come_back(processe
         await asyncio.sleep(0.3)
         processes.kill("one", signal.SIGSTOP)
         assert solved(await asyncio.gather(*work))
-        await until(lambda: f"worker one was lost: it gave no sign of life for {link.SILENT_S:g} s" in told)
+        await until(lambda: f"worker one was lost: it gave no sign of life for {dispatcher.SILENT_S:g} s" in told)
         processes.kill("one", signal.SIGCONT)
         await until(lambda: sum("2 workers" in text for text in told) == 2)
         assert isinstance(await pool.evaluate(SLOW), Solved)

@@ -42,7 +42,7 @@ async def test_a_local_cluster_has_no_key_is_shared_and_ends_with_its_last_user(
 def _is_of_our_cluster(pid: int) -> bool:
     """Whether this process has started it: other tests may have clusters of their own at the same time."""
     given, parent = _about(pid)
-    ours = parent == os.getpid() and b"behavesim.cluster.local" in given
+    ours = parent == os.getpid() and b"behavesim.cluster.schedulers" in given
     return ours or (b"multiprocessing" in given and _is_of_our_cluster(parent))
 
 
@@ -58,7 +58,7 @@ def _about(pid: int) -> tuple[bytes, int]:
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("exit 1", "no local cluster starts; `python -m behavesim.cluster.local 1` says why"),
+        ("exit 1", "no local cluster starts; `python -m behavesim.cluster.schedulers 1` says why"),
         ("exec sleep 600", "no local cluster starts within 0.2 s"),
     ],
 )

@@ -1,16 +1,28 @@
-"""The files of a task that workers need: collected here, sent to each worker in pieces, checked by their hash there."""
+"""Both sides of a cluster have the same task: its files, the software, and the same instances from its code.
+
+The files are collected here, sent to each worker in pieces, and checked by their hash there.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import platform
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from behavesim.base.errors import TaskError, UsageError
+import numpy as np
+
+from behavesim.base.errors import BehavesimError, TaskError, UsageError
+from behavesim.base.plugins import file_hash
+from behavesim.base.version import __version__
 from behavesim.sandbox.namespaces import is_key
+from behavesim.state.provenance import instances_hash
+from behavesim.task import Split, Task, task_from
 from behavesim.task.evaluated import EvaluatorFile
 
 if TYPE_CHECKING:
@@ -25,7 +37,7 @@ PIECE = 1 << 22
 
 
 @dataclass(frozen=True)
-class Parcel:
+class TaskFiles:
     """Files by their paths, which are relative and written with slashes."""
 
     files: Mapping[str, bytes]
@@ -78,7 +90,7 @@ def _update(found: Hash, name: str, piece: bytes) -> None:
     found.update(piece)
 
 
-def parcel_of_task(path: Path, data_files: Sequence[str]) -> Parcel:
+def files_of_task(path: Path, data_files: Sequence[str]) -> TaskFiles:
     """Return a task's file and the `Task.data_files` that it declares, a folder with the files in it. Nothing else.
 
     In folders, keys (`is_key`), links and Python's caches are left out. Raises TaskError for a path that is not below
@@ -104,7 +116,7 @@ def parcel_of_task(path: Path, data_files: Sequence[str]) -> Parcel:
     return _collected(path.parent, dict.fromkeys(found))
 
 
-def parcel_of_evaluator(file: EvaluatorFile, hidden: Iterable[Path]) -> Parcel:
+def files_of_evaluator(file: EvaluatorFile, hidden: Iterable[Path]) -> TaskFiles:
     """Return the files below an evaluator's folder, but no `hidden` paths, links, caches, and keys (`is_key`).
 
     `hidden` may name folders. Raises TaskError if the files are too large or too many, OSError if one cannot be read.
@@ -125,7 +137,7 @@ def _below(folder: Path) -> Iterable[Path]:
             yield path
 
 
-def _collected(folder: Path, paths: Iterable[Path]) -> Parcel:
+def _collected(folder: Path, paths: Iterable[Path]) -> TaskFiles:
     """Return the parcel of some files below a folder; raises TaskError if they are too large or too many."""
     files: dict[str, bytes] = {}
     size = 0
@@ -137,4 +149,63 @@ def _collected(folder: Path, paths: Iterable[Path]) -> Parcel:
                 "workers of a cluster; put it in a folder of its own, or large data where every worker can read it"
             )
         files[path.relative_to(folder).as_posix()] = path.read_bytes()
-    return Parcel(files)
+    return TaskFiles(files)
+
+
+PACKAGES = ("numpy", "scipy", "numba", "llvmlite")
+"""Packages that programs compute with."""
+
+
+def platform_facts() -> dict[str, str]:
+    """Return versions by software, and the system and the processor of this machine.
+
+    `cpu` lists the instruction sets that numpy uses here: its exp and tanh differ in the last bit between some of them.
+    """
+    return {
+        "behavesim": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in PACKAGES},
+        "machine": f"{platform.system()} {platform.machine()}",
+        "cpu": " ".join(sorted(_instruction_sets())),
+    }
+
+
+def differing_facts(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+    """Return how a worker's facts differ from ours, one phrase each; empty if they do not."""
+    found = [
+        f"{name} {theirs.get(name, 'unknown')} there, {here} here"
+        for name, here in ours.items()
+        if name != "cpu" and theirs.get(name) != here
+    ]
+    here, there = set(ours["cpu"].split()), set(theirs.get("cpu", "").split())
+    if here != there:
+        sides = ((there - here, "there"), (here - there, "here"))
+        only = " and ".join(f"only {place}: {' '.join(sorted(names))}" for names, place in sides if names)
+        found.append(f"instruction sets of the processors, {only}")
+    return found
+
+
+def _instruction_sets() -> list[str]:
+    """Return the instruction sets that this numpy was built for and those beyond that it found at its import."""
+    found: Mapping[str, Any] = np.show_config(mode="dicts")["SIMD Extensions"]  # without the keys of empty lists
+    return [*found.get("baseline", ()), *found.get("found", ())]
+
+
+def task_hash(task: Task, split: Split) -> str:
+    """Return the hashes of a task's file and of a split's instances, as hexadecimal digits with a space between.
+
+    Raises OSError if the file is gone, TaskError if the instances cannot be made or hashed.
+    """
+    return f"{file_hash(type(task))} {instances_hash(task, split)}"
+
+
+def main(place: str, split: Split) -> None:
+    """Print the proof of the task at a place; on standard error, and with status 1, why there is none."""
+    try:
+        sys.stdout.write(task_hash(task_from(place), split))
+    except (BehavesimError, ImportError, OSError) as error:
+        sys.exit(f"{error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])  # type: ignore[arg-type]
