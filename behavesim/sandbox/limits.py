@@ -77,12 +77,12 @@ class Limits:
         """Return how many of a program's CPU seconds count towards `timeout_s`; its first call took `first_s`."""
         return cpu_s - self.uncounted_s(first_s)
 
-    def spent(self, cpu_s: float, first_s: float) -> str:
-        """Return the CPU time that counts beside its limit, for messages: "13 of 12 s of CPU time that count".
+    def usage_text(self, cpu_s: float, first_s: float) -> str:
+        """Return the CPU time that counts and its limit, for messages: "13 s of CPU time; the limit is 12 s".
 
         `cpu_s` is the program's CPU time in seconds, `first_s` that of its first call.
         """
-        return f"{self.counted_s(cpu_s, first_s):.3g} of {self.timeout_s:.3g} s of CPU time that count"
+        return f"{self.counted_s(cpu_s, first_s):.3g} s of CPU time; the limit is {self.timeout_s:.3g} s"
 
     def most_s(self, first_s: float) -> float:
         """Return the CPU time (s) at which a program is stopped: NEAR times `allowed_s(first_s)`."""

@@ -88,15 +88,15 @@ def fault_of_machine(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool)
     itself.
     """
     for ending in filter(None, (ran.program, ran.ending)):
-        allowed_s, spent = limits.allowed_s(ending.first_s), limits.spent(ending.cpu_s, ending.first_s)
+        allowed_s, usage = limits.allowed_s(ending.first_s), limits.usage_text(ending.cpu_s, ending.first_s)
         if ending.killed == "waited" or (ending.killed == "wall" and not is_alone):
-            return "clock", f"its time by the clock was over, after {spent}"
+            return "clock", f"its time by the clock was over, after {usage}"
         is_machines = ending.killed == "machine" and not (is_alone and may_signal)
         if is_machines or (ending.is_killed(limits) and not is_alone):
             held = ending.peak_bytes // MEGABYTE
             return "memory", f"the machine or container had no more memory when it held {held} of {limits.memory_mb} MB"
         if not is_alone and not ending.killed and ending.cpu_s > allowed_s:
-            return "cpu", f"it took {spent}, just above its limit"
+            return "cpu", f"it took {usage}"
     return "", ""
 
 

@@ -94,7 +94,7 @@ async def test_a_program_is_put_off_until_its_ending_is_its_own(
     assert (found.message if isinstance(found, Failure) else "") == said
 
 
-@pytest.mark.parametrize(("ending", "said"), [(WAITED, "9.1 of 12 s of CPU time"), (OUT, "held 251 of 2048 MB")])
+@pytest.mark.parametrize(("ending", "said"), [(WAITED, "9.1 s of CPU time; the limit"), (OUT, "held 251 of 2048 MB")])
 async def test_a_machine_that_cannot_say_stops_the_run_and_blames_no_program(ending: Ending, said: str) -> None:
     with pytest.raises(SandboxError, match=f"the machine cannot say .* 3 times alone: .*{said}.*, then resume"):
         await run_until_certain(Scripted(*[ending] * 4), LIMITS, "", lambda *_: None)
@@ -201,6 +201,6 @@ async def test_a_program_that_runs_alone_has_all_places_and_waits_its_turn() -> 
 
 def test_the_time_of_a_first_call_that_has_its_own_does_not_count():
     limits = Limits(timeout_s=12.0, first_call_s=8.0)
-    assert limits.spent(15.0, first_s=6.5) == "8.5 of 12 s of CPU time that count"
-    assert limits.spent(22.0, first_s=9.5) == "14 of 12 s of CPU time that count"
-    assert Limits(timeout_s=12.0).spent(15.0, first_s=6.5) == "15 of 12 s of CPU time that count"
+    assert limits.usage_text(15.0, first_s=6.5) == "8.5 s of CPU time; the limit is 12 s"
+    assert limits.usage_text(22.0, first_s=9.5) == "14 s of CPU time; the limit is 12 s"
+    assert Limits(timeout_s=12.0).usage_text(15.0, first_s=6.5) == "15 s of CPU time; the limit is 12 s"
