@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from behavesim.application.trackers.tracking import track
     from behavesim.base.errors import BehavesimError
     from behavesim.base.tokens import Usage
-    from behavesim.methods.comparison import Comparison
     from behavesim.methods.method import Method, MethodSettings, question
     from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
     from behavesim.similarity import Archive, BehaveSim
+    from behavesim.state.behaviours import Behaviours
     from behavesim.state.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply
     from behavesim.state.members import Member, OpenCandidate
     from behavesim.state.state import RunState
@@ -32,10 +32,10 @@ _HOMES = {
     "Archive": "similarity",
     "Asked": "state.events",
     "BehaveSim": "similarity",
+    "Behaviours": "state.behaviours",
     "BehavesimError": "base.errors",
     "Bins": "task",
     "ComparedRuns": "application.compared",
-    "Comparison": "methods.comparison",
     "Disks": "task",
     "InvalidSolution": "task",
     "LoadedRun": "application.loaded",
@@ -82,9 +82,9 @@ __all__ = [
     "Asked",
     "BehaveSim",
     "BehavesimError",
+    "Behaviours",
     "Bins",
     "ComparedRuns",
-    "Comparison",
     "Disks",
     "InvalidSolution",
     "LoadedRun",

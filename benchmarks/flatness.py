@@ -105,7 +105,7 @@ async def begun_search(settings: Settings, path: Path) -> Search:
     journal = await SqliteJournal(path).__aenter__()
     caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
     search = wired(settings, task, NullProposer(), judge, journal, caps)
-    if search.behaviours is not None:
+    if search.behaviours.are_kept:
         search.behaviours.__class__ = Timed
     search.observe = Meter(search.behaviours)
     verdict = await judge.evaluate(task.template)

@@ -100,7 +100,7 @@ ROOMS = {
         ],
     ),
     "loop": (
-        ["behavesim/engine/loop.py", "behavesim/engine/trials.py", "behavesim/engine/measurements.py"],
+        ["behavesim/engine/loop.py", "behavesim/engine/trials.py"],
         [
             "tests/engine/test_arrivals.py",
             "tests/engine/test_caps.py",

@@ -12,7 +12,6 @@ from behavesim.engine.admission import method_of_run
 from behavesim.engine.caps import is_capped
 from behavesim.engine.due import Permits, Rules, due
 from behavesim.engine.outcome import extracted, injected_reply, with_comparison_checked
-from behavesim.methods.method import Measurement
 from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.proposers.installed import proposer_type
@@ -67,8 +66,8 @@ class Audit:
         self.state = RunState(task.objective)
         self._task = task
         self._settings = settings
-        self._behaviours = Behaviours.of_run(settings, task)
         self._method = method_of_run(settings, task)
+        self._behaviours = Behaviours.of_run(settings, task, self._method.uses_behaviour)
         self._rules = Rules.of(settings)
         self._is_capped = is_capped(settings) or (later is not None and is_capped(later))
         self._tried: dict[str, CandidateId] = {}  # by a program's text, the first candidate with it
@@ -90,8 +89,8 @@ class Audit:
         after these events.
         """
         try:
-            decision = due(self.state, self._method, self._rules, self._permits(event))
-            return decision.decide(self._behaviours) if isinstance(decision, Measurement) else decision
+            decided = due(self.state, self._behaviours, self._method, self._rules, self._permits(event))
+            return decided[0] if decided else None
         # a forged or damaged journal can bring the method into a state that it never has in a run
         except (LookupError, ValueError, AssertionError, AttributeError, TypeError, PartError, TaskError) as error:
             raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
@@ -102,7 +101,7 @@ class Audit:
         That is a failure if the run needs behaviours, for decisions or prompts, and the verdict's trajectories cannot
         be compared.
         """
-        return with_comparison_checked(verdict, self._behaviours) if self._method.needs_behaviour else verdict
+        return with_comparison_checked(verdict, self._behaviours)
 
     def reply(self, event: Responded) -> Responded:
         """Return the reply that the journal should hold.

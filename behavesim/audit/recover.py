@@ -18,9 +18,10 @@ from behavesim.engine.caps import Caps
 from behavesim.engine.judging import evaluated_template, judging
 from behavesim.engine.loop import Search
 from behavesim.evaluators.judge import EvaluatorJudge
-from behavesim.methods.method import Measurement, Method
+from behavesim.methods.method import Method
 from behavesim.programs.fences import fenced
 from behavesim.sandbox.judge import SandboxJudge
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     Added,
     Asked,
@@ -168,7 +169,7 @@ async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Candidat
     async def stop_when_dry() -> None:
         while not (is_stuck() and search.state.asked >= min(replied, search.caps.budget)):
             # later candidates have replies, so the one that is waited for was registered: its reply is lost
-            if is_stuck() and not _asks_more(search):
+            if is_stuck() and search.is_idle:
                 proposer.waiting.pop(search.state.registered).set()
             await asyncio.sleep(POLL_S)
         search.stop("recovered")  # replies that are not saved are asked for when the new run is resumed
@@ -180,12 +181,6 @@ async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Candidat
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching
-
-
-def _asks_more(search: Search) -> bool:
-    """Whether the search can ask for another candidate before it registers the next one, by its window and method."""
-    state = search.state
-    return state.asked < state.registered + search.rules.window and search.method.ask(state, state.asked) is not None
 
 
 class SalvagedProposer:
@@ -255,23 +250,19 @@ class SalvagedMethod(Method[Any]):
         """0: the clock is not read, because the damaged run's readings are recorded again."""
         return 0.0
 
-    def regroup(self, state: RunState) -> Regrouped | Measurement | None:
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
         """Return what the wrapped method's `regroup` returns."""
-        return self._method.regroup(state)
+        return self._method.regroup(state, behaviours)
 
-    def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
-        """Return what the wrapped method's `compare` returns."""
-        return self._method.compare(state, candidate)
-
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return what the wrapped method's `register` returns."""
-        return self._method.register(state, candidate)
+        return self._method.register(state, behaviours, candidate)
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | NoteAsked | None:
         """Return the damaged run's question for the candidate, or the wrapped method's own if that one is lost.
 
         The wrapped method is asked first. If it asks for a note, or returns None because nothing is to be asked now,
         that is the result, even if the candidate's question was saved.
         """
-        asked = self._method.ask(state, candidate)
+        asked = self._method.ask(state, behaviours, candidate)
         return self._asked.get(candidate, asked) if isinstance(asked, Asked) else asked

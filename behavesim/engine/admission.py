@@ -72,11 +72,10 @@ def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None
 
     It needs behaviour where its method compares programs, or its prompts describe behaviour.
     """
-    if method_of_run(settings, task).needs_behaviour:
-        known = Behaviours.of_run(settings, task)
-        known.apply(template, (TEMPLATE,))
-        if why := known.refusal(template.trajectories):
-            raise TaskError(f"task {task.name!r} does not suit the run's measure: {why}")
+    known = Behaviours.of_run(settings, task, method_of_run(settings, task).uses_behaviour)
+    known.apply(template, (TEMPLATE,))
+    if why := known.refusal(template.trajectories):
+        raise TaskError(f"task {task.name!r} does not suit the run's measure: {why}")
 
 
 def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
@@ -146,9 +145,12 @@ def refuse_incomparable(fork: RunFolder, settings: Settings, task: Task) -> None
     A run that does not compare may hold such programs; each later decision of the fork would fail because of them.
     Raises JournalError if the copy cannot be read.
     """
-    if not method_of_run(settings, task).needs_behaviour:
+    state, known = (
+        RunState(task.objective),
+        Behaviours.of_run(settings, task, method_of_run(settings, task).uses_behaviour),
+    )
+    if not known.are_kept:
         return
-    state, known = RunState(task.objective), Behaviours.of_run(settings, task)
     for _, _, event in read_events(fork.journal):
         state.apply(event)
         known.apply(event, state.members)

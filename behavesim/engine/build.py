@@ -288,7 +288,7 @@ def wired(
         proposer=PricedProposer(proposer, PriceList(writer.endpoint()).cost if writer.costs_money else None),
         judge=judge,
         journal=journal,
-        behaviours=Behaviours.of_run(settings, task) if chosen.needs_behaviour else None,
+        behaviours=Behaviours.of_run(settings, task, chosen.uses_behaviour),
         observe=observe,
         clock_every_s=0.0 if writer.brings_time else chosen.clock_every_s,
         requests=requests,

@@ -6,15 +6,28 @@ The search records that decision, the audit compares the journal with it, and a 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import PartError
-from behavesim.methods.method import Measurement, Method
+from behavesim.methods.method import Method
+from behavesim.prompts.parting import PendingPrompt
 from behavesim.proposers.proposer import Chooser, ProposerSettings, note_number
-from behavesim.state.events import INJECTED, Asked, Decision, Evaluated, NoteAsked, Prompt, Rejected
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import (
+    INJECTED,
+    Added,
+    Asked,
+    Decision,
+    NotAdded,
+    NoteAsked,
+    Prompt,
+    Regrouped,
+    Rejected,
+)
 from behavesim.state.state import RunState
 
+D = TypeVar("D")
 IN_A_ROW = 1000
 """Regroupings and notes that a method may decide on in a row, without a candidate asked for or registered.
 
@@ -60,40 +73,59 @@ class Rules:
         return replace(asked, prompt=replace(asked.prompt, model=self.choose(state, number)))
 
 
-def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) -> Decision | Measurement | None:
-    """Return the next decision, or the measurement that it needs; None if none is due, as while a reply is awaited.
+def due(
+    state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules, permits: Permits
+) -> tuple[Decision, ...]:
+    """Return the next decision; none if none is due, as while a reply is awaited.
 
-    The order is: regroup, repair, ask, then compare and register. A reply or an outcome that arrives later can put a
-    repair before the decision, but does not change it otherwise. Raises PartError if the method asks for a candidate
-    with a wrong number, or if IN_A_ROW decisions in a row led to no candidate.
+    These are two events where a registration has read similarities of its candidate: the Compared that holds them comes
+    first. The order is: regroup, repair, ask, then register. A reply or an outcome that arrives later can put a repair
+    before the decision, but does not change it otherwise. Raises PartError if the method asks for a candidate with a
+    wrong number, returns something else than a decision, or if IN_A_ROW decisions in a row led to no candidate.
     """
-    if permits.regroup and (regrouped := method.regroup(state)) is not None:
+    if permits.regroup and (regrouped := method.regroup(state, behaviours)) is not None:
         _refuse_endless(state, method, "rearranges groups")
-        return regrouped
+        return (_decision(regrouped, Regrouped),)
     if permits.repair and (repaired := _repair(state, method, rules.repairs)) is not None:
-        return repaired
+        return (repaired,)
     may_ask = permits.ask and state.asked < state.registered + rules.window
-    asked = method.ask(state, state.asked) if may_ask else None
+    asked = method.ask(state, behaviours, state.asked) if may_ask else None
     if isinstance(asked, NoteAsked):
         _refuse_endless(state, method, "asks for notes")
-        return method.prompts.completed(rules.with_model(asked, state), state)
+        return (_written(asked, state, behaviours, method, rules),)
     if state.awaited_notes:  # decisions must not depend on how long a note takes
-        return None
+        return ()
     if asked is not None:
-        if isinstance(asked, Asked) and asked.candidate != state.asked:
+        if _decision(asked, Asked).candidate != state.asked:
             raise PartError(
                 f"the method {method.name} asks for candidate {asked.candidate}, not {state.asked}; mend it"
             )
         # a person's program takes the place of the method's question, and so comes where a question would
-        return _injected(state) or method.prompts.completed(rules.with_model(asked, state), state)
+        injected = _injected(state)
+        return (injected or _written(asked, state, behaviours, method, rules),)
     candidate = state.open.get(state.registered)
     if candidate is None or candidate.outcome is None:
-        return None
-    if isinstance(candidate.outcome, Evaluated) and candidate.compared is None:
-        comparison = method.compare(state, candidate)
-        if comparison is not None:
-            return comparison
-    return method.register(state, candidate)
+        return ()
+    behaviours.begin_registration(candidate)
+    registered = _decision(method.register(state, behaviours, candidate), Added, NotAdded)
+    compared = behaviours.what_was_read()
+    # it may be in the journal already, if the run was stopped between the two
+    return (registered,) if compared is None or candidate.compared is not None else (compared, registered)
+
+
+def _decision(decided: D, *kinds: type[Any]) -> D:
+    """Return what a method decided; raises PartError if it is of none of these kinds."""
+    if not isinstance(decided, kinds):
+        raise PartError(f"the method returned {decided!r:.100}, which is no decision; mend it")
+    return decided
+
+
+def _written(
+    asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules
+) -> Asked | NoteAsked:
+    """Return a question as it is sent: with all words in its prompt, and the model that is to answer it."""
+    completed = method.prompts.completed(rules.with_model(asked, state), state)
+    return completed.decide(behaviours) if isinstance(completed, PendingPrompt) else completed
 
 
 def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from behavesim.base.config import Settings
 from behavesim.engine.admission import run_provenance
 from behavesim.methods.method import Method
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, Evaluated, NoteAsked, RunStarted
 from behavesim.state.state import RunState
 from behavesim.task import Task
@@ -21,6 +22,7 @@ def first_prompt(settings: Settings, task: Task, method: Method[Any], template: 
     state = RunState(task.objective)
     state.apply(RunStarted(settings.flat(), run_provenance(settings, task), isolation))
     state.apply(template)
-    asked = method.ask(state, 0)
+    behaviours = Behaviours()  # none is read before a program ran
+    asked = method.ask(state, behaviours, 0)
     first = None if asked is None else method.prompts.completed(asked, state)  # complete, as no program ran yet
     return first.prompt.text if isinstance(first, Asked | NoteAsked) else ""

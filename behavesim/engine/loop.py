@@ -5,31 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from typing import Any
 
-from behavesim.base.errors import BehavesimError, PartError, what_failed
+from behavesim.base.errors import BehavesimError, what_failed
 from behavesim.base.finished import finished
 from behavesim.base.plugins import failures_named
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Permits, Rules, due
-from behavesim.engine.measurements import Measurements
-from behavesim.engine.outcome import injected_reply, is_paid
+from behavesim.engine.outcome import injected_reply, is_paid, with_comparison_checked
 from behavesim.engine.trials import Trials
-from behavesim.methods.method import Measurement, Method
+from behavesim.methods.method import Method
 from behavesim.proposers.proposer import note_number
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
-    DECISIONS,
     INJECTED,
     Advised,
     Asked,
     BatchSent,
     ClockRead,
+    Decision,
     Event,
     Injected,
     NoteAsked,
     NoteReceived,
+    Rejected,
     Responded,
     RunStopped,
 )
@@ -38,9 +39,12 @@ from behavesim.state.requests import Requests
 from behavesim.state.state import RunState
 from behavesim.store.codec import is_storable
 from behavesim.task import Task
+from behavesim.task.verdict import Failure, Verdict
 
 DECISIONS_PER_COMMIT = 8
 """Most decisions in one transaction. The request that follows from the first waits until the last is taken."""
+PATIENCE_S = 0.01
+"""Seconds that a decision may take before those taken earlier are committed and followed, without waiting for it."""
 
 Observe = Callable[[Event, RunState], None]
 """Called with each event after its commit, and with the state that includes it."""
@@ -50,14 +54,16 @@ class Search:
     """A run in progress, and the only writer of its journal.
 
     A candidate's way: Asked (a decision) → `_propose` → Responded → `Trials.outcome` → Evaluated or Rejected →
-    Compared (a decision, if the method compares) → Added or NotAdded (a decision). The loop (`_work`) repeats: commit,
-    start the steps that follow, take one decision. So an arrived event waits for one decision at most.
+    Added or NotAdded (a decision; what it read of behaviours goes before it as Compared). The loop (`_work`) repeats:
+    commit, start the steps that follow, take one decision. So an arrived event waits for one decision at most.
 
-    A decision is applied first (`_decide`) and committed before any step follows from it. What a task brings
-    (`_arrive`) is committed first (`_commit`), then applied. Candidate t is asked for when candidate t − window is
-    registered, and they are registered by number: decisions do not depend on which reply came first.
-    `behaviours` is None if the method needs none. `clock_every_s` is active seconds between readings of the clock; 0
-    for none. `requests` is None if nobody else reads how many are under way.
+    A decision is made in the one worker thread (`_decide`), where it may take long. Until it has ended the state and
+    the behaviours belong to that thread, and the loop changes neither: what a task brings (`_arrive`) is committed at
+    once, and applied afterwards. The loop then applies the decision, and commits it before any step follows from it.
+    Candidate t is asked for when candidate t − window is registered, and they are registered by number: decisions do
+    not depend on which reply came first.
+    `clock_every_s` is active seconds between readings of the clock; 0 for none. `requests` is None if nobody else reads
+    how many are under way.
     """
 
     def __init__(
@@ -69,7 +75,7 @@ class Search:
         proposer: Responder,
         judge: Judge,
         journal: Journal,
-        behaviours: Behaviours | None,
+        behaviours: Behaviours,
         observe: Observe,
         clock_every_s: float,
         requests: Requests | None,
@@ -87,6 +93,7 @@ class Search:
         self._journal = journal
         self._arrived: list[Event] = []  # from tasks; not committed and not applied yet
         self._decided: list[Event] = []  # decisions that are applied to the state, but not committed yet
+        self._unapplied: list[Event] = []  # arrived and committed, but not applied to the state yet
         self._committed: deque[Event] = deque()  # events whose next step has not been started
         self._woken = asyncio.Event()  # set when the loop may have something to do
         self._unsent: deque[Asked | NoteAsked] = deque()  # prompts of earlier sessions, not sent again yet
@@ -94,9 +101,10 @@ class Search:
         self._is_complete = True  # no event is missing in the journal that a later one could refer to
         self._bringing: set[str] = set()  # names of programs and advice from people that are not committed yet
         self._stopped_by: str | None = None  # the signal or the cap that ends the run
-        self._measurements = None if behaviours is None else Measurements(behaviours, self._start_task)
-        check = None if self._measurements is None else self._measurements.checked
-        self._trials = Trials(task, judge, journal, check, self._arrive)
+        self._kernels: asyncio.Task[None] | None = None  # loads those that compare behaviours
+        self._thread = ThreadPoolExecutor(1, "decisions")
+        self._is_idle = False
+        self._trials = Trials(task, judge, journal, self._checked if behaviours.are_kept else None, self._arrive)
 
     def fold(self, event: Event) -> None:
         """Apply an event to state, behaviours and trials; commit nothing, tell nobody and start nothing.
@@ -104,8 +112,7 @@ class Search:
         Raises JournalError if it cannot follow the events before it.
         """
         self.state.apply(event)
-        if self.behaviours is not None:
-            self.behaviours.apply(event, self.state.members)
+        self.behaviours.apply(event, self.state.members)
         self._trials.apply(event)
 
     async def record(self, *events: Event) -> None:
@@ -128,7 +135,12 @@ class Search:
     @property
     def is_warming(self) -> bool:
         """Whether the kernels for comparisons are being loaded at this moment."""
-        return self._measurements is not None and self._measurements.is_warming
+        return self._kernels is not None and not self._kernels.done()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is due at this moment, until a reply or an outcome arrives."""
+        return self._is_idle
 
     async def run(self) -> str:
         """Search until the budget is used up, a cap is reached or `stop` is called; return which, such as "budget".
@@ -153,6 +165,8 @@ class Search:
         except asyncio.CancelledError:  # by somebody who did not call `stop` first
             await self._keep()
             raise
+        finally:
+            self._thread.shutdown(wait=False)  # no decision is under way any more
         await self._commit()
         reason = self._stopped_by or self.caps.forbids_candidate(self.state, len(self._unsent)) or "budget"
         await self.record(RunStopped(reason, self.requests.unreported))
@@ -170,8 +184,13 @@ class Search:
                 self._advance(self._committed.popleft())
             while self._unsent and self.caps.forbids_request(self.state, len(self._unsent)) is None:
                 self._advance(self._unsent.popleft())
-            if (decision := self._clock_reading() or self._decision()) is not None:
-                self._decide(decision)
+            reading = self._clock_reading()
+            decided = await self._decide() if reading is None else (reading,)
+            if decided is None:  # what arrived meanwhile may come first
+                continue
+            if decided:
+                for event in decided:
+                    self._take(event)
             elif self._decided:
                 await self._commit()
             elif self._tasks or self._arrived:  # the last may have come during the commit
@@ -188,12 +207,14 @@ class Search:
 
     async def _wait(self) -> None:
         """Wait until a task ends or an event arrives; meanwhile load the kernels, and send what waits for a batch."""
-        if self._measurements is not None:
-            self._measurements.warm()
+        if self.behaviours.are_kept:
+            self._load_kernels()
         sent = self.state.waiting - len(self._unsent)  # each has a task
         # if anything else is awaited, it could bring another prompt for the batch
         with self.requests.batches.expecting(sent, is_all=len(self._tasks) == sent and not self._arrived):
+            self._is_idle = not self._must_load
             await self._woken.wait()
+            self._is_idle = False
 
     def _queue_unfinished(self) -> None:
         """Queue what earlier sessions left open: what costs nothing more at once, prompts as the caps allow."""
@@ -208,21 +229,82 @@ class Search:
         await self.caps.clock.sleep(self.caps.left_s())
         self._woken.set()
 
-    def _decide(self, decision: Event) -> None:
+    async def _decide(self) -> tuple[Event, ...] | None:
+        """Return the next decision, made in the worker thread: () if none is due, None if it has to be made again.
+
+        What arrives meanwhile is committed, so that a kill costs none of it, and applied when the thread has ended,
+        before the decision. Raises PartError for a method's mistake. If it is cancelled, it waits for the thread.
+        """
+        if self._must_load:
+            self._load_kernels()
+            return ()
+        deciding = asyncio.get_running_loop().run_in_executor(self._thread, self._due, self._permits())
+        deciding.add_done_callback(self._decision_ended)
+        impatient = asyncio.get_running_loop().call_later(PATIENCE_S, self._woken.set)
+        try:
+            while not deciding.done():
+                self._woken.clear()
+                await self._woken.wait()
+                if not deciding.done():
+                    await self._append()
+                    # what was decided before is in the state already; what arrived is not, and has to wait
+                    while self._committed:
+                        self._advance(self._committed.popleft())
+        finally:
+            impatient.cancel()
+            if not deciding.done():  # cancelled: the state must not change below the thread
+                await finished(_until_done(deciding))
+            came = self._apply_committed()
+        # they are in the journal before the decision, which must be the one that follows from them
+        if self._stopped_by is not None or any(map(self._comes_first, came)):
+            return None
+        decided = deciding.result()
+        return None if came and not decided else decided
+
+    def _decision_ended(self, deciding: asyncio.Future[Any]) -> None:
+        deciding.exception()  # if the run was cancelled, nobody else retrieves it
+        self._woken.set()
+
+    def _due(self, permits: Permits) -> tuple[Decision, ...]:  # in the worker thread
+        with failures_named(type(self.method), "method"):
+            return due(self.state, self.behaviours, self.method, self.rules, permits)
+
+    def _permits(self) -> Permits:
+        may_pay = not self._unsent and self.caps.forbids_request(self.state) is None
+        return Permits(
+            regroup=self.state.registered < self.caps.budget,  # after the last candidate it would only empty islands
+            repair=may_pay,
+            ask=may_pay and self.state.asked < self.caps.budget,
+        )
+
+    def _comes_first(self, arrived: Event) -> bool:
+        """Whether another decision may be due before the one that was made while this event arrived."""
+        if isinstance(arrived, Rejected):  # it may be asked for again
+            return self.rules.repairs > 0
+        return isinstance(arrived, Injected | Advised | NoteReceived)
+
+    def _take(self, decision: Event) -> None:
         """Apply a decision to the state. It is committed before any step outside the state follows from it."""
         self.fold(decision)
         self._decided.append(decision)
 
     async def _commit(self) -> None:
-        """Commit what was decided and what has arrived in one transaction, and queue the steps that follow.
+        """Commit what was decided and what has arrived in one transaction, apply it, and queue the steps that follow.
 
         A commit that has begun is finished even if the run is cancelled: else the state could lack committed events.
         """
+        try:
+            await self._append()
+        finally:
+            self._apply_committed()
+
+    async def _append(self) -> None:
+        """Commit what was decided and what has arrived; the latter waits to be applied (`_apply_committed`)."""
         (decided, self._decided), (arrived, self._arrived) = (self._decided, []), (self._arrived, [])
         if decided or arrived:
-            await finished(self._append_and_apply(decided, arrived))
+            await finished(self._append_both(decided, arrived))
 
-    async def _append_and_apply(self, decided: list[Event], arrived: list[Event]) -> None:
+    async def _append_both(self, decided: list[Event], arrived: list[Event]) -> None:
         self._is_complete = False
         try:
             await self._journal.append([*decided, *arrived])
@@ -232,18 +314,25 @@ class Search:
             if refused is None:
                 raise
             # decisions behind it build on it, and are taken again on resume
-            await self._append_and_apply(list(takewhile(is_storable, decided)), list(filter(is_storable, arrived)))
+            await self._append_both(list(takewhile(is_storable, decided)), list(filter(is_storable, arrived)))
             raise BehavesimError(
                 f"an event of the run cannot be stored ({type(refused).__name__}): a text in it has half a character, "
                 "or a value is of a wrong type; mend the method or task that made it, and go on with --fork NEW-ID"
             ) from None
         self._is_complete = True
+        self._unapplied += arrived
         for event in decided:
             self.observe(event, self.state)
-        for event in arrived:  # only now: no decision may follow from an event that a crash could still lose
+        self._committed.extend(decided)
+
+    def _apply_committed(self) -> list[Event]:
+        """Apply what arrived and is committed, tell the observer, queue the steps that follow; return these events."""
+        came, self._unapplied = self._unapplied, []
+        for event in came:  # only now: no decision may follow from an event that a crash could still lose
             self.fold(event)
             self.observe(event, self.state)
-        self._committed.extend([*decided, *arrived])
+        self._committed.extend(came)
+        return came
 
     async def _keep(self, *last: Event) -> None:
         """Append what is not committed yet, and `last`, as the run ends here: replies that have arrived are paid for.
@@ -262,28 +351,23 @@ class Search:
         is_due = now_s // self.clock_every_s > self.state.last_reading_s // self.clock_every_s
         return ClockRead(now_s, self.state.registered + 1) if is_due else None
 
-    def _decision(self) -> Event | None:
-        """Return the decision that is due; None if there is none, or until the measurement that it needs has ended.
+    @property
+    def _must_load(self) -> bool:
+        """Whether decisions wait for the kernels: programs are at hand whose behaviours they could read."""
+        if not (self.behaviours.are_kept and self.state.tally.feasible):
+            return False
+        return self._kernels is None or not self._kernels.done()
 
-        Raises PartError for a method's mistake.
-        """
-        if self._measurements is not None and self._measurements.is_measuring:
-            return None
-        may_pay = not self._unsent and self.caps.forbids_request(self.state) is None
-        permits = Permits(
-            regroup=self.state.registered < self.caps.budget,  # after the last candidate it would only empty islands
-            repair=may_pay,
-            ask=may_pay and self.state.asked < self.caps.budget,
-        )
-        with failures_named(type(self.method), "method"):
-            decision = due(self.state, self.method, self.rules, permits)
-        if decision is None or isinstance(decision, DECISIONS):
-            return decision
-        if not isinstance(decision, Measurement):
-            raise PartError(f"the method returned {decision!r:.100}, which is no decision; mend it")
-        assert self._measurements is not None, "a method that measures comes with behaviours"
-        # after the measurement, what is due is asked again and comes here: a repair that came due meanwhile goes first
-        return self._measurements.decision(decision)
+    def _load_kernels(self) -> asyncio.Task[None]:
+        """Return the task that loads the kernels for comparisons; the first call starts it."""
+        if self._kernels is None:
+            self._kernels = self._start_task(asyncio.to_thread(self.behaviours.warm))
+        return self._kernels
+
+    async def _checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
+        """Return the verdict, or Failure "incomparable" if its trajectories cannot be compared with the template's."""
+        await self._load_kernels()
+        return await asyncio.to_thread(with_comparison_checked, verdict, self.behaviours)
 
     def _advance(self, event: Event) -> None:
         """Start the step that follows from an event, if any: ask the model, or read and evaluate a reply."""
@@ -328,3 +412,7 @@ class Search:
         if asked.prompt.operator == INJECTED:
             return injected_reply(asked)
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
+
+
+async def _until_done(work: asyncio.Future[Any]) -> None:
+    await asyncio.wait([work])

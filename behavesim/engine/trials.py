@@ -33,7 +33,7 @@ class Trials:
         self._task = task
         self._judge = judge
         self._journal = journal
-        self._check = check  # `Measurements.checked`: behaviour that cannot be compared is a failure
+        self._check = check  # `Search._checked`: behaviour that cannot be compared is a failure
         self._reading = asyncio.Lock()
         self._first: dict[bytes, CandidateId] = {}  # the candidate that was tried, by the hash of its text
         self._under_way: dict[CandidateId, asyncio.Event] = {}  # set when the candidate's result is committed

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible
 from behavesim.prompts.places import emptied
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import OpenCandidate
 from behavesim.state.state import RunState
@@ -20,12 +21,12 @@ ARCHIVE = "archive"
 class BestOfN(Method[MethodSettings]):
     """Asks for independent programs: the prompt never shows what was found before."""
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked:
         """Return the question for a candidate: its prompt shows the template alone, and nothing that the run found."""
         asked = self.first_question(state, candidate)
         # what the run knows would make the programs depend on one another
         return replace(asked, prompt=replace(asked.prompt, text=emptied(asked.prompt.text)))
 
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a feasible candidate joins the archive, and that an infeasible one is not added."""
         return kept_if_feasible(candidate, ARCHIVE)

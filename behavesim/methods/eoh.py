@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from behavesim.methods.comparison import Comparison, is_copy, with_all
+from behavesim.methods.comparison import compared_with, is_copy
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
 from behavesim.methods.draw import Generator, only, rank_probabilities, softmax
 from behavesim.methods.method import Method, MethodSettings, kept_if_it_stays, question
 from behavesim.programs.constants import has_constants
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
@@ -67,7 +68,7 @@ class EoH(Method[EoHSettings]):
         """Whether behaviour takes part in choosing parents and survivors."""
         return self.settings.selection == "dissimilarity"
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
         """Return the question for a first program; once there are enough, that of the operator whose turn it is.
 
         A first program is written from the template alone. None while the candidates in flight may yet fill the
@@ -91,11 +92,7 @@ class EoH(Method[EoHSettings]):
             operator, parents = self._of_one(state, operator, members, rng)
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
 
-    def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison with every member; None without members, for a copy, or if behaviour is not used."""
-        return with_all(state.member(candidate), state.members_of(POPULATION)) if self.uses_behaviour else None
-
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return whether a candidate joins the population, and who leaves it.
 
         An infeasible candidate does not join. Neither does a copy: in plain EoH a program whose score a member has, in
@@ -105,10 +102,13 @@ class EoH(Method[EoHSettings]):
         members = state.members_of(POPULATION)
         if not candidate.is_feasible or self._is_refused(members, state.member(candidate)):
             return NotAdded(candidate.id)
+        newcomer = state.member(candidate)
+        if self.uses_behaviour:  # also while there is room: those who come later choose by these similarities
+            newcomer = compared_with(newcomer, members, behaviours)
         if len(members) < self.settings.population:
             return Added(candidate.id, POPULATION)
         # the newcomer takes part, where the paper's loop stops before it
-        stay = set(self._survivors([*members, state.member(candidate)]))
+        stay = set(self._survivors([*members, newcomer]))
         return kept_if_it_stays(candidate.id, POPULATION, members, stay)
 
     def _is_filling(self, members: list[Member], candidate: CandidateId) -> bool:

@@ -17,6 +17,7 @@ from behavesim.base.text import counted
 from behavesim.methods.complement import set_order, utilities
 from behavesim.methods.draw import Generator, falling, only, rank_probabilities
 from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
@@ -47,7 +48,7 @@ class EoHS(Method[EoHSSettings]):
     settings_type: ClassVar[type[MethodSettings]] = EoHSSettings
     fixed_in_forks = frozenset({"population"})
 
-    def regroup(self, state: RunState) -> Regrouped | None:
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
         """Return the next population once a generation is registered, else None.
 
         It has the n programs of that generation and the last population that are best together, chosen greedily
@@ -67,7 +68,7 @@ class EoHS(Method[EoHSSettings]):
         order = set_order(pool, utilities(pool, state.objective))[:size]
         return Regrouped({POPULATION: tuple(pool[place].candidate for place in order)})
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
         """Return the next question: i1 for a first program, else that of the operator drawn.
 
         None when a whole generation has been asked for, until it is registered; first programs in flight count as if
@@ -91,7 +92,7 @@ class EoHS(Method[EoHSSettings]):
             operator, parents = "ls", [_by_rank(members, self.not_asked(state, "ls", members), rng)]
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
 
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a candidate waits for its generation to be complete.
 
         It is not added if it is infeasible. Neither is a copy: a program of the population or of its generation has the

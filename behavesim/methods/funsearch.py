@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from behavesim.methods.comparison import Comparison
-from behavesim.methods.draw import Generator, clusters, generator, pick_cluster, pick_program, ranks
+from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program, ranks
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.similarity.clustering import average_linkage, k_means
 from behavesim.state.behaviours import Behaviours
@@ -77,33 +75,6 @@ class FunSearchBehaveSimSettings(FunSearchSettings):
     """Probability that a prompt's programs come from different islands (S1) instead of one (S2)."""
 
 
-@dataclass(frozen=True)
-class Clustering:
-    """A request for the first `islands`, by number: groups of initial programs, the `members`, that behave alike.
-
-    There are at most as many islands as members. `by` is the setting `clustering`, `seed` the run's.
-    """
-
-    members: tuple[Member, ...]
-    islands: int
-    by: Literal["kmeans", "average"]
-    seed: int
-
-    def decide(self, behaviours: Behaviours) -> Regrouped:
-        """Return the islands; see `founded` if fewer behaviours differ than there are to be islands."""
-        numbers = [member.candidate for member in self.members]
-        distances = 1.0 - behaviours.matrix(numbers)
-        if self.by == "average":
-            labels = average_linkage(distances, self.islands)
-        else:
-            # as in the authors' code: two programs are near if they are equally far from all others
-            labels = k_means(distances, self.islands, generator(self.seed, len(self.members), "cluster"))
-        groups: dict[int, list[CandidateId]] = defaultdict(list)
-        for number, label in zip(numbers, labels, strict=True):
-            groups[label].append(number)
-        return founded([tuple(group) for group in groups.values()], self.islands, self.members)
-
-
 class _Drawn(list[Member]):
     """Programs of a prompt, worst first; `island` is the one that the best of them is from."""
 
@@ -133,13 +104,13 @@ class FunSearch(Method[FunSearchSettings]):
         """Active seconds between restarts by the clock; 0 for never."""
         return self.settings.restart_every_s
 
-    def regroup(self, state: RunState) -> Regrouped | Clustering | None:
-        """Return the first islands, or a request for them, once the initial programs are registered.
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
+        """Return the first islands once the initial programs are registered.
 
         Later return a restart when one is due. Otherwise return None.
         """
         if not state.groups:
-            return self._found(state) if state.registered >= self.settings.n_init else None
+            return self._found(state, behaviours) if state.registered >= self.settings.n_init else None
         return self._restart(state) if self._is_restart_due(state) else None
 
     def _is_restart_due(self, state: RunState) -> bool:
@@ -153,7 +124,7 @@ class FunSearch(Method[FunSearchSettings]):
         # multiples and not differences: a restart that came late does not put off the next one
         return any(every and now // every > before // every for every, before, now in periods)
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
         """Return the next question; None while initial programs are awaited.
 
         The first `n_init` candidates show the template alone, the others parents; `samples_per_prompt` of them share a
@@ -171,13 +142,7 @@ class FunSearch(Method[FunSearchSettings]):
         parents = self.fresh(state, "improve", lambda is_uniform: self._parents(state, rng, is_uniform))
         return question(candidate, parents, self.prompts.showing_programs("improve", parents), parents.island)
 
-    def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison with each island, if behaviour decides which one the candidate joins; else None."""
-        if self.settings.placement != "behaviour" or not state.groups:
-            return None
-        return Comparison(candidate.id, {name: tuple(group.members) for name, group in state.groups.items()})
-
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return which island a candidate joins; initial programs are added, and get their island later.
 
         Infeasible ones are not added, nor initial ones worse than the template unless `keep_worse_than_template`. A
@@ -186,7 +151,7 @@ class FunSearch(Method[FunSearchSettings]):
         outcome = candidate.outcome
         if not isinstance(outcome, Evaluated) or not self._is_welcome(state, outcome):
             return NotAdded(candidate.id)
-        return Added(candidate.id, self._island(state, candidate) if state.groups else None)
+        return Added(candidate.id, self._island(state, behaviours, candidate) if state.groups else None)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return how many initial programs there are; once there are islands, when they restart next (empty: never)."""
@@ -203,21 +168,20 @@ class FunSearch(Method[FunSearchSettings]):
             return True
         return state.objective.utility(outcome.score) >= state.template.utility
 
-    def _island(self, state: RunState, candidate: OpenCandidate) -> GroupName:
+    def _island(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> GroupName:
         asked, placement = candidate.asked, self.settings.placement
         if placement == "behaviour":
-            assert candidate.compared is not None, "behaviour decides, so the candidate has been compared"
             # unclipped: programs far from all islands would be equally similar to each otherwise
-            similarity = candidate.compared.to_groups
+            similarity = behaviours.means(candidate.id, {name: group.members for name, group in state.groups.items()})
             return max(state.groups, key=lambda island: similarity[island])  # argmax of the mean similarity
         if placement == "parent" and asked.group is not None:
             return asked.group
         return str(self.generator(candidate.id, "place").integers(len(state.groups)))
 
-    def _found(self, state: RunState) -> Regrouped | Clustering:
+    def _found(self, state: RunState, behaviours: Behaviours) -> Regrouped:
         """Return the first islands: the initial programs dealt at random or, without any, copies of the template.
 
-        With `clustered_start`, return the request to group the initial programs, if any, by behaviour.
+        With `clustered_start`, the initial programs, if any, are grouped by behaviour.
         """
         settings, members = self.settings, state.ungrouped
         # without initial programs every island begins with the template, as in FunSearch
@@ -227,11 +191,26 @@ class FunSearch(Method[FunSearchSettings]):
         count = min(settings.islands, len(members))
         programs = tuple(state.members[member] for member in members)
         if settings.clustered_start:
-            return Clustering(programs, count, settings.clustering, self.brief.seed)
+            return founded(self._clusters(members, count, behaviours), count, programs)
         # a deck that is shuffled and dealt gives islands of equal sizes, other than a draw for each program
         order = self.generator(state.registered, "deal").permutation(len(members))
         dealt = [tuple(members[k] for k in sorted(order[start::count])) for start in range(count)]
         return Regrouped({str(island): programs for island, programs in enumerate(dealt)})
+
+    def _clusters(
+        self, members: Sequence[CandidateId], count: int, behaviours: Behaviours
+    ) -> list[tuple[CandidateId, ...]]:
+        """Return the initial programs in at most `count` groups of similar behaviour."""
+        distances = 1.0 - behaviours.matrix(members)
+        if self.settings.clustering == "average":
+            labels = average_linkage(distances, count)
+        else:
+            # as in the authors' code: two programs are near if they are equally far from all others
+            labels = k_means(distances, count, self.generator(len(members), "cluster"))
+        groups: dict[int, list[CandidateId]] = defaultdict(list)
+        for number, label in zip(members, labels, strict=True):
+            groups[label].append(number)
+        return [tuple(group) for group in groups.values()]
 
     def _restart(self, state: RunState) -> Regrouped:
         """Return the restart: it empties the half of the islands with the lowest best scores.

@@ -7,6 +7,7 @@ with Large Language Models" (PPSN 2024). A method with a population should beat 
 from __future__ import annotations
 
 from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
@@ -21,12 +22,12 @@ class HillClimbing(Method[MethodSettings]):
     The template counts like any program: a first child that is worse than the template does not replace it.
     """
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked:
         """Return the question for a better program than the current one, which it shows."""
         current = _current(state)
         return question(candidate, [current], self.prompts.showing_programs("improve", [current]), CURRENT)
 
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a child replaces the current program if it scores at least as well; otherwise it is not added."""
         if not candidate.is_feasible or state.member(candidate).utility < _current(state).utility:
             return NotAdded(candidate.id)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Regrouped
@@ -32,50 +30,6 @@ class MapElitesSettings(MethodSettings):
     """Number of programs that a prompt shows, each the elite of another cell; fewer if there are fewer cells."""
 
 
-@dataclass(frozen=True)
-class Spread:
-    """A request for centres that behave differently: the best program, then each time the farthest from all before.
-
-    They are chosen among `members`, which come oldest first and are at least one; `count` is their greatest number.
-    """
-
-    members: tuple[Member, ...]
-    count: int
-
-    def decide(self, behaviours: Behaviours) -> Regrouped:
-        """Return the group of centres: at most `count`, no two of them at distance 0."""
-        distance = 1.0 - behaviours.matrix([member.candidate for member in self.members])
-        chosen = [max(range(len(self.members)), key=lambda k: (self.members[k].utility, -k))]
-        nearest = distance[chosen[0]].copy()
-        # at distance 0 every further program behaves as a centre does
-        while len(chosen) < self.count and nearest.max() > 0:
-            chosen.append(int(nearest.argmax()))
-            nearest = np.minimum(nearest, distance[chosen[-1]])
-        return Regrouped({CENTRES: tuple(self.members[k].candidate for k in chosen)}, selection=True)
-
-
-@dataclass(frozen=True)
-class FirstMap:
-    """A request for the first elite of each cell: the best of the programs that are most similar to its centre.
-
-    `centres` are among the `members`; `members` come oldest first.
-    """
-
-    members: tuple[Member, ...]
-    centres: tuple[CandidateId, ...]
-
-    def decide(self, behaviours: Behaviours) -> Regrouped:
-        """Return a group for each cell, named "0", "1" and so on, with its elite: of equally good ones the oldest."""
-        candidates = [member.candidate for member in self.members]
-        similarity = behaviours.matrix(candidates)[:, [candidates.index(centre) for centre in self.centres]]
-        cells: dict[int, Member] = {}
-        for member, cell in zip(self.members, similarity.argmax(axis=1).tolist(), strict=True):
-            # greater and not equal: the older of two as good stays, as in `register`
-            if cell not in cells or member.utility > cells[cell].utility:
-                cells[cell] = member
-        return Regrouped({str(cell): (cells[cell].candidate,) for cell in sorted(cells)})
-
-
 class MapElites(Method[MapElitesSettings]):
     """Keeps the best program of each cell; a newcomer competes with the elite of the cell it is most similar to.
 
@@ -85,20 +39,21 @@ class MapElites(Method[MapElitesSettings]):
 
     settings_type: ClassVar[type[MethodSettings]] = MapElitesSettings
     fixed_in_forks = frozenset({"n_init", "cells"})
+    uses_behaviour = True
 
-    def regroup(self, state: RunState) -> Spread | FirstMap | None:
-        """Return the request for centres once the initial programs are registered, then that for the first elites.
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
+        """Return the centres once the initial programs are registered, then the first elite of each cell.
 
         Before and afterwards return None. If no initial program is feasible, the template is the only centre.
         """
         if state.registered < self.settings.n_init or state.islands:
             return None
-        members = tuple(state.members[m] for m in state.ungrouped or [TEMPLATE])
+        members = [state.members[m] for m in state.ungrouped or [TEMPLATE]]
         if CENTRES not in state.groups:
-            return Spread(members, self.settings.cells)
-        return FirstMap(members, tuple(state.groups[CENTRES].members))
+            return self._centres(members, behaviours)
+        return _first_elites(members, state.groups[CENTRES].members, behaviours)
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
         """Return the question for a better program than some elites, drawn from different cells.
 
         Initial programs are asked for with the template alone; after them None is returned until there is a map.
@@ -118,13 +73,7 @@ class MapElites(Method[MapElitesSettings]):
         elites = self.fresh(state, "improve", draw)
         return question(candidate, elites, self.prompts.showing_programs("improve", elites))
 
-    def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison of the candidate with every centre; None while there is no map."""
-        if not state.islands:
-            return None
-        return Comparison(candidate.id, members=tuple(state.groups[CENTRES].members))
-
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a candidate joins the cell whose centre it is most similar to, if it is better than its elite.
 
         The elite is then evicted. Otherwise it is not added, nor is an infeasible one. An initial program is added
@@ -132,11 +81,10 @@ class MapElites(Method[MapElitesSettings]):
         """
         if not candidate.is_feasible:
             return NotAdded(candidate.id)
-        # an initial program: there are no cells yet
-        if candidate.compared is None:
+        if not state.islands:  # an initial program: there are no cells yet
             return Added(candidate.id, None)
-        similarity = candidate.compared.to_members
         centres = state.groups[CENTRES].members
+        similarity = behaviours.similarities(candidate.id, centres)
         cell = str(max(range(len(centres)), key=lambda k: (similarity[centres[k]], -k)))
         (elite,) = state.members_of(cell)
         if state.member(candidate).utility <= elite.utility:
@@ -148,3 +96,32 @@ class MapElites(Method[MapElitesSettings]):
         if not state.islands:
             return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, no map yet"}
         return {"cells": str(len(state.islands))}
+
+    def _centres(self, members: Sequence[Member], behaviours: Behaviours) -> Regrouped:
+        """Return the centres: the best program, then each time the farthest from all before.
+
+        `members`, at least one, come oldest first. The centres are at most `cells`, no two of them at distance 0.
+        """
+        distance = 1.0 - behaviours.matrix([member.candidate for member in members])
+        chosen = [max(range(len(members)), key=lambda k: (members[k].utility, -k))]
+        nearest = distance[chosen[0]].copy()
+        # at distance 0 every further program behaves as a centre does
+        while len(chosen) < self.settings.cells and nearest.max() > 0:
+            chosen.append(int(nearest.argmax()))
+            nearest = np.minimum(nearest, distance[chosen[-1]])
+        return Regrouped({CENTRES: tuple(members[k].candidate for k in chosen)}, selection=True)
+
+
+def _first_elites(members: Sequence[Member], centres: Sequence[CandidateId], behaviours: Behaviours) -> Regrouped:
+    """Return a group for each cell, named "0", "1" and so on, with its elite: of equally good ones the oldest.
+
+    A member is in the cell whose centre it is most similar to. `members` come oldest first, the `centres` among them.
+    """
+    candidates = [member.candidate for member in members]
+    similarity = behaviours.matrix(candidates)[:, [candidates.index(centre) for centre in centres]]
+    cells: dict[int, Member] = {}
+    for member, cell in zip(members, similarity.argmax(axis=1).tolist(), strict=True):
+        # greater and not equal: the older of two as good stays, as in `register`
+        if cell not in cells or member.utility > cells[cell].utility:
+            cells[cell] = member
+    return Regrouped({str(cell): (cells[cell].candidate,) for cell in sorted(cells)})

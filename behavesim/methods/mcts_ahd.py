@@ -18,6 +18,7 @@ from pydantic import Field
 from behavesim.methods.draw import Generator
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
 from behavesim.programs.constants import has_constants
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
@@ -209,7 +210,7 @@ class MctsAhd(Method[MctsAhdSettings]):
 
     settings_type: ClassVar[type[MethodSettings]] = MctsAhdSettings
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
         """Return the question for a first program, or for the expansion of the node that the tree policy leads to.
 
         First programs are asked for one after another, since each is to be unlike those before it: None while one is in
@@ -233,7 +234,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         shown = self.fresh(state, operator, draw)
         return question(candidate, shown, self.prompts.showing_programs(operator, shown), str(node))
 
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a feasible candidate joins the tree, and that an infeasible one is not added."""
         return kept_if_feasible(candidate, TREE)
 

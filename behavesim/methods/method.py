@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, TypeVar
 
 from behavesim.base.config import Configurable, Options
 from behavesim.base.plugins import file_of, is_own
@@ -17,7 +17,6 @@ from behavesim.state.events import (
     Added,
     Asked,
     CandidateId,
-    Compared,
     Evaluated,
     GroupName,
     NotAdded,
@@ -63,21 +62,8 @@ class Brief:
     """Whether the proposer answers requests for texts (`NoteAsked`); the offline one writes programs only."""
 
 
-@runtime_checkable
-class Measurement(Protocol):
-    """A decision that needs behaviours: a frozen value that names what has to be measured.
-
-    Such as `Comparison` with groups and members, `Clustering` of programs into islands, and `PendingPrompt`, which
-    lacks the words on how its programs behave.
-    """
-
-    def decide(self, behaviours: Behaviours) -> Compared | Regrouped | Asked | NoteAsked:
-        """Return the decision, from this value and the behaviours alone. It may take long and run in a thread."""
-        ...
-
-
 class Method(Configurable, ABC, Generic[S]):
-    """Makes decisions from the state and the settings alone, and changes nothing.
+    """Makes decisions from the state, the behaviours and the settings alone, and changes nothing.
 
     Subclass it, and name the subclass `method` in the method's file. Draw random numbers from `self.generator`, and
     keep nothing in attributes: then a resumed run decides as if it had never stopped.
@@ -100,38 +86,36 @@ class Method(Configurable, ABC, Generic[S]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """Whether decisions depend on behaviour; by default those of a method that overrides `compare` do."""
-        return type(self).compare is not Method.compare
+        """Whether decisions read behaviours. If yours do, write `uses_behaviour = True` in the class.
 
-    @property
-    def needs_behaviour(self) -> bool:
-        """Whether the run must keep behaviours: for decisions, or to describe them in prompts."""
-        return self.uses_behaviour or self.prompts.settings.prompt_feedback == "behaviour"
+        A run keeps behaviours, and refuses programs that cannot be compared, only if its decisions or prompts need it.
+        """
+        return False
 
     @property
     def clock_every_s(self) -> float:
         """Active seconds between readings of the clock (`RunState.active_s`) that decisions need; 0 for none."""
         return 0.0
 
-    def regroup(self, state: RunState) -> Regrouped | Measurement | None:
-        """Return a rearrangement of groups, or what to measure for it; None if none is due."""
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
+        """Return a rearrangement of groups; None if none is due."""
         return None
 
     @abstractmethod
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | NoteAsked | None:
         """Return the question for the next candidate, whose number is `candidate`, or for a text that is needed first.
 
         Return None to wait: it is called again, at the latest when another candidate is registered. While a text is
         awaited, nothing is registered, so that decisions do not depend on how long the text took.
         """
 
-    def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
-        """Return what to compare a feasible candidate with before it is registered; None for nothing."""
-        return None
-
     @abstractmethod
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return whether a candidate is kept, and in which group. Candidates come in the order of their numbers."""
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
+        """Return whether a candidate is kept, and in which group. Candidates come in the order of their numbers.
+
+        The similarities of the candidate that it reads from `behaviours` are recorded in the journal before it, and
+        become the `similarity` of the program if it is kept.
+        """
 
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return what screens say of the method beside its groups: texts by name, such as when islands restart."""

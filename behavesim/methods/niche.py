@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -45,24 +44,6 @@ class NicheSettings(MethodSettings):
         return {**super().suited(task, budget), "niche_radius": task.niche_radius}
 
 
-@dataclass(frozen=True)
-class Election:
-    """A request for the elites: the best program of each niche, best first, at most `count`.
-
-    They are chosen from `archive`, all members, oldest first. `radius` is the setting `niche_radius`.
-    """
-
-    archive: tuple[Member, ...]
-    radius: float
-    count: int
-
-    def decide(self, behaviours: Behaviours) -> Regrouped:
-        """Return the elites. Of programs with equal scores the shorter comes first, then the older."""
-        # shorter before older: of equal programs the simpler one is shown to the model
-        preferences = [(-member.utility, len(member.source), member.candidate) for member in self.archive]
-        return Regrouped({ELITES: tuple(behaviours.elites(preferences, self.radius, self.count))}, selection=True)
-
-
 class Niche(Method[NicheSettings]):
     """Keeps every feasible program, and draws parents from elites that behave differently; no islands, no restarts.
 
@@ -71,22 +52,27 @@ class Niche(Method[NicheSettings]):
 
     settings_type: ClassVar[type[MethodSettings]] = NicheSettings
     fixed_in_forks = frozenset({"n_init"})
+    uses_behaviour = True
 
-    @property
-    def uses_behaviour(self) -> bool:
-        """True: elites are chosen by behaviour."""
-        return True
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
+        """Return the elites after the initial programs and every `renew_every` candidates, else None.
 
-    def regroup(self, state: RunState) -> Election | None:
-        """Return the request for elites after the initial programs and every `renew_every` candidates, else None."""
+        Of programs with equal scores the shorter comes first, then the older.
+        """
         settings = self.settings
         if ELITES not in state.groups:
             is_due = state.registered >= settings.n_init
         else:
             is_due = state.registered >= state.groups[ELITES].arranged_at + settings.renew_every
-        return Election(tuple(state.members_of(ARCHIVE)), settings.niche_radius, settings.elites) if is_due else None
+        if not is_due:
+            return None
+        # shorter before older: of equal programs the simpler one is shown to the model
+        preferences = [(-each.utility, len(each.source), each.candidate) for each in state.members_of(ARCHIVE)]
+        return Regrouped(
+            {ELITES: tuple(behaviours.elites(preferences, settings.niche_radius, settings.elites))}, selection=True
+        )
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
         """Return the next question; None while the first elites are awaited.
 
         Initial programs are asked for with the template alone; so are the others if there is no elite.
@@ -107,7 +93,7 @@ class Niche(Method[NicheSettings]):
         parents = self.fresh(state, "improve", lambda is_uniform: self._parents(elites, rng, is_uniform))
         return question(candidate, parents, self.prompts.showing_programs("improve", parents), ARCHIVE)
 
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a feasible candidate joins the archive, and that an infeasible one is not added."""
         return kept_if_feasible(candidate, ARCHIVE)
 

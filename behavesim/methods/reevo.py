@@ -13,6 +13,7 @@ from pydantic import Field
 
 from behavesim.methods.draw import Generator
 from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
 from behavesim.state.members import Member, Note, OpenCandidate
 from behavesim.state.state import RunState
@@ -65,7 +66,7 @@ class ReEvo(Method[ReEvoSettings]):
     fixed_in_forks = frozenset({"initial_population", "population", "mutation_rate", "reflection"})
     asks_notes = True
 
-    def regroup(self, state: RunState) -> Regrouped | None:
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
         """Return the new population, a generation's children, once the last of them is registered; else None.
 
         The initial programs are the first generation. If no child is feasible, the population stays, at first the
@@ -79,7 +80,7 @@ class ReEvo(Method[ReEvoSettings]):
         elite = state.best_member(state.members)
         return Regrouped({POPULATION: tuple(state.ungrouped or before), ELITE: (elite.candidate,)})
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | NoteAsked | None:
         """Return the next question, or a reflection that it needs.
 
         None until all before its generation are registered; for a mutant, the generation's children too.
@@ -100,7 +101,7 @@ class ReEvo(Method[ReEvoSettings]):
             return self._cross(state, candidate, children)
         return self._mutate(state, candidate)
 
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a mutant joins the population at once, any other program when its generation is complete.
 
         An infeasible candidate is not added.

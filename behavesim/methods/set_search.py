@@ -13,12 +13,13 @@ import numpy as np
 from pydantic import Field
 
 from behavesim.code_similarity.subtrees import subtree_distances
-from behavesim.methods.comparison import Comparison, is_copy, with_all
+from behavesim.methods.comparison import compared_with, is_copy
 from behavesim.methods.complement import Matrix, set_order, utilities
 from behavesim.methods.dominance import similarities
 from behavesim.methods.draw import Generator, falling, ranks, softmax
 from behavesim.methods.method import Method, MethodSettings, kept_if_it_stays, question
 from behavesim.prompts.feedback import IDEA_SHOWN, prose
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
@@ -71,7 +72,7 @@ class SetSearch(Method[SetSearchSettings]):
         """Whether behaviour takes part in choosing the set and the parents."""
         return self.settings.worth in ("both", "behaviour")
 
-    def regroup(self, state: RunState) -> Regrouped | None:
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
         """Return the set, chosen anew, if a program has joined the population since it was last chosen; else None.
 
         It is None before the initial programs are registered, and while the population is empty.
@@ -88,7 +89,7 @@ class SetSearch(Method[SetSearchSettings]):
         """Return the whole population, which must not be empty, in the order in which the set takes its programs."""
         return self._order(state, state.members_of(POPULATION))
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
         """Return the question for a program that adds to the set; None while initial programs are awaited.
 
         Initial programs are asked for with the template alone; so are the others if no program is feasible.
@@ -113,11 +114,7 @@ class SetSearch(Method[SetSearchSettings]):
         prompt = self.prompts.showing_programs("complement", parents, set=words, adds=wanted)
         return question(candidate, parents, prompt, POPULATION)
 
-    def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison with every member; None without members, for a copy, or if behaviour is not used."""
-        return with_all(state.member(candidate), state.members_of(POPULATION)) if self.uses_behaviour else None
-
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return whether a candidate joins the population, and who leaves it: those that the set would take last.
 
         Infeasible ones do not join, nor copies (of equal normal form).
@@ -125,9 +122,12 @@ class SetSearch(Method[SetSearchSettings]):
         members = state.members_of(POPULATION)
         if not candidate.is_feasible or is_copy(state.member(candidate), members):
             return NotAdded(candidate.id)
+        newcomer = state.member(candidate)
+        if self.uses_behaviour:  # also while there is room: those who come later choose by these similarities
+            newcomer = compared_with(newcomer, members, behaviours)
         if len(members) < self.settings.population:
             return Added(candidate.id, POPULATION)
-        order = self._order(state, [*members, state.member(candidate)])
+        order = self._order(state, [*members, newcomer])
         stay = {member.candidate for member in order[: self.settings.population]}
         return kept_if_it_stays(candidate.id, POPULATION, members, stay)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from copy import copy, deepcopy
 from typing import Any, TypeVar
 
-from behavesim.methods.method import Measurement, Method
+from behavesim.methods.method import Method
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
 from behavesim.state.members import OpenCandidate
 from behavesim.state.state import RunState
@@ -38,21 +39,17 @@ class Watched(Method[Any]):
         """Whether the watched method uses behaviour."""
         return self._method.uses_behaviour
 
-    def regroup(self, state: RunState) -> Regrouped | Measurement | None:
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
         """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
-        return self._watched("regroup", state, lambda: self._method.regroup(state))
+        return self._watched("regroup", state, lambda: self._method.regroup(state, behaviours))
 
-    def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | NoteAsked | None:
         """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
-        return self._watched("ask", state, lambda: self._method.ask(state, candidate))
+        return self._watched("ask", state, lambda: self._method.ask(state, behaviours, candidate))
 
-    def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
-        return self._watched("compare", state, lambda: self._method.compare(state, candidate))
-
-    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
-        return self._watched("register", state, lambda: self._method.register(state, candidate))
+        return self._watched("register", state, lambda: self._method.register(state, behaviours, candidate))
 
     def _watched(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
         """Return what `decide` does, the watched method's decision of this name.

@@ -30,6 +30,8 @@ from behavesim.trajectory import Trajectory
 
 CITIES = 6
 """Length of the permutations that are the toy's behaviours."""
+TURN_S = 0.0003
+"""Seconds that a decision of a small search takes, with its way to the worker thread and its commit."""
 
 
 class Toy(Task):
@@ -155,9 +157,8 @@ class MemoryJournal:
 
 
 async def pause(delay: random.Random | None) -> None:
-    """Wait for 0 to 5 turns of the event loop, drawn by `delay`; for one if it is None."""
-    for _ in range(delay.randrange(6) if delay else 1):
-        await asyncio.sleep(0)
+    """Wait for as long as 0 to 5 decisions take, drawn by `delay`; for one turn of the event loop if it is None."""
+    await asyncio.sleep(TURN_S * delay.randrange(6) if delay else 0)
 
 
 def fitting(settings: Mapping[str, Any]) -> Settings:

@@ -15,11 +15,11 @@ class Annealing(bs.Method[Settings]):
 
     settings_type = Settings
 
-    def ask(self, state, candidate):
+    def ask(self, state, behaviours, candidate):
         current = next(iter(state.members_of("current")), state.template)
         return bs.question(candidate, [current], self.prompts.showing_programs("improve", [current]), "current")
 
-    def register(self, state, candidate):
+    def register(self, state, behaviours, candidate):
         if not candidate.is_feasible:
             return bs.NotAdded(candidate.id)
         current, child = state.members_of("current"), state.member(candidate)

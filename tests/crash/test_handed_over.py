@@ -71,18 +71,15 @@ class Stage:
 
 
 def kernels_are_compiling(run: Search, stage: Stage, patch: pytest.MonkeyPatch) -> None:
-    assert run.behaviours is not None
     patch.setattr(run.behaviours, "warm", stage.held(run.behaviours.warm, reaches=False))
     run.observe = stage.reach_when(lambda event, state: state.asked == FIRST and not state.waiting)
 
 
 def the_first_are_clustered(run: Search, stage: Stage, patch: pytest.MonkeyPatch) -> None:
-    assert run.behaviours is not None
     patch.setattr(run.behaviours, "matrix", stage.held(run.behaviours.matrix))
 
 
 def one_is_compared(run: Search, stage: Stage, patch: pytest.MonkeyPatch) -> None:
-    assert run.behaviours is not None
     patch.setattr(run.behaviours, "means", stage.held(run.behaviours.means))
 
 

@@ -17,6 +17,7 @@ from behavesim.engine.cap import Cap
 from behavesim.engine.caps import BY_NAME, CAPS, ENOUGH, Caps, is_capped, rejected_share
 from behavesim.engine.loop import Search
 from behavesim.proposers.prices import as_setting
+from behavesim.rehearsal.world import TURN_S
 from behavesim.state.events import INJECTED, Asked, Event, Injected, Prompt, Reply, RunResumed, RunStopped
 from behavesim.state.state import RunState
 from behavesim.store.activity import Activity
@@ -47,8 +48,7 @@ class Model:
         self.asked += 1
         self.open += 1
         self.most_open = max(self.open, self.most_open)
-        for _ in range(self._delay.randrange(60) if self._delay else 1):  # turns of the loop, so that some are open
-            await asyncio.sleep(0)
+        await asyncio.sleep(TURN_S * (40 + self._delay.randrange(60)) if self._delay else 0)  # so that some are open
         self.open -= 1
         usages = self._usage(prompt, number)
         self.usages += usages

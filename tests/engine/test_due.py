@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+import behavesim.engine.due as engine
 from behavesim.base.errors import PartError
-from behavesim.engine.due import IN_A_ROW, Permits, Rules, due
-from behavesim.methods.method import Measurement, Method, MethodSettings
+from behavesim.engine.due import IN_A_ROW, Permits, Rules
+from behavesim.methods.method import Method, MethodSettings
+from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
+    TEMPLATE,
     Added,
     Asked,
     Compared,
+    Decision,
     Evaluated,
     Injected,
     NotAdded,
@@ -31,7 +34,7 @@ from behavesim.state.events import (
 from behavesim.state.members import OpenCandidate
 from behavesim.state.state import RunState
 from tests.engine.toys import fitting
-from tests.methods.states import BRIEF, candidate, state_of
+from tests.methods.states import BRIEF, UNREAD, candidate, state_of
 
 ALL = Permits(regroup=True, repair=True, ask=True)
 NONE = Permits(regroup=False, repair=False, ask=False)
@@ -39,14 +42,17 @@ RULES = Rules(window=4, repairs=1)
 REGROUPED, NOTE = Regrouped({"0": (-1,)}), NoteAsked(0, (), Prompt("Why?", "reflection"))
 
 
-@dataclass(frozen=True)
-class Likeness:
-    """A comparison that is wanted."""
+class Nearness(Behaviours):
+    """Behaviours in which every program is half like every other; `measured` counts how often that was worked out."""
 
-    candidate: int
+    measured = 0
 
-    def decide(self, behaviours: Behaviours) -> Compared:
-        return Compared(self.candidate)
+    def __init__(self) -> None:
+        super().__init__(BehaveSim(normaliser=1.0))
+
+    def _to_members(self, measure: Any, candidate: int, groups: Any) -> dict[int, float]:
+        self.measured += 1
+        return {number: 0.5 for numbers in groups for number in numbers}
 
 
 class Events(Method[MethodSettings]):
@@ -56,17 +62,23 @@ class Events(Method[MethodSettings]):
         super().__init__(MethodSettings(), BRIEF)
         self.regrouped, self.question, self.compares = regrouped, question, compares
 
-    def regroup(self, state: RunState) -> Regrouped | None:
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
         return self.regrouped
 
-    def ask(self, state: RunState, number: int) -> Asked | NoteAsked | None:
+    def ask(self, state: RunState, behaviours: Behaviours, number: int) -> Asked | NoteAsked | None:
         return asked(number) if self.question == "ask" else self.question
 
-    def compare(self, state: RunState, opened: OpenCandidate) -> Measurement | None:
-        return Likeness(opened.id) if self.compares else None
-
-    def register(self, state: RunState, opened: OpenCandidate) -> Added | NotAdded:
+    def register(self, state: RunState, behaviours: Behaviours, opened: OpenCandidate) -> Added | NotAdded:
+        if self.compares and opened.is_feasible:
+            behaviours.means(opened.id, {"0": (TEMPLATE, 7)})
+            behaviours.similarities(opened.id, (7,))
         return Added(opened.id, "0") if opened.is_feasible else NotAdded(opened.id)
+
+
+def due(state: RunState, method: Events, rules: Rules, permits: Permits) -> Decision | None:
+    """The decision that is due where no behaviours are kept."""
+    (decision,) = engine.due(state, UNREAD, method, rules, permits) or (None,)
+    return decision
 
 
 def asked(number: int, operator: str = "improve") -> Asked:
@@ -212,14 +224,19 @@ class TestRegister:
         assert due(later, Events(), RULES, NONE) == Added(3, "0")
         assert due(state_of(), Events(), RULES, NONE) is None
 
-    def test_a_feasible_candidate_is_compared_first_and_once(self) -> None:
-        state = state_of(opened=[candidate(0, 1.0)])
-        assert due(state, Events(compares=True), RULES, NONE) == Likeness(0)
-        state.open[0].compared = Compared(0)
-        assert due(state, Events(compares=True), RULES, NONE) == Added(0, "0")
+    def test_what_a_registration_read_is_recorded_before_it_and_once(self) -> None:
+        state, behaviours = state_of(opened=[candidate(0, 1.0)]), Nearness()
+        compared = Compared(0, {"0": 0.5}, {7: 0.5})
+        both = engine.due(state, behaviours, Events(compares=True), RULES, NONE)
+        assert both == (compared, Added(0, "0"))
+        assert behaviours.measured == 2
+        state.open[0].compared = compared  # the run was stopped between the two
+        assert engine.due(state, behaviours, Events(compares=True), RULES, NONE) == (Added(0, "0"),)
+        assert behaviours.measured == 2
 
-    def test_a_rejected_one_is_not_compared(self) -> None:
-        assert due(state_of(opened=[rejected(0)]), Events(compares=True), RULES, NONE) == NotAdded(0)
+    def test_a_method_that_reads_behaviours_must_say_so(self) -> None:
+        with pytest.raises(PartError, match="uses_behaviour = True"):
+            due(state_of(opened=[candidate(0, 1.0)]), Events(compares=True), RULES, NONE)
 
 
 def test_a_feasible_candidate_is_no_case_for_repair() -> None:

@@ -67,7 +67,7 @@ class TestVerdict:
         assert rejection.message == "TypeError: <f at 0x…> is not 0x7f (line 3)"
 
     def test_a_behaviour_that_cannot_be_compared_with_the_templates_is_a_failure(self) -> None:
-        behaviours = Behaviours.of_run(fitting({"method": "funsearch+behavesim"}), TASK)
+        behaviours = Behaviours.of_run(fitting({"method": "funsearch+behavesim"}), TASK, is_read=True)
         template = Evaluated(TEMPLATE, Toy.template, 9.0, (9.0,), TOURS)
         behaviours.apply(template, (TEMPLATE,))
         fine, odd = Verdict(1.0, (1.0,), TOURS, 0.5), Verdict(1.0, (1.0,), (*TOURS, *TOURS), 0.5)

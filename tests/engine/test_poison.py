@@ -172,7 +172,7 @@ async def test_a_run_on_poison_goes_to_its_end_and_says_what_became_of_each(meth
     assert [e.candidate for e in events if isinstance(e, Asked)] == list(range(120))
     assert {e.score for e in events if isinstance(e, Evaluated)} >= {10.0**308.2, -(10.0**308.2)}
     expected = {"output", "invalid-solution", "non-finite", "exception", "syntax", "truncated", "too-long"}
-    if run.behaviours is not None:
+    if run.behaviours.are_kept:
         expected |= {"incomparable"}
     assert expected <= set(run.state.tally.rejected)
     for event in events:
@@ -275,8 +275,8 @@ async def test_a_decision_that_cannot_be_stored_takes_no_reply_with_it(monkeypat
     run = await search(journal, settings, proposer=Mistaken(Reply("x", "m")))
     ask = run.method.ask
 
-    def asked(state: Any, candidate: int) -> Any:
-        found = ask(state, candidate)
+    def asked(state: Any, behaviours: Any, candidate: int) -> Any:
+        found = ask(state, behaviours, candidate)
         return replace(found, group="\ud83d") if candidate == 5 else found
 
     with monkeypatch.context() as patch:

@@ -9,12 +9,15 @@ import numpy as np
 
 from behavesim.methods.method import Brief
 from behavesim.prompts.prompts import Prompts
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, Compared, Evaluated, Prompt, RunStarted
 from behavesim.state.members import Group, Member, OpenCandidate
 from behavesim.state.state import RunState
 from tests.engine.toys import Toy, fitting
 
 BRIEF = Brief(0, Prompts.of_run(fitting({"method": "funsearch", "ask_once": False}), Toy()), takes_notes=True)
+UNREAD = Behaviours()
+"""Behaviours that no decision may read."""
 
 
 def member(candidate: int, score: float = 0.0, source: str = "", **others: Any) -> Member:
@@ -56,11 +59,26 @@ def candidate(
     return opened
 
 
-class Alike:
+class Alike(Behaviours):
     """Behaviours of which only the similarities are known, (N, N) between candidates 0 to N - 1."""
 
     def __init__(self, similarity: Sequence[Sequence[float]]) -> None:
+        super().__init__()
         self._similarity = np.array(similarity)
 
     def matrix(self, members: Sequence[int]) -> np.ndarray:
         return self._similarity[np.ix_(members, members)]
+
+
+class Newcomer(Behaviours):
+    """Behaviours of which only a newcomer's similarities to members are known; `read` are those that it was compared
+    with."""
+
+    def __init__(self, similarity: Mapping[int, float]) -> None:
+        super().__init__()
+        self.read: list[int] = []
+        self._similarity = similarity
+
+    def similarities(self, candidate: int, members: Sequence[int]) -> dict[int, float]:
+        self.read += members
+        return {member: self._similarity[member] for member in members}

@@ -19,7 +19,7 @@ from behavesim.state.events import Asked, NoteAsked, Reply
 from behavesim.state.members import Member, Note
 from tests.engine.toys import Toy, fitting
 from tests.methods.runs import Events, steps
-from tests.methods.states import BRIEF, member, state_of
+from tests.methods.states import BRIEF, UNREAD, member, state_of
 from tests.methods.test_statements import events_of
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
@@ -79,11 +79,11 @@ def test_another_operator_takes_the_turn_of_m2_where_no_program_has_constants_th
     brief = Brief(0, Prompts.of_run(fitting({"method": "eoh"}), Toy()), takes_notes=True)
     eoh, turns = EoH(EoHSettings(population=2, operators=operators), brief), range(operators.index("m2"), 40, 3)
     for candidate in turns:
-        asked = eoh.ask(state, candidate)
+        asked = eoh.ask(state, UNREAD, candidate)
         assert asked is not None and (asked.prompt.operator, asked.parents) == ("m2", (0,))
     state.asked_of = {"m2": {(0,)}, instead: {(0,)}}
     for candidate in turns:
-        asked = eoh.ask(state, candidate)
+        asked = eoh.ask(state, UNREAD, candidate)
         assert asked is not None and (asked.prompt.operator, asked.parents) == (instead, (1,))
 
 
@@ -97,7 +97,7 @@ def test_an_operator_that_a_person_left_out_is_never_asked(settings: dict[str, A
             eoh = EoH(EoHSettings(population=3, operators=operators), brief)  # type: ignore[arg-type]
             for candidate in range(90, 110):
                 state.asked_of = {"m2": {(each,) for each in shown}}
-                asked = eoh.ask(state, candidate)
+                asked = eoh.ask(state, UNREAD, candidate)
                 assert asked is not None and asked.prompt.operator in operators and asked.parents
 
 

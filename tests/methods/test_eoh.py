@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from behavesim.methods.comparison import Comparison
 from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
 from behavesim.programs.fences import fenced_blocks
 from behavesim.similarity import BehaveSim
@@ -15,7 +14,7 @@ from behavesim.state.events import Added, Asked, Compared, Evaluated, NotAdded
 from behavesim.state.state import RunState
 from tests.engine.toys import Toy
 from tests.methods.runs import events_of, final, steps
-from tests.methods.states import BRIEF, candidate, member, state_of
+from tests.methods.states import BRIEF, UNREAD, Newcomer, candidate, member, state_of
 
 METHODS = ["eoh", "eoh+behavesim"]
 SIZE = 6
@@ -110,23 +109,23 @@ def test_the_methods_keep_different_programs() -> None:
 def test_no_more_first_programs_are_asked_for_than_there_is_room_for() -> None:
     method = EoH(EoHSettings(population=4), BRIEF)
     held = state_of([member(0), member(1)], {POPULATION: [0, 1]}, opened=[candidate(2)])
-    asked = method.ask(held, 3)
+    asked = method.ask(held, UNREAD, 3)
     assert asked is not None
     assert (asked.candidate, asked.parents, asked.prompt.operator, asked.prompt.asks_thought) == (3, (), "i1", True)
     held.open[3] = candidate(3)
-    assert method.ask(held, 4) is None
+    assert method.ask(held, UNREAD, 4) is None
 
 
 def test_a_prompt_shows_no_more_programs_than_there_are() -> None:
     state = state_of([member(0, 1.0), member(1, 2.0)], {POPULATION: [0, 1]})
-    asked = EoH(EoHSettings(population=2, operators=("e1",), examples_per_prompt=5), BRIEF).ask(state, 9)
+    asked = EoH(EoHSettings(population=2, operators=("e1",), examples_per_prompt=5), BRIEF).ask(state, UNREAD, 9)
     assert asked is not None
     assert (asked.parents, asked.group, asked.prompt.asks_thought) == ((1, 0), POPULATION, True)
 
 
 def test_of_parents_as_good_the_older_is_shown_last() -> None:
     state = state_of([member(0, 1.0), member(1, 1.0)], {POPULATION: [0, 1]})
-    asked = EoH(EoHSettings(population=2, operators=("e2",)), BRIEF).ask(state, 9)
+    asked = EoH(EoHSettings(population=2, operators=("e2",)), BRIEF).ask(state, UNREAD, 9)
     assert asked is not None
     assert asked.parents == (1, 0)
 
@@ -144,41 +143,40 @@ HELD = state_of([member(0, 3.0, program_hash="a"), member(1, 5.0, program_hash="
     ],
 )
 def test_a_full_population_takes_what_is_better_than_its_worst(score: float | None, decided: Added | NotAdded) -> None:
-    assert EoH(EoHSettings(population=2), BRIEF).register(HELD, candidate(2, score)) == decided
+    assert EoH(EoHSettings(population=2), BRIEF).register(HELD, UNREAD, candidate(2, score)) == decided
 
 
 def test_a_program_that_the_population_has_is_neither_compared_nor_added() -> None:
-    method = EoH(EoHSettings(population=3, selection="dissimilarity"), BRIEF)
+    method, nearness = EoH(EoHSettings(population=3, selection="dissimilarity"), BRIEF), Newcomer({0: 0.2, 1: 0.2})
     new, known = candidate(2, 1.0), candidate(2, 1.0)
     known.outcome = Evaluated(2, "", 1.0, (1.0,), (), program_hash="b")
-    assert method.compare(HELD, new) == Comparison(2, members=(0, 1))
-    assert method.compare(HELD, known) is None
-    assert method.register(HELD, new) == Added(2, POPULATION)
-    assert method.register(HELD, known) == NotAdded(2)
-    assert method.compare(state_of(), new) is None
+    assert method.register(HELD, nearness, known) == NotAdded(2)
+    assert nearness.read == []
+    assert method.register(HELD, nearness, new) == Added(2, POPULATION)
+    assert nearness.read == [0, 1]
 
 
 def test_plain_eoh_refuses_a_program_with_a_score_that_it_has_and_with_behaviour_it_may_join() -> None:
-    equal = candidate(2, 3.0, similarity={0: 0.2, 1: 0.2})
-    assert EoH(EoHSettings(population=3), BRIEF).register(HELD, equal) == NotAdded(2)
+    equal = candidate(2, 3.0)
+    assert EoH(EoHSettings(population=3), BRIEF).register(HELD, UNREAD, equal) == NotAdded(2)
     with_behaviour = EoH(EoHSettings(population=3, selection="dissimilarity"), BRIEF)
-    assert with_behaviour.register(HELD, equal) == Added(2, POPULATION)
+    assert with_behaviour.register(HELD, Newcomer({0: 0.2, 1: 0.2}), equal) == Added(2, POPULATION)
 
 
 def test_plain_eoh_goes_on_where_there_are_fewer_scores_than_places() -> None:
     method, state = EoH(EoHSettings(population=4), BRIEF), state_of([member(0), member(1, 2.0)], {POPULATION: [0, 1]})
-    operators = [asked.prompt.operator for number in (7, 8) if (asked := method.ask(state, number))]
+    operators = [asked.prompt.operator for number in (7, 8) if (asked := method.ask(state, UNREAD, number))]
     assert operators == ["i1", "e1"]
     alone = state_of([member(0)], {POPULATION: [0]})
-    operators = [asked.prompt.operator for number in (8, 9, 10, 11) if (asked := method.ask(alone, number))]
+    operators = [asked.prompt.operator for number in (8, 9, 10, 11) if (asked := method.ask(alone, UNREAD, number))]
     assert operators == ["m1", "m1", "m1", "m2"]  # one program shares no idea with others
-    nothing = method.ask(state_of(), 8)
+    nothing = method.ask(state_of(), UNREAD, 8)
     assert nothing is not None and nothing.prompt.operator == "i1"
 
 
 def test_better_members_are_parents_more_often() -> None:
     state = state_of([member(number, float(number)) for number in range(4)], {POPULATION: range(4)})
     method = EoH(EoHSettings(population=4, operators=("m1",)), BRIEF)
-    drawn = Counter(asked.parents for number in range(2000) if (asked := method.ask(state, number)))
+    drawn = Counter(asked.parents for number in range(2000) if (asked := method.ask(state, UNREAD, number)))
     expected = 1 / (np.arange(1, 5) + 4)
     assert [drawn[number,] / 2000 for number in range(4)] == pytest.approx(expected / expected.sum(), abs=0.03)

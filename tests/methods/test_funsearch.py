@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 
-from behavesim.methods.funsearch import Clustering, FunSearch, FunSearchBehaveSimSettings, FunSearchSettings
+from behavesim.methods.funsearch import FunSearch, FunSearchBehaveSimSettings, FunSearchSettings
 from behavesim.methods.installed import method_of
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
 from behavesim.state.members import Group, Member
 from behavesim.state.state import RunState
 from tests.engine.toys import Toy, fitting
 from tests.methods.runs import Events, events_of, final, steps
-from tests.methods.states import BRIEF, Alike, candidate, member, state_of
+from tests.methods.states import BRIEF, UNREAD, Alike, candidate, member, state_of
 
 OURS: dict[str, Any] = {"method": "funsearch+behavesim", "islands": 4, "n_init": 40}
 PLAIN: dict[str, Any] = {"method": "funsearch", "islands": 4}
@@ -81,10 +83,9 @@ def test_a_childs_island_can_be_that_of_its_better_parent() -> None:
 
 def test_a_childs_island_can_be_drawn_blindly() -> None:
     method = FunSearch(FunSearchSettings(placement="random"), BRIEF)
-    drawn = [method.register(FOUR_ISLANDS, candidate(number, 1.0, group="0")) for number in range(1000)]
+    drawn = [method.register(FOUR_ISLANDS, UNREAD, candidate(number, 1.0, group="0")) for number in range(1000)]
     counts = Counter(each.group for each in drawn if isinstance(each, Added))
     assert [counts[str(island)] / 1000 for island in range(4)] == pytest.approx([0.25] * 4, abs=0.04)
-    assert method.compare(FOUR_ISLANDS, candidate(0, 1.0)) is None
 
 
 def test_a_childs_island_is_that_of_greatest_mean_similarity() -> None:
@@ -157,7 +158,7 @@ def restarted_at(**settings: Any) -> list[int]:
 @pytest.mark.parametrize(("choice", "expected"), [("uniform", [0.25] * 4), ("rank", [3 / 25, 6 / 25, 12 / 25, 4 / 25])])
 def test_islands_are_drawn_uniformly_or_by_the_rank_of_their_best(choice: str, expected: list[float]) -> None:
     method = FunSearch(FunSearchSettings(island_choice=choice), BRIEF)  # type: ignore[arg-type]
-    drawn = Counter(asked.group for number in range(0, 3000, 2) if (asked := method.ask(FOUR_ISLANDS, number)))
+    drawn = Counter(asked.group for number in range(0, 3000, 2) if (asked := method.ask(FOUR_ISLANDS, UNREAD, number)))
     assert [drawn[str(island)] / 1500 for island in range(4)] == pytest.approx(expected, abs=0.04)
 
 
@@ -165,7 +166,7 @@ def test_islands_are_drawn_uniformly_or_by_the_rank_of_their_best(choice: str, e
 def test_islands_of_one_prompt_are_different_ones(choice: str) -> None:
     method = FunSearch(FunSearchSettings(island_choice=choice, p_s1=1.0), BRIEF)  # type: ignore[arg-type]
     for number in range(0, 200, 2):
-        asked = method.ask(FOUR_ISLANDS, number)
+        asked = method.ask(FOUR_ISLANDS, UNREAD, number)
         assert asked is not None
         assert not set.intersection(*(homes(FOUR_ISLANDS, parent) for parent in asked.parents))
 
@@ -179,17 +180,17 @@ def test_the_task_and_the_budget_say_how_a_run_begins() -> None:
 
 def test_nothing_is_asked_while_the_islands_wait_for_the_last_of_the_initial_programs() -> None:
     method = FunSearch(FunSearchSettings(n_init=4), BRIEF)
-    first = method.ask(state_of(), 3)
+    first = method.ask(state_of(), UNREAD, 3)
     assert first is not None
     assert (first.candidate, first.parents, first.group, first.prompt.operator) == (3, (TEMPLATE,), None, "template")
-    assert method.ask(state_of(), 4) is None
+    assert method.ask(state_of(), UNREAD, 4) is None
 
 
 @pytest.mark.parametrize(("registered", "is_due"), [(49, False), (50, True), (51, True), (149, True)])
 def test_a_restart_is_due_where_a_multiple_of_the_period_was_passed(registered: int, is_due: bool) -> None:
     state = state_of([member(0)], {"0": [0], "1": [0]}, registered=10)
     state.registered = registered
-    assert (FunSearch(FunSearchSettings(restart_every=50), BRIEF).regroup(state) is not None) == is_due
+    assert (FunSearch(FunSearchSettings(restart_every=50), BRIEF).regroup(state, UNREAD) is not None) == is_due
 
 
 @pytest.mark.parametrize("period", [{"restart_every": 5}, {"restart_every_s": 1.0}])
@@ -197,7 +198,7 @@ def test_a_single_island_is_never_restarted(period: dict[str, Any]) -> None:
     state = state_of([member(0)], {"0": [0]}, registered=60)
     state.active_s = 60.0
     chosen = FunSearch(FunSearchSettings(islands=1, **period), BRIEF)
-    assert chosen.regroup(state) is None
+    assert chosen.regroup(state, UNREAD) is None
     assert chosen.facts(state) == {}
 
 
@@ -209,7 +210,7 @@ def test_a_restart_of_an_odd_number_of_islands_spares_the_larger_half() -> None:
     members = [member(number, float(number)) for number in range(5)]
     state = state_of(members, {str(number): [number] for number in range(5)}, registered=10)
     state.registered = 50
-    restart = FunSearch(FunSearchSettings(restart_every=50), BRIEF).regroup(state)
+    restart = FunSearch(FunSearchSettings(restart_every=50), BRIEF).regroup(state, UNREAD)
     assert isinstance(restart, Regrouped)
     assert list(restart.groups) == ["3", "4"]
     assert {held for (held,) in restart.groups.values()} <= {0, 1, 2}
@@ -221,7 +222,7 @@ def test_which_of_equal_islands_are_emptied_is_drawn() -> None:
     for seed in range(20):
         state = state_of(members, {str(number): [number] for number in range(4)})
         state.registered = 50
-        restart = FunSearch(FunSearchSettings(restart_every=50), replace(BRIEF, seed=seed)).regroup(state)
+        restart = FunSearch(FunSearchSettings(restart_every=50), replace(BRIEF, seed=seed)).regroup(state, UNREAD)
         assert isinstance(restart, Regrouped)
         emptied.update(restart.groups)
     assert emptied == {"0", "1", "2", "3"}
@@ -235,15 +236,25 @@ ALIKE = Alike(
 )
 
 
+def first_islands(alike: Alike, programs: Sequence[Member], seed: int = 0, **settings: Any) -> Regrouped:
+    """The islands that some initial programs are grouped into."""
+    state = state_of(programs, registered=len(programs))
+    state.ungrouped = [each.candidate for each in programs]
+    method = FunSearch(FunSearchBehaveSimSettings(n_init=len(programs), **settings), replace(BRIEF, seed=seed))
+    decided = method.regroup(state, alike)
+    assert isinstance(decided, Regrouped)
+    return decided
+
+
 @pytest.mark.parametrize("by", ["kmeans", "average"])
-def test_programs_that_behave_alike_begin_on_one_island(by: Literal["kmeans", "average"]) -> None:
-    islands = Clustering(tuple(SIX), 3, by, 0).decide(ALIKE)  # type: ignore[arg-type]
+def test_programs_that_behave_alike_begin_on_one_island(by: str) -> None:
+    islands = first_islands(ALIKE, SIX, islands=3, clustering=by)
     assert islands.groups == {"0": (0, 1, 2), "1": (3,), "2": (4, 5)}
 
 
 def test_an_island_for_which_no_behaviour_is_left_begins_with_the_best_program() -> None:
     for seed in range(20):
-        islands = Clustering(tuple(SIX), 5, "kmeans", seed).decide(ALIKE)  # type: ignore[arg-type]
+        islands = first_islands(ALIKE, SIX, seed, islands=5)
         assert islands.groups == {"0": (0, 1, 2), "1": (3,), "2": (4, 5), "3": (3,), "4": (3,)}
 
 
@@ -251,14 +262,9 @@ def test_an_island_for_which_no_behaviour_is_left_begins_with_the_best_program()
 @pytest.mark.parametrize("programs", [1, 3, 6, 30])
 def test_there_are_never_more_islands_than_initial_programs(settings: dict[str, Any], programs: int) -> None:
     first = [member(number, float(number)) for number in range(programs)]
-    state = state_of(first, registered=programs)
-    state.ungrouped = [each.candidate for each in first]
-    decided = FunSearch(FunSearchBehaveSimSettings(n_init=programs, **settings), BRIEF).regroup(state)
-    if isinstance(decided, Clustering):
-        decided = decided.decide(Alike(np.eye(programs).tolist()))  # type: ignore[arg-type]
-    assert isinstance(decided, Regrouped)
+    decided = first_islands(Alike(np.eye(programs).tolist()), first, **settings)
     assert len(decided.groups) == min(programs, 10)
-    assert sorted(number for held in decided.groups.values() for number in held) == state.ungrouped
+    assert sorted(number for held in decided.groups.values() for number in held) == list(range(programs))
 
 
 @pytest.mark.parametrize(("added", "share"), [(0, 0.731), (5, 0.881), (9, 1.0), (10, 0.731), (15, 0.881)])
@@ -268,7 +274,7 @@ def test_better_clusters_are_surer_to_be_drawn_as_an_island_cools(added: int, sh
     state.groups["0"].added = added
     settings = {"cluster_temperature": 1.0, "cluster_temperature_period": 10, "score_scale": 2.0}
     method = FunSearch(FunSearchSettings(examples_per_prompt=1, **settings), BRIEF)  # type: ignore[arg-type]
-    drawn = Counter(asked.parents for number in range(0, 2000, 2) if (asked := method.ask(state, number)))
+    drawn = Counter(asked.parents for number in range(0, 2000, 2) if (asked := method.ask(state, UNREAD, number)))
     assert drawn[1,] / 1000 == pytest.approx(share, abs=0.04)
 
 
@@ -293,7 +299,7 @@ def examples(islands: list[dict[str, float]], draws: int = 60, **settings: Any) 
             member = Member(names.index(name), name, score, Toy.objective.utility(score), program_hash=name[0])
             state.members[member.candidate] = member
     method = FunSearch(FunSearchSettings(islands=len(islands), **settings), BRIEF)
-    asked = [method.ask(state, candidate) for candidate in range(0, 2 * draws, 2)]
+    asked = [method.ask(state, UNREAD, candidate) for candidate in range(0, 2 * draws, 2)]
     return [[names[parent] for parent in each.parents] for each in asked if each is not None]
 
 
@@ -339,10 +345,11 @@ def test_plain_islands_start_from_the_template() -> None:
 )
 def test_only_methods_that_compare_pay_for_comparing(settings: dict[str, Any], needed: bool) -> None:
     chosen = method_of(fitting(settings), Toy())
-    assert (chosen.uses_behaviour, chosen.needs_behaviour) == (needed, needed)
+    assert chosen.uses_behaviour == needed
+    assert Behaviours.of_run(fitting(settings), Toy(), chosen.uses_behaviour).are_kept == needed
 
 
 @pytest.mark.parametrize(("feedback", "needed"), [("none", False), ("scores", False), ("behaviour", True)])
 def test_behaviours_are_known_where_a_model_is_told_of_them(feedback: str, needed: bool) -> None:
-    chosen = method_of(fitting({"method": "best-of-n", "prompt_feedback": feedback}), Toy())
-    assert (chosen.uses_behaviour, chosen.needs_behaviour) == (False, needed)
+    settings = fitting({"method": "best-of-n", "prompt_feedback": feedback})
+    assert Behaviours.of_run(settings, Toy(), is_read=False).are_kept == needed

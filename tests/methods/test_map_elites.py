@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 
-from behavesim.methods.comparison import Comparison
-from behavesim.methods.map_elites import CENTRES, FirstMap, MapElites, MapElitesSettings, Spread
+from behavesim.methods.map_elites import CENTRES, MapElites, MapElitesSettings
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, NotAdded, Regrouped
+from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from tests.engine.toys import Toy
 from tests.methods.runs import events_of, final, steps
-from tests.methods.states import BRIEF, Alike, candidate, member, state_of
+from tests.methods.states import BRIEF, UNREAD, Alike, Newcomer, candidate, member, state_of
 
 ALIKE = Alike(
     [
@@ -29,72 +33,70 @@ def test_no_more_than_a_quarter_of_the_budget_is_for_initial_programs() -> None:
     assert [MapElitesSettings.suited(Toy(), budget)["n_init"] for budget in (40, 399, 2000)] == [10, 99, 100]
 
 
-class TestSpread:
-    @pytest.mark.parametrize(
-        ("count", "centres"), [(1, (1,)), (2, (1, 2)), (3, (1, 2, 3)), (4, (1, 2, 3, 0)), (9, (1, 2, 3, 0))]
-    )
-    def test_the_best_is_a_centre_then_each_the_farthest_from_those_before(
-        self, count: int, centres: tuple[int, ...]
-    ) -> None:
-        assert Spread(FOUR, count).decide(ALIKE) == Regrouped({CENTRES: centres}, selection=True)
-
-    def test_no_two_centres_behave_alike(self) -> None:
-        alike = Alike([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
-        assert Spread(FOUR[:3], 3).decide(alike).groups[CENTRES] == (1, 2)
-
-
-class TestFirstMap:
-    def test_the_best_of_the_programs_most_alike_to_a_centre_is_the_elite_of_its_cell(self) -> None:
-        # 0 is most alike to 1, and 3 to 2, which it beats
-        assert FirstMap(FOUR, (1, 2)).decide(ALIKE) == Regrouped({"0": (1,), "1": (3,)})
-
-    def test_of_programs_as_good_the_older_is_the_elite(self) -> None:
-        as_good = tuple(member(number, 1.0) for number in range(4))
-        assert FirstMap(as_good, (2, 1)).decide(ALIKE).groups == {"0": (2,), "1": (0,)}
+def initial(programs: Sequence[Member], centres: Sequence[int] | None = None) -> RunState:
+    """A run whose initial programs are registered, and which may have centres."""
+    selections = None if centres is None else {CENTRES: centres}
+    state = state_of(programs, selections=selections, registered=len(programs))
+    state.ungrouped = [each.candidate for each in programs]
+    return state
 
 
 class TestRegroup:
-    def test_centres_are_wanted_once_the_initial_programs_are_registered(self) -> None:
-        state = state_of(FOUR, registered=3)
-        state.ungrouped = [0, 1]
-        assert METHOD.regroup(state) is None
-        state.registered = 4
-        assert METHOD.regroup(state) == Spread(FOUR[:2], 2)
+    @pytest.mark.parametrize(
+        ("cells", "centres"), [(1, (1,)), (2, (1, 2)), (3, (1, 2, 3)), (4, (1, 2, 3, 0)), (9, (1, 2, 3, 0))]
+    )
+    def test_the_best_is_a_centre_then_each_the_farthest_from_those_before(
+        self, cells: int, centres: tuple[int, ...]
+    ) -> None:
+        method = MapElites(MapElitesSettings(n_init=4, cells=cells), BRIEF)
+        assert method.regroup(initial(FOUR), ALIKE) == Regrouped({CENTRES: centres}, selection=True)
 
-    def test_the_first_elites_are_wanted_once_there_are_centres_and_never_again(self) -> None:
-        state = state_of(FOUR, selections={CENTRES: [1, 2]}, registered=5)
-        state.ungrouped = [0, 1, 2, 3]
-        assert METHOD.regroup(state) == FirstMap(FOUR, (1, 2))
-        assert METHOD.regroup(MAP) is None
+    def test_no_two_centres_behave_alike(self) -> None:
+        alike = Alike([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
+        method = MapElites(MapElitesSettings(n_init=3, cells=3), BRIEF)
+        assert method.regroup(initial(FOUR[:3]), alike) == Regrouped({CENTRES: (1, 2)}, selection=True)
+
+    def test_the_best_of_the_programs_most_alike_to_a_centre_is_the_elite_of_its_cell(self) -> None:
+        # 0 is most alike to 1, and 3 to 2, which it beats
+        assert METHOD.regroup(initial(FOUR, (1, 2)), ALIKE) == Regrouped({"0": (1,), "1": (3,)})
+
+    def test_of_programs_as_good_the_older_is_the_elite(self) -> None:
+        as_good = [member(number, 1.0) for number in range(4)]
+        assert METHOD.regroup(initial(as_good, (2, 1)), ALIKE) == Regrouped({"0": (2,), "1": (0,)})
+
+    def test_nothing_is_arranged_before_the_initial_programs_are_registered_nor_once_there_is_a_map(self) -> None:
+        state = initial(FOUR)
+        state.registered = 3
+        assert METHOD.regroup(state, UNREAD) is None
+        assert METHOD.regroup(MAP, UNREAD) is None
 
     def test_the_template_is_the_only_centre_where_no_initial_program_is_feasible(self) -> None:
-        state = state_of(registered=4)
-        assert state.template is not None
-        assert METHOD.regroup(state) == Spread((state.template,), 2)
+        class Itself(Behaviours):
+            def matrix(self, members: Sequence[int]) -> np.ndarray:
+                assert list(members) == [TEMPLATE]
+                return np.ones((1, 1))
+
+        assert METHOD.regroup(state_of(registered=4), Itself()) == Regrouped({CENTRES: (TEMPLATE,)}, selection=True)
 
 
 class TestAsk:
     def test_initial_programs_are_asked_for_with_the_template(self) -> None:
-        asked = METHOD.ask(state_of(), 3)
+        asked = METHOD.ask(state_of(), UNREAD, 3)
         assert asked is not None
         assert (asked.candidate, asked.parents, asked.prompt.operator) == (3, (TEMPLATE,), "template")
-        assert METHOD.ask(state_of(), 4) is None  # the map is awaited
-        assert METHOD.ask(state_of(FOUR, selections={CENTRES: [1, 2]}, registered=4), 4) is None
+        assert METHOD.ask(state_of(), UNREAD, 4) is None  # the map is awaited
+        assert METHOD.ask(state_of(FOUR, selections={CENTRES: [1, 2]}, registered=4), UNREAD, 4) is None
 
     def test_prompts_show_elites_of_different_cells_from_worse_to_better(self) -> None:
         state = state_of(FOUR, {"0": [1], "1": [2], "2": [0]}, {CENTRES: [1, 2, 0]}, registered=4)
-        seen = {asked.parents for number in range(4, 50) if (asked := METHOD.ask(state, number))}
+        seen = {asked.parents for number in range(4, 50) if (asked := METHOD.ask(state, UNREAD, number))}
         assert seen == {(2, 1), (2, 0), (0, 1)}
-        asked = MapElites(MapElitesSettings(n_init=4, examples_per_prompt=9), BRIEF).ask(state, 4)
+        asked = MapElites(MapElitesSettings(n_init=4, examples_per_prompt=9), BRIEF).ask(state, UNREAD, 4)
         assert asked is not None
         assert (asked.parents, asked.prompt.operator) == ((2, 0, 1), "improve")
 
 
 class TestRegister:
-    def test_a_newcomer_is_compared_with_all_centres_once_there_is_a_map(self) -> None:
-        assert METHOD.compare(MAP, candidate(5, 1.0)) == Comparison(5, members=(1, 2))
-        assert METHOD.compare(state_of(), candidate(0, 1.0)) is None
-
     @pytest.mark.parametrize(
         ("score", "alike", "decided"),
         [
@@ -108,11 +110,11 @@ class TestRegister:
     def test_a_program_that_beats_the_elite_of_its_cell_takes_its_place(
         self, score: float, alike: dict[int, float], decided: Added | NotAdded
     ) -> None:
-        assert METHOD.register(MAP, candidate(5, score, similarity=alike)) == decided
+        assert METHOD.register(MAP, Newcomer(alike), candidate(5, score)) == decided
 
     def test_initial_programs_wait_for_the_map_and_infeasible_ones_go_nowhere(self) -> None:
-        assert METHOD.register(state_of(), candidate(0, 1.0)) == Added(0, None)
-        assert METHOD.register(state_of(), candidate(0)) == NotAdded(0)
+        assert METHOD.register(state_of(), UNREAD, candidate(0, 1.0)) == Added(0, None)
+        assert METHOD.register(state_of(), UNREAD, candidate(0)) == NotAdded(0)
 
 
 def test_a_person_is_told_how_many_initial_programs_or_cells_there_are() -> None:

@@ -12,7 +12,7 @@ from behavesim.state.events import Added, Asked, NotAdded
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from tests.methods.runs import events_of, final, steps
-from tests.methods.states import BRIEF, candidate, member, state_of
+from tests.methods.states import BRIEF, UNREAD, candidate, member, state_of
 
 #   root ─┬─ 0 (3) ─┬─ 2 (1) ── 4 (2)
 #         └─ 1 (5)  └─ 3 (4)             a program's number, and its score in brackets: the less the better
@@ -32,7 +32,7 @@ def grown(members: list[Member], awaited: tuple[int, ...] = (), **others: int) -
 
 
 def ask(state: RunState, number: int = 0, **settings: float) -> Asked:
-    asked = MctsAhd(MctsAhdSettings(**settings), BRIEF).ask(state, number)
+    asked = MctsAhd(MctsAhdSettings(**settings), BRIEF).ask(state, UNREAD, number)
     assert asked is not None
     return asked
 
@@ -82,8 +82,8 @@ def test_the_first_program_is_asked_for_alone_and_each_further_one_unlike_those_
 
 def test_the_first_programs_are_asked_for_one_after_another() -> None:
     method = MctsAhd(MctsAhdSettings(), BRIEF)
-    assert method.ask(grown([], (ROOT,)), 1) is None
-    assert method.ask(grown([member(0), member(1)], (ROOT,)), 3) is None
+    assert method.ask(grown([], (ROOT,)), UNREAD, 1) is None
+    assert method.ask(grown([member(0), member(1)], (ROOT,)), UNREAD, 3) is None
 
 
 @pytest.mark.parametrize(("turn", "operator"), list(enumerate(EXPANSION)))
@@ -205,8 +205,8 @@ class TestShown:
 
 def test_every_feasible_program_joins_the_tree() -> None:
     method = MctsAhd(MctsAhdSettings(), BRIEF)
-    assert method.register(grown([]), candidate(3, score=1.0)) == Added(3, TREE)
-    assert method.register(grown([]), candidate(3)) == NotAdded(3)
+    assert method.register(grown([]), UNREAD, candidate(3, score=1.0)) == Added(3, TREE)
+    assert method.register(grown([]), UNREAD, candidate(3)) == NotAdded(3)
 
 
 def test_a_person_is_told_how_large_and_how_deep_the_tree_is() -> None:

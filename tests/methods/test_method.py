@@ -23,7 +23,7 @@ from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS
 from tests.engine.toys import MemoryJournal, Toy, ToyProposer, fitting, search
 from tests.methods.runs import Events, final, steps
-from tests.methods.states import BRIEF
+from tests.methods.states import BRIEF, UNREAD
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
@@ -145,7 +145,7 @@ def test_a_question_takes_no_more_than_linear_work(method: str) -> None:
         state = final(failing(0.0, budget, method=method))
         state.asked_of = defaultdict(Everything)  # so that it draws as often as it may
         chosen = method_of(fitting({"method": method, "budget": budget}), Toy(), takes_notes=True)
-        taken.append(max(lines_run(partial(chosen.ask, state, budget + place)) for place in range(12)))
+        taken.append(max(lines_run(partial(chosen.ask, state, UNREAD, budget + place)) for place in range(12)))
     few, many = taken
     assert many <= 4.5 * few
     assert many <= 50 * BUDGET  # also in number: a sort of the whole archive for each draw is linear, too

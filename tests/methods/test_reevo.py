@@ -15,7 +15,7 @@ from behavesim.state.members import Note
 from behavesim.state.state import RunState
 from tests.engine.toys import Toy
 from tests.methods.runs import events_of, steps
-from tests.methods.states import BRIEF, candidate, member, state_of
+from tests.methods.states import BRIEF, UNREAD, candidate, member, state_of
 
 # 4 initial programs, then generations of 4 children (4 to 7, 10 to 13, …) and 2 mutants (8, 9, 14, 15, …)
 SETTINGS = ReEvoSettings(initial_population=4, population=4, mutation_rate=0.5)
@@ -45,14 +45,14 @@ def take_note(state: RunState, *about: int, operator: str = "short-term-reflecti
 
 def pairs_of(state: RunState, children: range) -> list[tuple[int, ...]]:
     """The different pairs that children come from, in the order of the first child of each."""
-    asked = (SILENT.ask(state, child) for child in children)
+    asked = (SILENT.ask(state, UNREAD, child) for child in children)
     return list(dict.fromkeys(tuple(question.parents) for question in asked if question is not None))
 
 
 def crossed(state: RunState, seeds: int = 30) -> set[tuple[int, ...]]:
     """The pairs that the children of the first generation come from, whatever the seed."""
     silent = [ReEvo(SILENT.settings, replace(BRIEF, seed=seed)) for seed in range(seeds)]
-    asked = (method.ask(state, child) for method in silent for child in range(4, 8))
+    asked = (method.ask(state, UNREAD, child) for method in silent for child in range(4, 8))
     return {tuple(question.parents) for question in asked if question is not None}
 
 
@@ -84,33 +84,35 @@ class TestGenerations:
         state.registered = registered
         state.members |= {40: member(40, 1.0), 41: member(41, 2.0)}
         state.ungrouped, state.best = [40, 41], state.members[40]
-        decided = METHOD.regroup(state)
+        decided = METHOD.regroup(state, UNREAD)
         assert decided == (Regrouped({POPULATION: (40, 41), ELITE: (40,)}) if is_due else None)
 
     def test_the_population_stays_where_no_child_is_feasible(self) -> None:
         state = evolved()
         state.registered, state.best = 8, state.members[1]
-        assert METHOD.regroup(state) == Regrouped({POPULATION: (0, 1, 2, 3), ELITE: (1,)})
+        assert METHOD.regroup(state, UNREAD) == Regrouped({POPULATION: (0, 1, 2, 3), ELITE: (1,)})
 
     def test_the_template_is_all_there_is_where_no_initial_program_is_feasible(self) -> None:
-        assert METHOD.regroup(state_of(registered=4)) == Regrouped({POPULATION: (TEMPLATE,), ELITE: (TEMPLATE,)})
+        assert METHOD.regroup(state_of(registered=4), UNREAD) == Regrouped(
+            {POPULATION: (TEMPLATE,), ELITE: (TEMPLATE,)}
+        )
 
     def test_the_template_is_the_elite_until_a_program_is_better(self) -> None:
         for score, elite in ((50.0, TEMPLATE), (9.0, TEMPLATE), (8.0, 0)):
             state = state_of([member(0, score)], registered=4)
             state.ungrouped, state.best = [0], state.members[0]
-            assert METHOD.regroup(state) == Regrouped({POPULATION: (0,), ELITE: (elite,)})
+            assert METHOD.regroup(state, UNREAD) == Regrouped({POPULATION: (0,), ELITE: (elite,)})
 
     def test_children_wait_for_the_end_of_their_generation_and_mutants_do_not(self) -> None:
-        homes = {n: METHOD.register(evolved(), candidate(n, 1.0)) for n in range(16)}
+        homes = {n: METHOD.register(evolved(), UNREAD, candidate(n, 1.0)) for n in range(16)}
         mutants = {8, 9, 14, 15}
         assert homes == {n: Added(n, POPULATION if n in mutants else None) for n in range(16)}
-        assert METHOD.register(evolved(), candidate(8)) == NotAdded(8)
+        assert METHOD.register(evolved(), UNREAD, candidate(8)) == NotAdded(8)
 
 
 class TestQuestions:
     def test_initial_programs_are_asked_for_with_the_template(self) -> None:
-        asked = METHOD.ask(state_of(), 3)
+        asked = METHOD.ask(state_of(), UNREAD, 3)
         assert isinstance(asked, Asked)
         assert (asked.candidate, asked.parents, asked.prompt.operator) == (3, (TEMPLATE,), "template")
         assert Toy.template.strip() in asked.prompt.text
@@ -119,8 +121,8 @@ class TestQuestions:
         ("number", "needed"), [(4, 4), (7, 4), (8, 8), (9, 8), (10, 10), (13, 10), (14, 14), (15, 14), (16, 16)]
     )
     def test_a_phase_waits_for_the_programs_it_builds_on(self, number: int, needed: int) -> None:
-        assert SILENT.ask(evolved(registered=needed - 1), number) is None
-        asked = SILENT.ask(evolved(registered=needed), number)
+        assert SILENT.ask(evolved(registered=needed - 1), UNREAD, number) is None
+        asked = SILENT.ask(evolved(registered=needed), UNREAD, number)
         assert isinstance(asked, Asked)
         assert asked.prompt.operator == ("crossover" if (number - 4) % 6 < 4 else "mutation")
 
@@ -129,7 +131,7 @@ class TestQuestions:
 
     def test_the_best_is_mutated_where_no_two_programs_have_different_scores(self) -> None:
         assert crossed(evolved(population={1: 1.0, 3: 1.0})) == {(1,)}
-        asked = METHOD.ask(evolved(population={0: 1.0}), 4)
+        asked = METHOD.ask(evolved(population={0: 1.0}), UNREAD, 4)
         assert isinstance(asked, Asked)  # and nothing is reflected on
         assert (asked.parents, asked.prompt.operator) == ((0,), "mutation")
 
@@ -139,7 +141,7 @@ class TestQuestions:
         assert crossed(state) == {(0, 1)}
 
     def test_a_mutation_shows_the_elite_alone(self) -> None:
-        asked = SILENT.ask(evolved(registered=8), 8)
+        asked = SILENT.ask(evolved(registered=8), UNREAD, 8)
         assert isinstance(asked, Asked)
         assert (asked.parents, asked.prompt.operator) == ((1,), "mutation")
 
@@ -147,7 +149,7 @@ class TestQuestions:
         state = evolved(registered=9)
         state.members[8] = member(8, 2.0)
         state.groups[POPULATION].members.append(8)
-        asked = SILENT.ask(state, 9)
+        asked = SILENT.ask(state, UNREAD, 9)
         assert isinstance(asked, Asked)
         assert asked.parents == (8,)
 
@@ -156,16 +158,16 @@ class TestReflections:
     def test_before_its_first_child_a_generation_reflects_once_on_each_pair(self) -> None:
         state, expected = evolved(), pairs_of(evolved(), range(4, 8))
         for number, pair in enumerate(expected):
-            note = METHOD.ask(state, 4)
+            note = METHOD.ask(state, UNREAD, 4)
             assert isinstance(note, NoteAsked)
             assert (note.number, note.prompt.operator, note.about) == (number, "short-term-reflection", pair)
             take_note(state, *pair)
-        assert isinstance(METHOD.ask(state, 4), Asked)
+        assert isinstance(METHOD.ask(state, UNREAD, 4), Asked)
 
     def test_a_child_is_asked_for_with_the_hint_of_its_own_pair(self) -> None:
         state = evolved(notes=4)
         for child in range(4, 8):
-            asked = METHOD.ask(state, child)
+            asked = METHOD.ask(state, UNREAD, child)
             assert isinstance(asked, Asked)
             hints = [note.text for note in state.notes.values() if note.asked.about == asked.parents]
             assert re.findall(r"Hint \d\.", asked.prompt.text) == hints
@@ -175,24 +177,24 @@ class TestReflections:
         assert state.started is not None
         state.started = replace(state.started, settings={"budget": 5})
         take_note(state, *pairs_of(state, range(4, 5))[0])
-        assert isinstance(METHOD.ask(state, 4), Asked)
+        assert isinstance(METHOD.ask(state, UNREAD, 4), Asked)
         for child in range(5, 8):  # the budget was raised: each child pays for its own
             (pair,) = pairs_of(state, range(child, child + 1))
             if pair not in [note.asked.about for note in state.notes.values()]:
-                note = METHOD.ask(state, child)
+                note = METHOD.ask(state, UNREAD, child)
                 assert isinstance(note, NoteAsked) and note.about == pair
                 take_note(state, *pair)
-            assert isinstance(METHOD.ask(state, child), Asked)
+            assert isinstance(METHOD.ask(state, UNREAD, child), Asked)
 
     def test_before_its_first_mutant_a_generation_sums_its_hints_up(self) -> None:
         state = evolved(registered=8, notes=4)
-        note = METHOD.ask(state, 8)
+        note = METHOD.ask(state, UNREAD, 8)
         assert isinstance(note, NoteAsked)
         assert (note.number, note.about, note.prompt.operator) == (4, (1,), "long-term-reflection")
         assert all(f"Hint {n}." in note.prompt.text for n in range(4))
         assert "Nothing was learnt before." in note.prompt.text
         take_note(state, 1, operator="long-term-reflection")
-        asked = METHOD.ask(state, 8)
+        asked = METHOD.ask(state, UNREAD, 8)
         assert isinstance(asked, Asked)
         assert "Hint 4." in asked.prompt.text
 
@@ -201,26 +203,26 @@ class TestReflections:
         take_note(state, 1, operator="long-term-reflection")
         take_note(state, 0, 1)
         take_note(state, 0, 3)
-        long = METHOD.ask(state, 14)
+        long = METHOD.ask(state, UNREAD, 14)
         assert isinstance(long, NoteAsked)
         assert long.number == 5
         assert re.findall(r"Hint \d\.", long.prompt.text) == ["Hint 2.", "Hint 3.", "Hint 4."]
         take_note(state, 1, operator="long-term-reflection")
-        mutant = METHOD.ask(state, 15)
+        mutant = METHOD.ask(state, UNREAD, 15)
         assert isinstance(mutant, Asked)
         assert re.findall(r"Hint \d\.", mutant.prompt.text) == ["Hint 5."]
 
     def test_nothing_new_is_not_summed_up_again(self) -> None:
         state = evolved(registered=14, notes=2)
         take_note(state, 1, operator="long-term-reflection")
-        mutant = METHOD.ask(state, 14)
+        mutant = METHOD.ask(state, UNREAD, 14)
         assert isinstance(mutant, Asked)
         assert "Hint 2." in mutant.prompt.text
 
     def test_where_the_proposer_writes_none_or_none_are_wanted_there_are_none(self) -> None:
         offline = ReEvo(SETTINGS, replace(BRIEF, takes_notes=False))
-        assert isinstance(offline.ask(evolved(), 4), Asked)
-        assert isinstance(SILENT.ask(evolved(), 4), Asked)
+        assert isinstance(offline.ask(evolved(), UNREAD, 4), Asked)
+        assert isinstance(SILENT.ask(evolved(), UNREAD, 4), Asked)
 
 
 def test_a_person_is_told_the_generation_and_how_many_reflections_were_made() -> None:

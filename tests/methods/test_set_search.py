@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from behavesim.methods.comparison import Comparison
 from behavesim.methods.complement import set_order, utilities
 from behavesim.methods.method import Brief
 from behavesim.methods.set_search import POPULATION, SET, SetSearch, SetSearchSettings, Worth, lacks
@@ -18,7 +17,7 @@ from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from tests.engine.toys import Toy, fitting
 from tests.methods.runs import events_of, final, steps
-from tests.methods.states import BRIEF, candidate, member, state_of
+from tests.methods.states import BRIEF, UNREAD, Newcomer, candidate, member, state_of
 
 WORTHS: tuple[Worth, ...] = ("both", "instances", "behaviour", "text")
 
@@ -80,14 +79,14 @@ class TestRegroup:
         state = known(members, 10.0, 10.0)
         chosen = Regrouped({SET: (0, 1)}, selection=True)
         found = method(worth="instances")
-        assert method(n_init=10).regroup(state) is None
-        assert found.regroup(state) == chosen
+        assert method(n_init=10).regroup(state, UNREAD) is None
+        assert found.regroup(state, UNREAD) == chosen
         state.apply(chosen)
-        assert found.regroup(state) is None
+        assert found.regroup(state, UNREAD) is None
         state.groups[POPULATION].members.append(9)  # registered after the set was chosen
         state.members[9] = scored(9, 1.0, 9.0)
-        assert found.regroup(state) == Regrouped({SET: (0, 1)}, selection=True)
-        assert found.regroup(state_of(registered=9)) is None
+        assert found.regroup(state, UNREAD) == Regrouped({SET: (0, 1)}, selection=True)
+        assert found.regroup(state_of(registered=9), UNREAD) is None
 
     def test_instances_weigh_the_same_whatever_the_template_scores_there(self) -> None:
         # 1 is better by a tenth where scores are large, 2 by half where they are small
@@ -105,15 +104,15 @@ class TestAsk:
 
     def test_initial_programs_are_asked_for_with_the_template_and_nothing_while_they_are_awaited(self) -> None:
         found = method(n_init=4)
-        for asked in (found.ask(state_of(), 3), found.ask(state_of(registered=4), 4)):
+        for asked in (found.ask(state_of(), UNREAD, 3), found.ask(state_of(registered=4), UNREAD, 4)):
             assert asked is not None
             assert (asked.parents, asked.prompt.operator) == ((TEMPLATE,), "template")
-        assert found.ask(state_of(), 4) is None
+        assert found.ask(state_of(), UNREAD, 4) is None
 
     def test_a_program_of_the_set_is_shown_with_one_that_complements_it(self) -> None:
         found, drawn = method(worth="instances"), Counter[frozenset[int]]()
         for number in range(0, 1000, 2):
-            asked = found.ask(self.state(), number)
+            asked = found.ask(self.state(), UNREAD, number)
             assert asked is not None and asked.group == POPULATION and asked.prompt.operator == "complement"
             worse, better = (self.MEMBERS[parent] for parent in asked.parents)
             assert worse.merit < better.merit
@@ -124,7 +123,7 @@ class TestAsk:
     def test_a_single_program_is_shown_alone(self) -> None:
         state = known([scored(0, 3.0, 3.0)], 10.0, 10.0)
         state.apply(Regrouped({SET: (0,)}, selection=True))
-        asked = method().ask(state, 9)
+        asked = method().ask(state, UNREAD, 9)
         assert asked is not None and asked.parents == (0,)
 
     def test_the_prompt_says_where_the_set_gains_least_and_who_is_best_there(self) -> None:
@@ -150,7 +149,7 @@ class TestAsk:
             state.apply(Regrouped({SET: (0,)}, selection=True))
             settings = fitting({"method": "set-search", "prompt_feedback": feedback})
             brief = Brief(0, Prompts.of_run(settings, Toy()), takes_notes=True)
-            asked = SetSearch(SetSearchSettings(n_init=0), brief).ask(state, 9)
+            asked = SetSearch(SetSearchSettings(n_init=0), brief).ask(state, UNREAD, 9)
             assert asked is not None and wanted in asked.prompt.text and unwanted not in asked.prompt.text
 
 
@@ -158,24 +157,23 @@ class TestRegister:
     def test_a_newcomer_is_compared_with_the_population_where_behaviour_counts(self) -> None:
         state = known([scored(0, 3.0), scored(1, 4.0)], 10.0)
         for worth in WORTHS:
-            wanted = Comparison(9, members=(0, 1)) if worth in ("both", "behaviour") else None
-            assert method(worth=worth).compare(state, candidate(9, 1.0)) == wanted
-            assert method(worth=worth).uses_behaviour == (wanted is not None)
-        copied = candidate(1, 4.0)
-        assert method().compare(state, copied) is None
-        assert method().register(state, copied) == NotAdded(1)
-        assert method().compare(state_of(), candidate(0, 1.0)) is None
+            nearness = Newcomer({0: 0.5, 1: 0.5})
+            assert method(worth=worth).register(state, nearness, candidate(9, 1.0)) == Added(9, POPULATION)
+            assert nearness.read == ([0, 1] if worth in ("both", "behaviour") else [])
+            assert method(worth=worth).uses_behaviour == bool(nearness.read)
+        assert method().register(state, UNREAD, candidate(1, 4.0)) == NotAdded(1)  # a copy
 
     def test_whom_the_set_would_take_last_leaves(self) -> None:
         state = known([scored(0, 3.0), scored(1, 9.0), scored(2, 4.0)], 10.0)
         found = method(worth="instances", population=3)
-        assert found.register(state, candidate(9, 5.0)) == Added(9, POPULATION, (1,))
-        assert found.register(state, candidate(9, 9.5)) == NotAdded(9)
-        assert found.register(state, candidate(9)) == NotAdded(9)
-        assert method(worth="instances", population=4).register(state, candidate(9, 9.5)) == Added(9, POPULATION)
+        assert found.register(state, UNREAD, candidate(9, 5.0)) == Added(9, POPULATION, (1,))
+        assert found.register(state, UNREAD, candidate(9, 9.5)) == NotAdded(9)
+        assert found.register(state, UNREAD, candidate(9)) == NotAdded(9)
+        larger = method(worth="instances", population=4)
+        assert larger.register(state, UNREAD, candidate(9, 9.5)) == Added(9, POPULATION)
         smaller = method(worth="instances", population=2)  # of a fork
-        assert smaller.register(state, candidate(9, 5.0)) == NotAdded(9)
-        assert smaller.register(state, candidate(9, 3.5)) == Added(9, POPULATION, (1, 2))
+        assert smaller.register(state, UNREAD, candidate(9, 5.0)) == NotAdded(9)
+        assert smaller.register(state, UNREAD, candidate(9, 3.5)) == Added(9, POPULATION, (1, 2))
 
 
 def test_a_person_is_told_of_the_set_and_where_it_is_weakest() -> None:

@@ -25,6 +25,7 @@ from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS
 from tests.engine.toys import MemoryJournal, Toy, fitting, search
 from tests.methods.runs import Events, steps
+from tests.methods.states import UNREAD
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
@@ -174,7 +175,7 @@ def test_candidates_that_share_a_prompt_share_none_with_those_before(method: str
             assert event.prompt == shared[0].prompt
         else:
             state.last_asked = None  # nothing that was asked before is asked again
-            wanted = deciding.ask(state, event.candidate)
+            wanted = deciding.ask(state, UNREAD, event.candidate)
             assert isinstance(wanted, Asked)
             assert deciding.prompts.completed(wanted, state) == event
             firsts += event.candidate != first

@@ -69,7 +69,7 @@ def test_a_watched_method_is_what_it_is_without_being_watched() -> None:
         assert (watched.name, watched.uses_behaviour) == (method.name, method.uses_behaviour)
 
 
-KEPT, FEASIBLE, DEFINED = "        kept = state", "        if not candidate.is_feasible", "    def register("
+KEPT, FEASIBLE = "        kept = state", "        if not candidate.is_feasible"
 FAULTS = [
     ("self.generator(candidate)", "__import__('numpy').random.default_rng()", "decides otherwise"),
     (KEPT, f"        self.turn = candidate\n{KEPT}", "keeps something in self.turn"),
@@ -78,16 +78,22 @@ FAULTS = [
     ("return bs.NotAdded(candidate.id)\n        ranked", "return bs.NotAdded(7)\n        ranked", "candidate 7"),
     (KEPT, f"        1 / (candidate - 20)\n{KEPT}", "ZeroDivisionError"),
     *(
-        (DEFINED, f"    def compare(self, state, candidate):\n        return bs.Comparison({asked})\n\n{DEFINED}", said)
-        for asked, said in (
-            ("candidate.id, ['g']", "TypeError: groups maps the name of each group"),
-            ("candidate.id, {'g': ()}", "ValueError: a candidate cannot be compared with the empty group 'g'"),
-            ("candidate.id, members=(7000,)", "which is no feasible program of this run"),
+        (FEASIBLE, f"        behaviours.{read}\n{FEASIBLE}", said)
+        for read, said in (
+            ("means(candidate.id, ['g'])", "TypeError: groups maps the name of each group"),
+            ("means(candidate.id, {'g': ()})", "ValueError: a candidate cannot be compared with the empty group 'g'"),
+            ("matrix([bs.TEMPLATE])", "say `uses_behaviour = True` in its class"),
         )
     ),
     (
+        "    settings_type = Settings",
+        "    settings_type = Settings\n    uses_behaviour = True\n\n    def regroup(self, state, behaviours):\n"
+        "        behaviours.similarities(bs.TEMPLATE, [7000])",
+        "which is no feasible program of this run",
+    ),
+    (
         "    def register(",
-        "    def regroup(self, state: bs.RunState) -> bs.Regrouped:\n"
+        "    def regroup(self, state: bs.RunState, behaviours: bs.Behaviours) -> bs.Regrouped:\n"
         "        return bs.Regrouped({})\n\n    def register(",
         "mine.py rearranges groups without end",
     ),
