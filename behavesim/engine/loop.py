@@ -238,9 +238,11 @@ class Search:
         if self._must_load:
             self._load_kernels()
             return ()
-        deciding = asyncio.get_running_loop().run_in_executor(self._thread, self._due, self._permits())
-        deciding.add_done_callback(self._decision_ended)
-        impatient = asyncio.get_running_loop().call_later(PATIENCE_S, self._woken.set)
+        loop = asyncio.get_running_loop()
+        deciding = self._thread.submit(self._due, self._permits())
+        # not by `run_in_executor`: its future takes two more turns of the loop, for each decision
+        deciding.add_done_callback(lambda _: loop.call_soon_threadsafe(self._woken.set))
+        impatient = loop.call_later(PATIENCE_S, self._woken.set)
         try:
             while not deciding.done():
                 self._woken.clear()
@@ -253,17 +255,13 @@ class Search:
         finally:
             impatient.cancel()
             if not deciding.done():  # cancelled: the state must not change below the thread
-                await finished(_until_done(deciding))
+                await finished(_until_done(asyncio.wrap_future(deciding)))
             came = self._apply_committed()
         # they are in the journal before the decision, which must be the one that follows from them
         if self._stopped_by is not None or any(map(self._comes_first, came)):
             return None
         decided = deciding.result()
         return None if came and not decided else decided
-
-    def _decision_ended(self, deciding: asyncio.Future[Any]) -> None:
-        deciding.exception()  # if the run was cancelled, nobody else retrieves it
-        self._woken.set()
 
     def _due(self, permits: Permits) -> tuple[Decision, ...]:  # in the worker thread
         with failures_named(type(self.method), "method"):
@@ -415,4 +413,6 @@ class Search:
 
 
 async def _until_done(work: asyncio.Future[Any]) -> None:
+    """Wait until work has ended; its error, if any, is not raised."""
     await asyncio.wait([work])
+    work.exception()  # retrieved, so that nobody warns of it
