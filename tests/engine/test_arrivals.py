@@ -14,19 +14,24 @@ import pytest
 
 from behavesim.base.errors import JournalError, ProposerError
 from behavesim.engine.loop import Search
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     DECISIONS,
     Added,
+    Advised,
     Asked,
     Compared,
     Event,
+    Injected,
     NotAdded,
+    NoteAsked,
     Prompt,
     Regrouped,
     Reply,
     Responded,
     RunStopped,
 )
+from behavesim.state.state import RunState
 from behavesim.store.codec import decode
 from behavesim.store.reading import read_events
 from tests.engine.toys import DiskJournal, MemoryJournal, ToyProposer, finished, search
@@ -121,6 +126,80 @@ async def test_decisions_that_wait_for_measurements_keep_their_order_whatever_ar
     expected = await registering(None)
     for order in range(3):
         assert await registering(random.Random(order)) == expected
+
+
+@pytest.mark.parametrize(
+    ("arrived", "comes_next"),
+    [
+        (Advised("1", "Look ahead."), "Look ahead."),
+        (Injected("mine.py", "def number() -> int:\n    return 3\n"), "return 3"),
+        (None, "number"),
+    ],
+)
+async def test_what_arrives_during_a_decision_is_committed_at_once_and_takes_part_in_it(
+    arrived: Advised | Injected | None, comes_next: str
+) -> None:
+    journal, is_asking, may_go_on = MemoryJournal(), asyncio.Event(), threading.Event()
+    run, loop, asked = await search(journal, {**SMALL, "method": "best-of-n"}), asyncio.get_running_loop(), list[int]()
+    ask = run.method.ask
+
+    def slow(state: RunState, behaviours: Behaviours, candidate: int) -> Asked | NoteAsked | None:
+        found = ask(state, behaviours, candidate)
+        asked.append(candidate)
+        if asked.count(8) == 1 and candidate == 8:
+            loop.call_soon_threadsafe(is_asking.set)
+            may_go_on.wait(60)
+        return found
+
+    run.method.ask = slow  # type: ignore[method-assign]
+    running = asyncio.create_task(run.run())
+    await is_asking.wait()
+    if arrived is not None:
+        run.bring(arrived)
+        await until(lambda: arrived in [decode(*row) for row in journal.rows])
+        assert not run.state.brought_names  # the thread reads the state
+    may_go_on.set()
+    assert await running == "budget"
+    assert asked.count(8) == (1 if arrived is None else 2)
+    events: list[Event] = [decode(*row) for row in journal.rows]
+    eighth = next(event for event in events if isinstance(event, Asked) and event.candidate == 8)
+    assert comes_next in eighth.prompt.text
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+async def test_a_run_that_ends_during_a_decision_waits_for_it_and_keeps_what_arrived(is_cancelled: bool) -> None:
+    journal, is_asking, may_go_on = MemoryJournal(), asyncio.Event(), threading.Event()
+    settings = {**SMALL, "method": "best-of-n"}
+    run, loop = await search(journal, settings), asyncio.get_running_loop()
+    ask = run.method.ask
+
+    def slow(state: RunState, behaviours: Behaviours, candidate: int) -> Asked | NoteAsked | None:
+        if candidate == 20:
+            loop.call_soon_threadsafe(is_asking.set)
+            may_go_on.wait(60)
+        return ask(state, behaviours, candidate)
+
+    run.method.ask = slow  # type: ignore[method-assign]
+    running = asyncio.create_task(run.run())
+    await is_asking.wait()
+    await until(lambda: len(candidates(journal, Responded)) == 20)  # whoever is asked for before is asked meanwhile
+    if is_cancelled:
+        running.cancel()
+    else:
+        run.stop("interrupted")
+    await asyncio.sleep(0.01)
+    assert not running.done()
+    may_go_on.set()
+    if is_cancelled:
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    else:
+        assert await running == "interrupted"
+    assert {number for number, each in run.state.open.items() if each.reply is None} == set()
+    assert run.state.asked == 20
+    again = await search(MemoryJournal(journal.rows), settings)
+    assert await again.run() == "budget"
+    assert again.state.digest() == (await finished(settings)).state.digest()
 
 
 @pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh", "reevo", "map-elites", "eoh-s"])
