@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from behavesim.base.config import Settings
 from behavesim.base.errors import PartError
 from behavesim.methods.method import Method
-from behavesim.prompts.parting import PendingPrompt
 from behavesim.proposers.proposer import Chooser, ProposerSettings, note_number
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
@@ -124,8 +123,7 @@ def _written(
     asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules
 ) -> Asked | NoteAsked:
     """Return a question as it is sent: with all words in its prompt, and the model that is to answer it."""
-    completed = method.prompts.completed(rules.with_model(asked, state), state)
-    return completed.decide(behaviours) if isinstance(completed, PendingPrompt) else completed
+    return method.prompts.completed(rules.with_model(asked, state), state, behaviours)
 
 
 def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.prompts.costs import costs_in_words
-from behavesim.prompts.history import ways_in_words
-from behavesim.prompts.places import filled_within
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, CandidateId, NoteAsked
 from behavesim.task import InWords, Objective
@@ -23,39 +21,26 @@ Scores = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class PendingPrompt:
-    """A request to a model whose prompt still lacks words on behaviour, which are made from trajectories."""
+class Parting:
+    """The programs that a prompt shows, beside the archive, for words on what they do."""
 
-    asked: Asked | NoteAsked
-    """The request, with places in its prompt where the words belong."""
+    programs: tuple[CandidateId, ...]
+    """The programs that the prompt shows, in its order; at least one."""
     scores: tuple[Scores, ...]
-    """Scores of the programs that the prompt shows, in its order."""
+    """Their scores."""
     words: InWords
     objective: Objective
     kept: tuple[tuple[CandidateId, Scores], ...] = ()
     """The programs of the archive with their scores. The words say how many of them behave as either program does."""
-    tokens: int | None = None
-    """The prompt's budget in tokens; words that do not fit are left out. None allows any length."""
 
-    def decide(self, behaviours: Behaviours) -> Asked | NoteAsked:
-        """Return the request with the ideas tried and the words on behaviour in its prompt, as far as they fit.
-
-        Raises TaskError as `InWords` does.
-        """
-        parts = {
-            "tried": lambda: ways_in_words(behaviours.ways()),
-            "behaviour": lambda: self._behaviour(behaviours),
-        }
-        return replace(self.asked, prompt=filled_within(self.asked.prompt, parts, self.tokens))
-
-    def _behaviour(self, behaviours: Behaviours) -> str:
+    def in_words(self, behaviours: Behaviours) -> str:
         """Return words on where the first and the last program do something else, on one instance.
 
         It is that instance, of those on which they differ in behaviour, on which their scores differ most; if there is
         none, the words say so. For one program the words are on its costs on the instance on which it is furthest
-        behind; "" if they are not known.
+        behind; "" if they are not known. Raises TaskError as `InWords` does.
         """
-        programs = shown_in(self.asked)
+        programs = self.programs
         count = len(programs)
         worse, better = behaviours.algorithm(programs[0]), behaviours.algorithm(programs[-1])
         for index in self._order():

@@ -14,11 +14,12 @@ from behavesim.prompts.answering import Answering
 from behavesim.prompts.budget import FIRST_LEFT_OUT, KEPT_SHARES, Shorter, cut, fits, fitted
 from behavesim.prompts.contract import contract
 from behavesim.prompts.feedback import FEEDBACK_SHOWN, prose, quoted, what_became, with_advice
-from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words
-from behavesim.prompts.parting import PendingPrompt, shown_in
-from behavesim.prompts.places import LATE, filled_within, has_place, place, sendable
+from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words, ways_in_words
+from behavesim.prompts.parting import Parting, shown_in
+from behavesim.prompts.places import LATE, filled_within, place, sendable
 from behavesim.prompts.shown import paired_spread, parts_of, said_with_metrics
 from behavesim.prompts.wording import PARTS, Wording
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState
@@ -106,11 +107,11 @@ class Prompts:
         parts = {"spread": paired_spread(programs, self.objective) if says else "", **known, **words}
         return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
 
-    def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | PendingPrompt:
-        """Return a request as it can be sent, or as a PendingPrompt if words from behaviours are still to be added.
+    def completed(self, asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours) -> Asked | NoteAsked:
+        """Return a request as it can be sent.
 
-        What follows from the run's state is filled in where the prompt has a place for it. A request for a program ends
-        with the advice in force; one for a note has none. Raises TaskError as `InWords` does.
+        What follows from the run's state and from behaviours is filled in where the prompt has a place for it. A
+        request for a program ends with the advice in force; one for a note has none. Raises TaskError as `InWords` does.
         """
         programs = shown_in(asked)
         members = [state.members[each] for each in programs if each in state.members]
@@ -125,18 +126,12 @@ class Prompts:
         prompt = filled_within(asked.prompt, told, self.settings.prompt_tokens)
         if isinstance(asked, Asked):
             prompt = replace(prompt, text=with_advice(prompt.text, state, asked.candidate))
-        asked = replace(asked, prompt=prompt) if prompt != asked.prompt else asked
-        if not has_place(prompt.text, "tried", "behaviour"):
-            return asked
+        # last, and within the tokens that the rest leaves: these words are the first that a prompt can do without
+        scores = tuple(each.scores for each in members)
         kept = tuple((each.candidate, each.scores) for each in state.members.values())
-        return PendingPrompt(
-            asked,
-            tuple(each.scores for each in members),
-            self.in_words,
-            self.objective,
-            kept,
-            self.settings.prompt_tokens,
-        )
+        parting = Parting(programs, scores, self.in_words, self.objective, kept)
+        told = {"tried": lambda: ways_in_words(behaviours.ways()), "behaviour": lambda: parting.in_words(behaviours)}
+        return replace(asked, prompt=filled_within(prompt, told, self.settings.prompt_tokens))
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
         """Return the prompt `name` that shows programs and a model's hint, which is cut after HINT_SHOWN characters.

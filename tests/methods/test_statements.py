@@ -177,7 +177,7 @@ def test_candidates_that_share_a_prompt_share_none_with_those_before(method: str
             state.last_asked = None  # nothing that was asked before is asked again
             wanted = deciding.ask(state, UNREAD, event.candidate)
             assert isinstance(wanted, Asked)
-            assert deciding.prompts.completed(wanted, state) == event
+            assert deciding.prompts.completed(wanted, state, UNREAD) == event
             firsts += event.candidate != first
         asked[event.candidate] = event
     assert firsts, "a person's program takes the first place of some"

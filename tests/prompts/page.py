@@ -12,6 +12,7 @@ from behavesim.methods.set_search import lacks, wanted_of
 from behavesim.programs.fences import fenced
 from behavesim.prompts.places import emptied
 from behavesim.prompts.prompts import Prompts
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, NoteAsked, Prompt, Rejected, Reply
 from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState
@@ -66,7 +67,7 @@ def specimens(asking: Prompts, state: RunState | None = None) -> Iterator[tuple[
     for name, prompt in _specimens(asking):
         shown = (TEMPLATE,) if name in FIRST else (1, 2) if name in OF_TWO else (2,)
         asked = Asked(14, shown, None, replace(prompt, text=prompt.text if state else emptied(prompt.text)))
-        done = asking.completed(asked, state or RunState(asking.objective))
+        done = asking.completed(asked, state or RunState(asking.objective), Behaviours())
         assert isinstance(done, Asked)
         yield name, done.prompt
 

@@ -13,6 +13,7 @@ from behavesim.prompts.feedback import (
 )
 from behavesim.prompts.places import filled, filled_within, place
 from behavesim.prompts.prompts import Prompts
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
@@ -36,7 +37,7 @@ def evaluated(folder: Path, **settings: object) -> Prompts:
 def completed(prompts: Prompts, asked: Asked, *failures: Rejected) -> str:
     state = RunState(prompts.objective)
     state.failures.extend(failures)
-    found = prompts.completed(asked, state)
+    found = prompts.completed(asked, state, Behaviours())
     assert isinstance(found, Asked | NoteAsked)
     return found.prompt.text
 

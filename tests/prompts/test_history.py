@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from behavesim.base.errors import TaskError
 from behavesim.prompts.feedback import IDEA_SHOWN
 from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words, ways_in_words
-from behavesim.prompts.parting import PendingPrompt
+from behavesim.prompts.parting import Parting
 from behavesim.prompts.shown import prose
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
@@ -125,7 +125,7 @@ def test_no_text_from_outside_brings_a_control_character_or_a_place_into_a_promp
     note = Note(NoteAsked(0, (1, 2), Prompt("", "short-term-reflection")), Reply(thought, "m"))
     for asking in ASKING:
         for prompt in (asking.hinted("improve", pair, hint), asking.summary("long-term-reflection", hint, [note])):
-            asked = asking.completed(Asked(14, (1, 2), None, prompt), state)
+            asked = asking.completed(Asked(14, (1, 2), None, prompt), state, Behaviours())
             assert isinstance(asked, Asked)
             for rejected in (failed, replace(failed, source="")):
                 assert not unwanted(asking.repair(asked, message, rejected).prompt.text + asked.prompt.text)
@@ -141,14 +141,12 @@ def test_every_prompt_with_programs_says_how_far_the_run_has_come() -> None:
 
 
 def test_a_single_program_is_told_where_its_cost_arises() -> None:
-    asked = Asked(9, (1,), None, Prompt("\0behaviour\0", "m1"))
     near = [0, *range(1, 50)]
-    parting = PendingPrompt(
-        asked, ((7.0,) * 5,), TSP, TSP.task.objective, ((1, (7.0,) * 5), (2, (7.0, 6.0, 5.0, 7.0, 7.0)))
-    )
+    known = ((1, (7.0,) * 5), (2, (7.0, 6.0, 5.0, 7.0, 7.0)))
+    parting = Parting((1,), ((7.0,) * 5,), TSP, TSP.task.objective, known)
     behaviours = Behaviours(BehaveSim(normaliser=50))
     behaviours.apply(Evaluated(1, "", 7.0, (7.0,) * 5, [Trajectory.prefixes(near)] * 5), [1])
-    text = parting.decide(behaviours).prompt.text
+    text = parting.in_words(behaviours)
     assert text.startswith("What the four quarters of the steps cost on instance 3 (50 cities, uniform): the program ")
     assert ". The costliest step of the program above is number " in text
 

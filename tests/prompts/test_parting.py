@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import behavesim as bs
 from behavesim.engine.settings import settings_from_person
-from behavesim.prompts.parting import PendingPrompt, first_difference
+from behavesim.prompts.parting import Parting, first_difference
 from behavesim.prompts.places import place
 from behavesim.prompts.prompts import Prompts
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import Asked, Prompt
+from behavesim.state.events import Asked
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from behavesim.task import InWords, TaskReference
@@ -63,19 +63,16 @@ def told(
     state.members = dict(enumerate(members))
     state.tried.ran = 2
     asked = Asked(7, (0, 1), None, prompts.showing_programs("improve", members))
-    parting = prompts.completed(asked, state)
-    assert not isinstance(parting, Asked)
-    text = parting.decide(Known(tuple(worse), tuple(better))).prompt.text
+    text = prompts.completed(asked, state, Known(tuple(worse), tuple(better))).prompt.text
     assert PLACE not in text
     (line,) = (line for line in text.splitlines() if line.startswith("What they do"))
     return line
 
 
-def parting_of(kept: Sequence[int]) -> PendingPrompt:
+def parting_of(kept: Sequence[int]) -> Parting:
     """A parting of programs 0 and 1 of an archive whose programs score 10, 9 and so on."""
-    asked = Asked(9, (0, 1), None, Prompt(PLACE, "improve"))
     known = tuple((each, (10.0 - (each > 1) * each if each else 10.0,)) for each in kept)
-    return PendingPrompt(asked, ((1.0,), (1.0,)), Plain(TSP), TSP.objective, known)
+    return Parting((0, 1), ((1.0,), (1.0,)), Plain(TSP), TSP.objective, known)
 
 
 def test_the_parting_is_shown_on_the_instance_where_the_scores_differ_most() -> None:
@@ -125,13 +122,13 @@ def test_which_ways_the_programs_kept_have_gone_by_then_is_counted() -> None:
     ]
     known = Known(*((Trajectory.prefixes(tour),) for tour in tours))
     parting = parting_of(range(8))
-    assert parting.decide(known).prompt.text == (
+    assert parting.in_words(known) == (
         "What they do: on instance 1, programs 1 and 2 do the same in the first 2 steps, and then part. "
         "Program 1 chooses city 2; program 2 chooses city 3. Of the 8 programs kept, 2 go on as program 1 does (best "
         "score there 8), 3 as program 2 (best score there 6), and 3 in 3 other ways (best score there 3). They score "
         "the same there."
     )
-    two_ways = replace(parting, kept=parting.kept[:3]).decide(known).prompt.text
+    two_ways = replace(parting, kept=parting.kept[:3]).in_words(known)
     assert "Of the 3 programs kept, 2 go on as program 1 does (best score there 8), 1 as program 2 (best" in two_ways
 
 
@@ -149,7 +146,7 @@ def test_which_ways_the_programs_kept_have_gone_by_then_is_counted() -> None:
 def test_ways_are_told_apart_by_what_was_done_up_to_the_parting_alone(make: Any, last: int) -> None:
     tours = [[0, 1, 2, 9], [0, 1, 3, 9], [0, 1, 2, last], [4, 1, 2, 9]]
     known = Known(*((make(tour),) for tour in tours))
-    text = parting_of(range(4)).decide(known).prompt.text
+    text = parting_of(range(4)).in_words(known)
     for said in ("2 go on as program 1 does", "1 as program 2", "and 1 in another way"):
         assert said in text
 
