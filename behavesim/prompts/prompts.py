@@ -111,7 +111,8 @@ class Prompts:
         """Return a request as it can be sent.
 
         What follows from the run's state and from behaviours is filled in where the prompt has a place for it. A
-        request for a program ends with the advice in force; one for a note has none. Raises TaskError as `InWords` does.
+        request for a program ends with the advice in force; one for a note has none. Raises TaskError as `InWords`
+        does.
         """
         programs = shown_in(asked)
         members = [state.members[each] for each in programs if each in state.members]
