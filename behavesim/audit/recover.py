@@ -169,7 +169,7 @@ async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Candidat
     async def stop_when_dry() -> None:
         while not (is_stuck() and search.state.asked >= min(replied, search.caps.budget)):
             # later candidates have replies, so the one that is waited for was registered: its reply is lost
-            if is_stuck() and search.is_idle:
+            if is_stuck() and not _asks_more(search):
                 proposer.waiting.pop(search.state.registered).set()
             await asyncio.sleep(POLL_S)
         search.stop("recovered")  # replies that are not saved are asked for when the new run is resumed
@@ -181,6 +181,14 @@ async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Candidat
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching
+
+
+def _asks_more(search: Search) -> bool:
+    """Whether the search can ask for another candidate before it registers the next one, by its window and method."""
+    state = search.state
+    if state.asked >= state.registered + search.rules.window:
+        return False
+    return search.method.ask(state, search.behaviours, state.asked) is not None
 
 
 class SalvagedProposer:

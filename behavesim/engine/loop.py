@@ -103,7 +103,6 @@ class Search:
         self._stopped_by: str | None = None  # the signal or the cap that ends the run
         self._kernels: asyncio.Task[None] | None = None  # loads those that compare behaviours
         self._thread = ThreadPoolExecutor(1, "decisions")
-        self._is_idle = False
         self._trials = Trials(task, judge, journal, self._checked if behaviours.are_kept else None, self._arrive)
 
     def fold(self, event: Event) -> None:
@@ -136,11 +135,6 @@ class Search:
     def is_warming(self) -> bool:
         """Whether the kernels for comparisons are being loaded at this moment."""
         return self._kernels is not None and not self._kernels.done()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is due at this moment, until a reply or an outcome arrives."""
-        return self._is_idle
 
     async def run(self) -> str:
         """Search until the budget is used up, a cap is reached or `stop` is called; return which, such as "budget".
@@ -212,9 +206,7 @@ class Search:
         sent = self.state.waiting - len(self._unsent)  # each has a task
         # if anything else is awaited, it could bring another prompt for the batch
         with self.requests.batches.expecting(sent, is_all=len(self._tasks) == sent and not self._arrived):
-            self._is_idle = not self._must_load
             await self._woken.wait()
-            self._is_idle = False
 
     def _queue_unfinished(self) -> None:
         """Queue what earlier sessions left open: what costs nothing more at once, prompts as the caps allow."""
