@@ -10,9 +10,16 @@ if TYPE_CHECKING:
     from behavesim.analysis.report import RunReport
     from behavesim.analysis.run import Run
     from behavesim.analysis.table import Unit
-    from behavesim.application.compared import ComparedRuns, compare
-    from behavesim.application.loaded import LoadedRun, load_run
-    from behavesim.application.python import resume, resume_sync, search, search_sync
+    from behavesim.application.python import (
+        ComparedRuns,
+        LoadedRun,
+        compare,
+        load_run,
+        resume,
+        resume_sync,
+        search,
+        search_sync,
+    )
     from behavesim.application.trackers.tracking import track
     from behavesim.base.errors import BehavesimError
     from behavesim.base.tokens import Usage
@@ -35,10 +42,10 @@ _HOMES = {
     "Behaviours": "state.behaviours",
     "BehavesimError": "base.errors",
     "Bins": "task",
-    "ComparedRuns": "application.compared",
+    "ComparedRuns": "application.python",
     "Disks": "task",
     "InvalidSolution": "task",
-    "LoadedRun": "application.loaded",
+    "LoadedRun": "application.python",
     "Member": "state.members",
     "Metric": "analysis.metrics",
     "Method": "methods.method",
@@ -65,8 +72,8 @@ _HOMES = {
     "Trajectory": "trajectory",
     "Unit": "analysis.table",
     "Usage": "base.tokens",
-    "compare": "application.compared",
-    "load_run": "application.loaded",
+    "compare": "application.python",
+    "load_run": "application.python",
     "question": "methods.method",
     "resume": "application.python",
     "resume_sync": "application.python",

@@ -19,17 +19,17 @@ from typing import Any
 
 import numpy as np
 from behavesim_tasks.facility_location import Sites
-from behavesim_tasks.generators import COVERED_BY
+from behavesim_tasks.graphs import COVERED_BY
 from behavesim_tasks.set_cover import Sets
 from behavesim_tasks.vrptw import CAPACITY, DAY, SERVICE
 from numba import njit
 
 from behavesim.task import Solution, TaskReference
 
+# The best solutions found, by task and split; tests hold that the scores written down are theirs.
 SOLUTIONS = Path(__file__).parents[1] / "tests" / "tasks" / "best_known.json"
-"""The best solutions found, by task and split; tests hold that the scores written down are theirs."""
+# PyVRP counts in integers: so many to a unit of distance or time. Its penalties end at 1e5 a unit of load.
 UNIT = 1e5
-"""PyVRP counts in integers: so many to a unit of distance or time. Its penalties end at 1e5 a unit of load."""
 
 
 def route(instance: Any, seconds: float, seed: int, returns: bool = True) -> Solution:
@@ -100,10 +100,8 @@ def _seed(seed: int) -> None:
 
 @njit
 def _cover_steps(elements, sets, costs, best, steps):  # type: ignore[no-untyped-def]
-    """Search from the best cover: drop sets until the cost is below the best, and cover again what that uncovers.
-
-    Each step makes the elements weigh more that stay uncovered. A better cover takes the place of the best.
-    """
+    """Search from the best cover: drop sets until the cost is below the best, and cover again what that uncovers."""
+    # Each step makes the elements weigh more that stay uncovered. A better cover takes the place of the best.
     taken, cost, least = best.copy(), (costs * best).sum(), (costs * best).sum()
     counts, weights = np.zeros(len(sets), np.int64), np.ones(len(sets))
     for e in range(len(sets)):
@@ -255,6 +253,7 @@ def _site_cost(opening, costs, is_open):  # type: ignore[no-untyped-def]
     return total
 
 
+# For each task the function that returns a good solution of an instance, within some seconds.
 SOLVERS: dict[str, Callable[[Any, float, int], Solution]] = {
     "cvrp": route,
     "ovrp": lambda instance, seconds, seed: route(instance, seconds, seed, returns=False),
@@ -262,7 +261,6 @@ SOLVERS: dict[str, Callable[[Any, float, int], Solution]] = {
     "set_cover": cover,
     "facility_location": open_sites,
 }
-"""For each task the function that returns a good solution of an instance, within some seconds."""
 
 
 def read() -> dict[str, dict[str, list[dict[str, Any]]]]:

@@ -27,6 +27,7 @@ from behavesim.task.verdict import Solved
 from .dask_processes import DaskCluster
 from .process_tree import cpu_of_everything
 
+# Takes SECONDS of CPU time on the five instances.
 BUSY = """
 import time
 def select_next_node(current_node, destination_node, unvisited_nodes, distance_matrix):
@@ -36,9 +37,8 @@ def select_next_node(current_node, destination_node, unvisited_nodes, distance_m
             pass
     return unvisited_nodes[0]
 """
-"""Takes SECONDS of CPU time on the five instances."""
+# Programs in progress at once, as by the default window.
 IN_FLIGHT = 64
-"""Programs in progress at once, as by the default window."""
 
 
 async def evaluated(pool: SolutionPool, program: str, times: int) -> None:

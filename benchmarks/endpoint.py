@@ -31,11 +31,11 @@ SERVER = Path(__file__).parents[1] / "tests/proposers/chat_server.py"
 LATENCY_S, CONNECTIONS, ROUNDS, REQUESTS = 0.2, 64, 5, 1280
 PROMPT = Prompt("Improve this program.\n" + "x = x + 1  # a line of an example\n" * 100, "improve")
 REPLY = "```python\n" + "def f(x):\n    return x + 1\n" * 50 + "```"
+# Most replies a second that the connections allow.
 IDEAL = CONNECTIONS / LATENCY_S
-"""Most replies a second that the connections allow."""
 
+# Function that sends request number n, and returns once its reply is read.
 Ask = Callable[[int], Awaitable[object]]
-"""Function that sends request number n, and returns once its reply is read."""
 
 
 async def rate(ask: Ask) -> tuple[float, float]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from behavesim.evaluators.judge import EvaluatorJudge, evaluator_pool
+from behavesim.evaluators.evaluation import EvaluatorJudge, evaluator_pool
 from behavesim.sandbox.limits import Limits
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.verdict import Verdict

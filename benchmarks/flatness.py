@@ -20,10 +20,10 @@ import numpy as np
 
 from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.engine.build import wired
+from behavesim.engine.admission import settings_from_person
+from behavesim.engine.build import assemble_search
 from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
-from behavesim.engine.settings import settings_from_person
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Reply, RunStarted
 from behavesim.state.state import RunState
@@ -104,7 +104,7 @@ async def begun_search(settings: Settings, path: Path) -> Search:
     task, judge = Null(), NullJudge()
     journal = await SqliteJournal(path).__aenter__()
     caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
-    search = wired(settings, task, NullProposer(), judge, journal, caps)
+    search = assemble_search(settings, task, NullProposer(), judge, journal, caps)
     if search.behaviours.are_kept:
         search.behaviours.__class__ = Timed
     search.observe = Meter(search.behaviours)

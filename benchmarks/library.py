@@ -19,10 +19,10 @@ from typing import Any
 
 from behavesim.task import TaskReference, installed_tasks
 
+# Candidates of a run.
 BUDGET = 12
-"""Candidates of a run."""
+# Events in the journal at which a run is killed: some candidates are done by then, and others under way.
 KILLED_AT = 20
-"""Events in the journal at which a run is killed: some candidates are done by then, and others under way."""
 COMMAND = (sys.executable, "-m", "behavesim")
 
 

@@ -28,12 +28,12 @@ from tools import Tool, tools
 
 SAMPLE_S, LOOKS_A_WEIGHING = 0.05, 20
 """Seconds between two looks at a tool's processes, and looks between two measurements of its memory."""
+# Seconds before a kill until which a reply must have been sent to count as arrived.
 ARRIVED_S = 0.1
-"""Seconds before a kill until which a reply must have been sent to count as arrived."""
+# Smallest number of candidates for which the cost in a part of the run is shown: a tenth of fewer says too little.
 LEAST = 1000
-"""Smallest number of candidates for which the cost in a part of the run is shown: a tenth of fewer says too little."""
+# Number of candidates of the run that is killed half-way.
 KILLED = 200
-"""Number of candidates of the run that is killed half-way."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
+# Seconds after which a process counts as long-lived, and `ProcessTree.lasting` gets its CPU time.
 LASTING_S = 1.0
-"""Seconds after which a process counts as long-lived, and `ProcessTree.lasting` gets its CPU time."""
 _SUBREAPER = 36
 
 

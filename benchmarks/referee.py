@@ -16,7 +16,7 @@ from pathlib import Path
 
 from behavesim.application.evaluator_task import Wanted, task_file
 from behavesim.application.launch import task_settings
-from behavesim.checkup.evaluator import examine_evaluator
+from behavesim.checks.evaluator import examine_evaluator
 
 ROOT = Path(__file__).parents[1]
 OURS = {
@@ -32,8 +32,8 @@ print(float(np.sum(radii)) if np.isfinite(radii).all() and max(radii) <= 0.5 els
 """
 
 
+# The column of tasks in which trusted code judges: a forgery comes through if any of them believes it.
 TRUSTED = "these four and a minimum, trusted"
-"""The column of tasks in which trusted code judges: a forgery comes through if any of them believes it."""
 
 
 async def findings(task: str) -> dict[str, bool]:

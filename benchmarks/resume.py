@@ -20,10 +20,9 @@ from flatness import NullJudge
 
 from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.engine.admission import run_provenance
-from behavesim.engine.build import wired
+from behavesim.engine.admission import run_provenance, settings_from_person
+from behavesim.engine.build import assemble_search
 from behavesim.engine.caps import Caps
-from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Rejected, Reply, RunStarted
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
@@ -61,7 +60,7 @@ async def written(folder: RunFolder, settings: Settings) -> None:
     folder.write_settings(settings.flat())
     async with SqliteJournal(folder.journal) as journal:
         caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
-        search = wired(settings, task, Numbered(task.template), judge, journal, caps)
+        search = assemble_search(settings, task, Numbered(task.template), judge, journal, caps)
         verdict = await judge.evaluate(task.template)
         template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
         started = RunStarted(settings.flat(), run_provenance(settings, task), "strong+")

@@ -41,15 +41,14 @@ from behavesim.base.notices import on_stderr
 from behavesim.cluster.protocol import BEAT_S, HANDSHAKE, SMALL, Line, LineLost, as_values
 from behavesim.cluster.runner import Cluster
 from behavesim.cluster.task_files import platform_facts
-from behavesim.engine.admission import run_provenance
-from behavesim.engine.build import wired
+from behavesim.engine.admission import run_provenance, settings_from_person
+from behavesim.engine.build import assemble_search
 from behavesim.engine.caps import Caps
-from behavesim.engine.settings import settings_from_person
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import decode, encode_solutions
 from behavesim.sandbox.judge import RefereePool, SandboxJudge
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Ending
+from behavesim.sandbox.messages import ProcessEnd
 from behavesim.sandbox.referee import verdict_on
 from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Reply, RunResumed, RunStarted
 from behavesim.state.protocols import Judge
@@ -112,7 +111,7 @@ class Player:
         while True:
             job = await jobs.get()
             await asyncio.sleep(self.seconds)
-            ran = Ran(Ending(job, 0, "", self.seconds, 1 << 25), next(self.frames))
+            ran = Ran(ProcessEnd(job, 0, "", self.seconds, 1 << 25), next(self.frames))
             message = {"beat": 1, "ran": [as_values(job, ran)]}
             self.sent += len(msgpack.packb(message))
             await line.send(message)
@@ -198,7 +197,7 @@ async def searched(folder: RunFolder, task: Task, judge: Judge, method: str, can
     folder.path.mkdir(parents=True)
     folder.write_settings(settings.flat())
     async with SqliteJournal(folder.journal) as journal:
-        search = wired(settings, task, Numbered(task.template), judge, journal, caps)
+        search = assemble_search(settings, task, Numbered(task.template), judge, journal, caps)
         verdict = await judge.evaluate(task.template)
         assert isinstance(verdict, Verdict), verdict
         template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)

@@ -21,19 +21,17 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from behavesim.application.python import search_sync
-from behavesim.evaluators.result import MOST_STEPS
-from behavesim.evaluators.steps import choice, token
-from behavesim.evaluators.tracing import MOST_RANKED, Recorder
+from behavesim.evaluators.tracing import MOST_RANKED, MOST_STEPS, Recorder, choice, token
 from behavesim.similarity import BehaveSim
 from behavesim.task import Task, TaskReference
 from behavesim.trajectory import Trajectory
 
+# The arguments and the returned value of each call, in order.
 Calls = Sequence[tuple[tuple[Any, ...], Any]]
-"""The arguments and the returned value of each call, in order."""
+# Evaluations, with and without recording, of which the median is taken.
 ROUNDS = 9
-"""Evaluations, with and without recording, of which the median is taken."""
+# Function that returns a trace, a number for each step, of a program's calls.
 Rule = Callable[[Calls], list[int]]
-"""Function that returns a trace, a number for each step, of a program's calls."""
 
 
 def chosen_entries(calls: Calls) -> list[int]:
@@ -61,6 +59,7 @@ def ranked(calls: Calls) -> list[int]:
     return sorted(range(len(values)), key=values.__getitem__, reverse=True)[:MOST_RANKED]
 
 
+# The rules that are compared, by their names in the table.
 RULES: dict[str, Rule] = {
     "arguments": lambda calls: [token(list(args)) for args, _ in calls],
     "value": lambda calls: [token(returned) for _, returned in calls],
@@ -69,7 +68,6 @@ RULES: dict[str, Rule] = {
     "choice": lambda calls: [choice(returned) for _, returned in calls],
     "choice, priorities ranked": ranked,
 }
-"""The rules that are compared, by their names in the table."""
 
 
 @dataclass(frozen=True)

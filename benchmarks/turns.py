@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from behavesim.rehearsal.world import search
+from behavesim.checks.method import search
 from behavesim.state.events import Event, Responded
 from behavesim.store.journal import SqliteJournal
 

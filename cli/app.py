@@ -16,13 +16,12 @@ from behavesim.base.errors import BehavesimError, UsageError, nearest
 from behavesim.base.version import __version__
 
 from .commands import COMMANDS, EXAMPLES, PLAIN, START, Command
-from .output import tell
-from .streams import lenient_streams
+from .output import lenient_streams, tell
 
+# The base of the errors that Typer raises for arguments, to which it gives no public name.
 USAGE_ERROR = cast(
     "type[Exception]", next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError")
 )
-"""The base of the errors that Typer raises for arguments, to which it gives no public name."""
 
 
 class Commands(TyperGroup):
@@ -78,17 +77,15 @@ class OneCommand(TyperCommand):
 
 
 def _usage_error(error: Any) -> UsageError:
-    """Return Click's error as a UsageError: one line, with the command whose help to read.
-
-    What pydantic says of a value is put into plain words. For a group without a command, whose help that error holds,
-    prints the help on stderr and exits with code 2.
-    """
+    """Return Click's error as a UsageError: one line, with the command whose help to read."""
+    # What pydantic says of a value is put into plain words. For a group without a command, whose help that error holds,
+    # prints the help on stderr and exits with code 2.
     from pydantic import ValidationError  # imported late, as the next: only errors need them
 
-    from behavesim.base.misfit import misfit
+    from behavesim.base.text import validation_message
 
     if isinstance(cause := error.__cause__, ValidationError):  # Typer checks values with pydantic since 0.29
-        error.message = misfit(cause)
+        error.message = validation_message(cause)
     said = error.format_message()
     if said.startswith("Usage:"):
         typer.echo(said, err=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+# Arguments of every Typer app here: help is plain text, `main` prints errors, and only the top app has shell
+# completion.
 PLAIN: Mapping[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
-"""Arguments of every Typer app here: help is plain text, `main` prints errors, and only the top app has shell
-completion."""
 
 
 @dataclass(frozen=True)
@@ -26,39 +26,40 @@ class Command:
     """Whether options that the command does not have are passed on as arguments, so that -1 can name the template."""
 
 
+# The commands by name, in the order of `behavesim --help`; those of one section stand together.
 COMMANDS = {
     command.name: command
     for command in (
         Command("run", "run:run", "Search", "Search for a program; resumable at any moment."),
         Command("resume", "run:resume", "Search", "Go on with a run from its last event."),
-        Command("inject", "inject:inject", "Search", "Put programs of your own into a run."),
-        Command("advise", "inject:advise", "Search", "Say a sentence to the model of a run, in its later prompts."),
-        Command("watch", "watch:watch", "Search", "Follow a run from another terminal until it ends."),
+        Command("inject", "run:inject", "Search", "Put programs of your own into a run."),
+        Command("advise", "run:advise", "Search", "Say a sentence to the model of a run, in its later prompts."),
+        Command("watch", "runs:watch", "Search", "Follow a run from another terminal until it ends."),
         Command("experiment", "experiment:experiment", "Search", "Make many runs, or those missing, and compare them."),
         Command("demo", "demo:demo", "Results", "Play back a recorded search by a language model, without a key."),
         Command("list", "list:list_runs", "Results", "List the runs of a folder, oldest first."),
         Command("report", "report:report", "Results", "Summary, best programs, islands, clusters; compare runs."),
         Command("serve", "serve:serve", "Results", "Show runs in a browser, while they go on."),
-        Command("show", "show:show", "Results", "Show a program of a run, and all that is known of it.", True),
-        Command("diff", "diff:diff", "Results", "Show how two programs of a run differ in text and behaviour.", True),
-        Command("export", "export:export", "Results", "Write the programs of a run as files and JSON lines."),
+        Command("show", "runs:show", "Results", "Show a program of a run, and all that is known of it.", True),
+        Command("diff", "runs:diff", "Results", "Show how two programs of a run differ in text and behaviour.", True),
+        Command("export", "runs:export", "Results", "Write the programs of a run as files and JSON lines."),
         Command("recommend", "recommend:recommend", "Results", "Choose a program of a run on validation instances."),
         Command("verify", "verify:verify", "Results", "Derive a run again, and name the first difference."),
-        Command("recover", "recover:recover", "Results", "Make a new run from what can be read of a damaged one."),
+        Command("recover", "verify:recover", "Results", "Make a new run from what can be read of a damaged one."),
         Command("study", "study:study", "Results", "The paper's tables and figures: its numbers beside ours."),
         Command("evaluate", "evaluate:evaluate", "Programs", "Score programs in the sandbox."),
-        Command("compare", "compare:compare", "Programs", "Compare programs by what they do (BehaveSim)."),
+        Command("compare", "evaluate:compare", "Programs", "Compare programs by what they do (BehaveSim)."),
         Command("tasks", "tasks:tasks", "Set-up", "List the installed tasks."),
         Command("methods", "parts:methods", "Set-up", "List the installed search methods."),
         Command("proposers", "parts:proposers", "Set-up", "List the installed proposers."),
-        Command("task", "task:task", "Set-up", "Write (init) and examine (check) a task of your own."),
-        Command("method", "method:method", "Set-up", "Write (init) and examine (check) a method of your own."),
-        Command("settings", "settings:settings", "Set-up", "List every setting that --set and --config take."),
-        Command("doctor", "doctor:doctor", "Set-up", "Check key, endpoint, models, cores and sandbox."),
+        Command("task", "tasks:task", "Set-up", "Write (init) and examine (check) a task of your own."),
+        Command("method", "parts:method", "Set-up", "Write (init) and examine (check) a method of your own."),
+        Command("settings", "setup:settings", "Set-up", "List every setting that --set and --config take."),
+        Command("doctor", "setup:doctor", "Set-up", "Check key, endpoint, models, cores and sandbox."),
     )
 }
-"""The commands by name, in the order of `behavesim --help`; those of one section stand together."""
 
+# What `behavesim` prints without a command, in lines of at most 80 characters.
 START = """\
 Search for algorithms with language models; compare programs by what they do.
 
@@ -71,8 +72,8 @@ Begin here:
   behavesim doctor                are this machine and a model ready for it
 
 behavesim --help lists all commands; behavesim COMMAND --help explains one."""
-"""What `behavesim` prints without a command, in lines of at most 80 characters."""
 
+# Examples of arguments by command name; they are listed below the command's help.
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "run": (
         "tsp --budget 300",
@@ -91,4 +92,3 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "evaluate": ("tsp template mine.py", "tsp mine.py --held-out --json"),
     "compare": ("tsp template first.py second.py --figure likeness.svg",),
 }
-"""Examples of arguments by command name; they are listed below the command's help."""

@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-from behavesim.application.demonstration import played, unpacked
+from behavesim.application.evaluation import play_recording, unpack_recording
 from behavesim.application.held_out import reports_of
-from behavesim.reports import run_screen
+from behavesim.reports import screens
 from behavesim.reports.page.html import write_page
-from behavesim.reports.sections import show_sections
+from behavesim.reports.terminal import show_sections
 
 from .options import RUNS, RunsDir
 from .output import say, tell
 
+# Text on stderr before the search is played back.
 ABOUT = (
     "This is a recording: nothing is asked and nothing is evaluated now. A language model wrote these 30 programs for "
     "the task asp on 2026-11-22, for prompts of an earlier version; they were evaluated later, in this order."
 )
-"""Text on stderr before the search is played back."""
 
 Seconds = Annotated[float, typer.Option(min=0, max=3600, help="Seconds in which the recorded search is played back.")]
 
@@ -31,11 +31,11 @@ def demo(seconds: Seconds = 20, runs_dir: RunsDir = RUNS) -> None:
     Afterwards runs/demo is a run like any other: report, show, diff, export and verify work on it. To verify it takes
     5 minutes of CPU time, as all programs run again.
     """
-    folder = unpacked(runs_dir)
+    folder = unpack_recording(runs_dir)
     tell(ABOUT)
-    run = asyncio.run(played(folder, seconds))
+    run = asyncio.run(play_recording(folder, seconds))
     (report,) = asyncio.run(reports_of([run], tell, ()))
-    show_sections(run_screen.first_screen(report, {}))
+    show_sections(screens.run_first_screen(report, {}))
     page = folder.path / "page.html"
     write_page(run, report, page)
     say(f"      behavesim diff {folder.argument} template best    what the model changed")

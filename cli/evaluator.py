@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import os
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any, Literal
 
 import typer
 
 from behavesim.application.evaluator_task import Made, Wanted, task_file
 from behavesim.base.errors import UsageError
+from behavesim.base.text_file import read_text_file
+from behavesim.evaluators.description import describe_evaluator
+from behavesim.evaluators.detection import annotation_of, convention_of, is_class
+from behavesim.evaluators.evaluation import Called, call_evaluator
+from behavesim.programs.edits import Frame
+from behavesim.programs.functions import functions_in
+from behavesim.programs.parsing import usual_imports, with_imports
+from behavesim.task.evaluated import Convention
 
 from .options import complete_tasks
 from .output import tell
+from .own_file import write_example
 
 TaskOrNone = Annotated[
     str | None,
@@ -50,7 +65,7 @@ MinimiseOption = Annotated[bool, typer.Option("--minimise", help="A lower score 
 
 
 @contextmanager
-def named_task(task: str | None, options: Mapping[str, Any], runs: Path) -> Iterator[Made]:
+def open_task(task: str | None, options: Mapping[str, Any], runs: Path) -> Iterator[Made]:
     """Yield the task that a command is about: `task`, a name or path, or the file made for an evaluator.
 
     `options` are the command's parameters by name. A file made here lies below `runs`, the folder of the runs, and is
@@ -72,10 +87,7 @@ def named_task(task: str | None, options: Mapping[str, Any], runs: Path) -> Iter
 
 
 def _wanted(options: Mapping[str, Any]) -> Wanted | None:
-    """Return what the options say of an evaluator; None if they name no evaluator.
-
-    Raises UsageError if an option that belongs to an evaluator, such as --program, is given without one.
-    """
+    """Return what the options say of an evaluator; None if they name no evaluator."""
     evaluator = options.get("evaluator")
     flags = {"--program": "program", "--evaluator-config": "evaluator_config", "--edits": "edits"}
     given = [flag for flag, name in {**flags, "--minimise": "minimise"}.items() if options.get(name)]
@@ -87,3 +99,140 @@ def _wanted(options: Mapping[str, Any]) -> Wanted | None:
     # old releases of Typer, such as 0.19, give texts here: they make paths of them for the command alone
     program, configuration = program and Path(program), configuration and Path(configuration)
     return Wanted(evaluator, program, configuration, edits, bool(options.get("minimise")))
+
+
+# Write a task file around an evaluator, whose score is then trusted.
+
+
+# Name of the function that the written file calls for a score, for each kind of evaluator.
+_JUDGED = {"openevolve": "judge_program", "shinka": "judge_by_script", "command": "judge_by_command"}
+# Names that the written file imports, for each kind of evaluator; `load_evaluator` only if its calls use it.
+_IMPORTED = {
+    "openevolve": "behaviour_of, judge_program, send_program",
+    "shinka": "behaviour_of, judge_by_script, load_evaluator, send_program",
+    "command": "Command, behaviour_of, judge_by_command, send_program",
+}
+_READ = "the calls of the function, in order, as the evaluator makes them."
+# Words above the list of calls in the written file: _READ if the calls were read from the evaluator, else _UNREAD.
+_UNREAD = "the arguments of each call, in order: they could not be read from the evaluator."
+
+
+def write_around(name: str, evaluator: str, program: Path | None, is_minimised: bool) -> None:
+    """Write the file NAME.py in the current folder: a task whose programs an evaluator scores.
+
+    `evaluator` is a file, a class or a command, as after --evaluator. `program` is the file of the first program; None
+    is allowed only for a class, which brings a program of its own. The calls of the program's function are read from
+    the evaluator's text as far as possible.
+
+    Raises UsageError if the program is missing or not a Python file. The same error follows if the evaluator calls none
+    of its functions, if it lacks the function that a class calls, or if a class asks for classes. It also follows if
+    `name` is not a Python name, or if the file exists or cannot be written. Raises TaskError if a class cannot say what
+    it asks for, or if an EVOLVE-BLOCK has no end, SandboxError if a class is asked and the sandbox fails.
+    """
+    kind, place = convention_of(evaluator)
+    direction = {"DIRECTION": "minimise" if is_minimised or kind == "eoh" else "maximise"}
+    if kind in ("llm4ad", "eoh"):
+        write_example("task", name, "class_evaluator", {**direction, **_around_class(place, program)})
+        return
+    if program is None or not program.is_file():
+        raise UsageError("--evaluator needs the file of the program to start from; add --program FILE")
+    if program.suffix != ".py":
+        raise UsageError(f"a task's programs are Python, and {program} is not; run it with --evaluator as it is")
+    template = read_text_file(program, "program")
+    try:
+        found = _called(kind, place, template)
+    except SyntaxError as error:
+        raise UsageError(f"the first program {program} is no Python: {error}") from None
+    if found is None:
+        raise UsageError(f"{evaluator} calls no function of {program} by name; start from `behavesim task init {name}`")
+    is_fixed = any(re.search(rf"^def {found.function}\b", text, re.MULTILINE) for text in Frame.of(template).fixed)
+    path = write_example("task", name, "evaluator", {**direction, **_around_file(kind, place, found, template)})
+    if not found.is_known:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        number = 1 + next(place for place, line in enumerate(lines) if line.lstrip().startswith("calls = "))
+        unread = f"how often {evaluator} calls `{found.function}`, and with what, could not be read"
+        tell(f"{unread}; edit line {number} of {path}")
+    if is_fixed:
+        tell(
+            f"`{found.function}` stands outside the EVOLVE-BLOCK of {program}, and programs of the task may change it "
+            "too: let `score` compute whatever it computes of an answer, or a program can give itself any score"
+        )
+
+
+def _called(kind: Convention, place: str, template: str) -> Called | None:
+    """Return which function of the template an evaluator calls, and with what; None if it calls none by name."""
+    # `place` is the evaluator's file or command. For a command, the Python files among its words are read, and the
+    # first that calls a function of the template counts. If none does, it is the template's last function, with unknown
+    # arguments; None if the template has none.
+    if kind != "command":
+        return call_evaluator(read_text_file(Path(place), "evaluator"), template, "load_evaluator(EVALUATOR)")
+    scripts = [Path(word) for word in shlex.split(place) if word.endswith(".py") and Path(word).is_file()]
+    found = [call_evaluator(read_text_file(script, "evaluator"), template) for script in scripts]
+    functions = [node.name for node in ast.parse(template).body if isinstance(node, ast.FunctionDef)]
+    guessed = Called(functions[-1], "[()]", is_known=False) if functions else None
+    return next(filter(None, found), guessed)
+
+
+def _around_file(kind: Convention, place: str, found: Called, template: str) -> dict[str, str]:
+    """Return texts for the example of a task file, by the placeholder that each replaces there."""
+    # They are for an evaluator that is a script or a command, which `place` gives. `found` is the function of the first
+    # program that the evaluator calls, with its calls. `template` is the text of that program.
+    here = "Path(__file__).parent"
+    imported = _IMPORTED[kind]
+    return {
+        "EVALUATOR_PLACE": f"Command({place!r}, {here})"
+        if kind == "command"
+        else f"{here} / {os.path.relpath(place)!r}",
+        "IMPORTED": imported if "load_evaluator" in found.calls else imported.replace("load_evaluator, ", ""),
+        "CALLS_SAID": _READ if found.is_known else _UNREAD,
+        "CALLS": found.calls,
+        "STARS": "**" if found.are_named else "*",
+        "JUDGED": _JUDGED[kind],
+        "FUNCTION": found.function,
+        "DESCRIPTION": f'"""CHANGE: say what is sought. `{found.function}` is called, and its answers are scored."""',
+        "TEMPLATE_TEXT": _quoted(template),
+    }
+
+
+def _around_class(place: str, program: Path | None) -> dict[str, str]:
+    """Return texts for the example of a task file around a class evaluator, by the placeholder that each replaces."""
+    # The template is the text of `program`, or the class's own if that is None.
+    said = asyncio.run(describe_evaluator(place, allow_weak_isolation=True))
+    template = said.template if program is None else read_text_file(program, "program")
+    if is_class(said.template, said.entry_point):
+        raise UsageError(f"{place} asks for a class, and a task's programs are functions; run it as it is")
+    _refuse_without(said.entry_point, template, program)
+    module, _, name = place.rpartition(":")
+    if module.endswith(".py"):
+        place = f"{os.path.relpath(module)}:{name}"
+    told = (
+        said.description or f"CHANGE: say what is sought. `{said.entry_point}` is called, and its replies are scored."
+    )
+    return {
+        "EVALUATOR_PLACE": repr(place),
+        "FUNCTION": said.entry_point,
+        "RETURNS": annotation_of(said.template, said.entry_point),
+        "DESCRIPTION": _quoted(
+            "\n    ".join(line for each in told.splitlines() for line in wrap(each, 110) or [""]), '"'
+        ),
+        "TEMPLATE_TEXT": _quoted(with_imports(template.lstrip("\n"), usual_imports(""))),
+    }
+
+
+def _refuse_without(function: str, template: str, program: Path | None) -> None:
+    """Raise UsageError if a template is no Python or has no function of this name; `program` is its file, if any."""
+    try:
+        if function in functions_in(template):
+            return
+    except SyntaxError as error:
+        raise UsageError(f"the first program {program} is no Python: {error}") from None
+    where = f"{program} has no" if program else "the class has no template program; add --program FILE with a"
+    raise UsageError(f"{where} function `{function}`, which the evaluator calls")
+
+
+def _quoted(text: str, mark: str = "'") -> str:
+    """Return a text as Python's triple-quoted literal, its first line below the opening quotes if `mark` is '."""
+    escaped = text.replace("\\", "\\\\").replace(mark * 3, f"\\{mark}" * 3)
+    if mark == '"':
+        return f'"""{escaped}"""' if not escaped.endswith('"') else f'"""{escaped} """'
+    return f"'''\n{escaped}'''"

@@ -11,19 +11,17 @@ from typing import Annotated, Any
 
 import typer
 
-from behavesim.analysis.metrics import known_metrics
-from behavesim.application.event_loop import run_until_asked_to_end
-from behavesim.application.experiment.estimate import estimate
-from behavesim.application.experiment.execution import Execution, unfinished
-from behavesim.application.experiment.plan import Experiment, Planned, plan, read_experiment, too_few_seeds
-from behavesim.application.experiment.report import PAGE, compared
+from behavesim.analysis.metrics import available_metrics
+from behavesim.application.experiment.execution import PAGE, Execution, compare_groups, unfinished_runs
+from behavesim.application.experiment.plan import Experiment, Planned, estimate, plan, read_experiment, too_few_seeds
+from behavesim.application.session import run_until_asked_to_end
 from behavesim.base.config import cores
 from behavesim.base.errors import UsageError
-from behavesim.base.text import counted
-from behavesim.proposers.installed import proposer_type
+from behavesim.base.text import count_noun
 from behavesim.proposers.openai_settings import has_endpoint
+from behavesim.proposers.proposer import proposer_type
 from behavesim.reports.comparison_tables import comparison_tables, remarks, verdict_lines
-from behavesim.reports.json_document import json_document
+from behavesim.reports.files import json_document
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 
@@ -51,9 +49,9 @@ def experiment(
     """Make every run of an experiment, or those that are missing, and compare them; exit code 1 if a run failed."""
     described = read_experiment(file)
     planned = plan(described, "openai" if has_endpoint() else "genetic")
-    metrics = known_metrics(described.metrics)
+    metrics = available_metrics(described.metrics)
     here = runs_dir / described.name
-    left = unfinished(planned, here)
+    left = unfinished_runs(planned, here)
     asks_a_model = _announced(described, planned, left, here, dry)
     if dry:
         for run in left:
@@ -66,27 +64,25 @@ def experiment(
     at_once = jobs or (1 if asks_a_model else cores())
     failed = _carried_out(left, here, at_once, workers or max(1, cores() // at_once), again)
     made = [run for run in planned if run.name not in failed]
-    tell(f"comparing {counted(len(made), 'run')}")
-    found = asyncio.run(compared(described, made, here, metrics, tell, workers))
+    tell(f"comparing {count_noun(len(made), 'run')}")
+    found = asyncio.run(compare_groups(described, made, here, metrics, tell, workers))
     for line in (*remarks(found), *verdict_lines(found)):
         tell(line)
     print_result(found, as_json, json_document, lambda found: show(comparison_tables(found)))
     if not as_json:
         typer.echo(f"page: {here / PAGE}, tables: {here / 'tables'}, everything: {here / 'report.json'}")
     if failed:
-        tell(f"{counted(len(failed), 'run')} failed ({', '.join(failed)}); the same command tries again")
+        tell(f"{count_noun(len(failed), 'run')} failed ({', '.join(failed)}); the same command tries again")
         raise typer.Exit(1)
 
 
 def _announced(
     described: Experiment, planned: Sequence[Planned], left: Sequence[Planned], here: Path, dry: bool
 ) -> bool:
-    """Print what is `left` to do of the `planned` runs and what it may cost; return whether it asks a model.
-
-    `here` is the folder of the runs. If a proposer lacks something on this machine, such as a key, raises UsageError;
-    if `dry`, what it lacks is printed instead.
-    """
-    tell(f"{counted(len(planned), 'run')}, {len(left)} to do, in {here}")
+    """Print what is `left` to do of the `planned` runs and what it may cost; return whether it asks a model."""
+    # `here` is the folder of the runs. If a proposer lacks something on this machine, such as a key, raises UsageError;
+    # if `dry`, what it lacks is printed instead.
+    tell(f"{count_noun(len(planned), 'run')}, {len(left)} to do, in {here}")
     asking = [run for run in left if proposer_type(run.settings.proposer).costs_money]
     for missing in sorted({proposer_type(run.settings.proposer).missing() for run in left} - {""}):
         if not dry:
@@ -100,10 +96,7 @@ def _announced(
 
 
 def _confirm() -> None:
-    """Ask the person whether the experiment may ask a model; raises typer.Exit with code 1 if not.
-
-    Raises UsageError if nobody can be asked, as stdin is not a terminal.
-    """
+    """Ask the person whether the experiment may ask a model; raises typer.Exit with code 1 if not."""
     if not sys.stdin.isatty():
         raise UsageError("this experiment asks a model, which costs money; say --yes to allow that")
     if not typer.confirm("Go ahead?", err=True):
@@ -111,11 +104,9 @@ def _confirm() -> None:
 
 
 def _carried_out(left: Sequence[Planned], here: Path, jobs: int, workers: int | str, again: str) -> list[str]:
-    """Make the runs that are left in the folder `here`, `jobs` at once; return the names of the failed ones.
-
-    Each evaluates `workers` programs at once, or on the cluster of that name. If interrupted, says on stderr with which
-    command (`again`) to go on, and raises KeyboardInterrupt.
-    """
+    """Make the runs that are left in the folder `here`, `jobs` at once; return the names of the failed ones."""
+    # Each evaluates `workers` programs at once, or on the cluster of that name. If interrupted, says on stderr with
+    # which command (`again`) to go on, and raises KeyboardInterrupt.
     if left:
         first = RunFolder(here / left[0].name).argument
         tell(f"up to {jobs} at once; see one go on with: behavesim watch {first}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from behavesim.analysis.summary_cache import cached_summary
+from behavesim.analysis.summary_cache import load_summary
 from behavesim.base.errors import BehavesimError
-from behavesim.reports.summary_tables import DISPENSABLE, runs_table
+from behavesim.reports.tables import DISPENSABLE, runs_table
 from behavesim.reports.terminal import show_rows
 from behavesim.store.folder import RunFolder
 
@@ -22,7 +22,7 @@ def list_runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
     summaries = []
     for folder in [*RunFolder.all(runs_dir, "*/*"), *RunFolder.all(runs_dir)]:  # an experiment's runs are below it
         try:
-            summaries.append(replace(cached_summary(folder), run=str(folder.path.relative_to(runs_dir))))
+            summaries.append(replace(load_summary(folder), run=str(folder.path.relative_to(runs_dir))))
         except BehavesimError as error:  # a damaged run must not hide the others
             tell(f"{folder.run}: {error}")
     if as_json:

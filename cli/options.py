@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from behavesim.analysis.run import Run
     from behavesim.task import Split
 
+# The default of `--runs-dir`.
 RUNS = Path("runs")
-"""The default of `--runs-dir`."""
+# Proposers of ours whose names are followed by a colon and a command, a folder, a port or a run.
 TAKING_ARGUMENTS = frozenset({"command", "folder", "http", "replay"})
-"""Proposers of ours whose names are followed by a colon and a command, a folder, a port or a run."""
 
 
 def figures_option(help_text: str) -> Any:
     """Return the option --figures DIR, which raises UsageError if it is given and figures cannot be drawn."""
 
     def drawable(folder: Path | None) -> Path | None:
-        from behavesim.reports.drawing import check_matplotlib  # imported late: most commands do not need it
+        from behavesim.reports.figures import check_matplotlib  # imported late: most commands do not need it
 
         if folder is not None:
             check_matplotlib()
@@ -40,7 +40,7 @@ def figures_option(help_text: str) -> Any:
 
 def metric_of_text(name: str) -> str:
     """Return the name of a metric of programs' text; raises UsageError if there is none of that name."""
-    from behavesim.code_similarity.named import NAMES  # imported late: most commands do not need it
+    from behavesim.code_similarity.metric import NAMES  # imported late: most commands do not need it
 
     if name not in NAMES:
         raise UsageError(f"--metric takes one of {', '.join(NAMES)}, not {name!r}")
@@ -168,7 +168,7 @@ HeldOut = Annotated[
 Shifted = Annotated[bool, typer.Option("--shifted", hidden=True, help="What `--held-out shifted` is read as.")]
 
 
-def split_of(held_out: bool, shifted: bool) -> Split:
+def chosen_split(held_out: bool, shifted: bool) -> Split:
     """Return the split that a command uses: "shifted" or "held-out" if that option was given, else "search"."""
     return "shifted" if shifted else "held-out" if held_out else "search"
 
@@ -177,8 +177,8 @@ AllowWeakIsolation = Annotated[
     bool | None, typer.Option("--allow-weak-isolation", help="Run even if the sandbox isolates weakly.")
 ]
 
+# Number of seconds in each unit of time that `seconds` reads.
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-"""Number of seconds in each unit of time that `seconds` reads."""
 
 
 def run_folder(runs_dir: Path, run: str | None) -> RunFolder:
@@ -231,7 +231,7 @@ CandidateName = Annotated[
 ]
 
 
-def number_called(run: Run, name: str) -> int:
+def candidate_number(run: Run, name: str) -> int:
     """Return a candidate's number, given that number as text, or "best", "recommended" or "template".
 
     The best is the program in best.py. A number is not looked up in the run. Raises UsageError for other names, or if
@@ -258,7 +258,7 @@ def seconds(text: str) -> float:
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 
-def weighted_models(texts: list[str] | None) -> dict[str, float] | None:
+def parse_models(texts: list[str] | None) -> dict[str, float] | None:
     """Return the weights of models by name, from texts `NAME` (weight 1) or `NAME:WEIGHT`; None if there are no texts.
 
     Raises UsageError if a weight is 0.

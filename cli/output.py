@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import codecs
+import errno
+import io
 import json
+import os
+import select
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from textwrap import TextWrapper
-from typing import TypeVar
+from textwrap import TextWrapper, indent
+from typing import Any, TextIO, TypeVar
 
 import typer
 
-from behavesim.base.text import printable, wrapped
+from behavesim.base.errors import Finding
+from behavesim.base.text import printable, wrap
 
 Result = TypeVar("Result")
 
@@ -20,7 +27,7 @@ Result = TypeVar("Result")
 def tell(text: str) -> None:
     """Print "behavesim: " and a text on stderr, above the live view if there is one; control characters are escaped."""
     said = f"behavesim: {printable(text)}"
-    said = wrapped(said, shutil.get_terminal_size().columns) if sys.stderr.isatty() else said
+    said = wrap(said, shutil.get_terminal_size().columns) if sys.stderr.isatty() else said
     print(said, file=sys.stderr)  # noqa: T201 - typer.echo would write into the live view
 
 
@@ -30,10 +37,10 @@ def say(text: str) -> None:
     Neither a path nor a command in it, "behavesim …", is broken.
     """
     said = printable(text)
-    typer.echo(wrapped(said, shutil.get_terminal_size().columns) if sys.stdout.isatty() else said)
+    typer.echo(wrap(said, shutil.get_terminal_size().columns) if sys.stdout.isatty() else said)
 
 
-def tell_written(files: Iterable[Path]) -> None:
+def print_written(files: Iterable[Path]) -> None:
     """Print on stderr that these files were written, one a line."""
     for file in files:
         tell(f"wrote {file}")
@@ -71,3 +78,152 @@ def print_result(
         print_json(document(found))
     else:
         show(found)
+
+
+# Keeps a command going if stdout or stderr is closed or full, or if its encoding lacks characters.
+
+
+# Name of the codec error handler that replaces a character by an ASCII sign of the same width, or by an escape.
+PLAIN = "behavesim.plain"
+# For each character of charts and progress bars the ASCII sign that replaces it if the output's encoding lacks it.
+_SIGNS = dict(zip("▁▂▃▄▅▆▇█→…−–·×━╸╺─│┌┐└┘├┤┬┴┼", "...:::##>.--.x----|+++++++++", strict=True))
+# The exit code if a result could not be written to stdout.
+LOST = 1
+
+
+class Output(io.FileIO):
+    """Stdout or stderr without a buffer; data that cannot be written is dropped, and `loss` holds the last error."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self.loss: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """Write bytes, waiting while the reader is slow; on an error, drop them all and keep the error in `loss`.
+
+        Return the number of bytes that were written, which may be fewer than given, or dropped.
+        """
+        try:
+            while (written := super().write(data)) is None:  # another process made the stream non-blocking
+                select.select((), (self,), ())
+        except OSError as error:
+            self.loss = error
+            return len(data)
+        return written
+
+
+@contextmanager
+def lenient_streams() -> Iterator[None]:
+    """Give the process a stdout and stderr that raise no errors, until the block ends.
+
+    A closed stream becomes /dev/null: otherwise a file opened later would get its number, and libuv would abort.
+    Characters that a stream's encoding lacks are written as plain signs or escapes. If output on stdout was lost, a
+    block that exits with code 0 exits with LOST instead.
+    """
+    codecs.register_error(PLAIN, _plain)
+    _open_closed()
+    before = sys.stdout, sys.stderr, sys.__stdout__
+    sys.stdout = sys.__stdout__ = _text(1, before[0])  # type: ignore[misc]
+    sys.stderr = _text(2, before[1])
+    try:
+        yield
+    except SystemExit as ended:
+        if _is_lost() and not ended.code:
+            ended.code = LOST
+        raise
+    finally:
+        sys.stderr.flush()
+        sys.stdout, sys.stderr, sys.__stdout__ = before  # type: ignore[misc]
+
+
+def take_loss() -> OSError | None:
+    """Flush stdout; return the error with which output on it was lost, once: the next call returns None.
+
+    None if all was written, or if stdout is not the stream of `lenient_streams`.
+    """
+    stream = sys.__stdout__
+    raw = getattr(getattr(stream, "buffer", None), "raw", None)
+    if stream is None or not isinstance(raw, Output):
+        return None
+    stream.flush()
+    loss, raw.loss = raw.loss, None
+    return loss
+
+
+def _is_lost() -> bool:
+    """Whether output on stdout was lost; the reason is printed on stderr, unless stdout's reader closed its pipe."""
+    loss = take_loss()
+    if loss is not None and loss.errno != errno.EPIPE:  # a closed pipe means that its reader wants no more
+        print(f"behavesim: stdout cannot be written: {loss.strerror}", file=sys.stderr)  # noqa: T201
+    return loss is not None
+
+
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Return the replacement of the character that an encoding lacks, and the index where encoding continues.
+
+    It is the sign of _SIGNS, or an escape such as "\\u2713" for any other character.
+    """
+    assert isinstance(error, UnicodeEncodeError)
+    sign = _SIGNS.get(error.object[error.start])
+    if sign is None:
+        return codecs.backslashreplace_errors(error)
+    return sign, error.start + 1
+
+
+def _open_closed() -> None:
+    """Open /dev/null in place of stdin, stdout or stderr, if one is closed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest free number: this one
+
+
+def _text(number: int, before: TextIO | None) -> io.TextIOWrapper:
+    """Return stdout (1) or stderr (2) as a text stream, in the encoding of `before` or, if that is None, the locale's.
+
+    It is flushed after each line, except stdout if that is not a terminal.
+    """
+    encoding = None if before is None else before.encoding
+    by_line = number == 2 or os.isatty(number)
+    buffer: io.BufferedWriter = io.BufferedWriter(Output(number))
+    return io.TextIOWrapper(buffer, encoding, PLAIN, line_buffering=by_line)
+
+
+# Print the findings of `task check` and `method check`, one line each.
+
+
+# The first word of a finding's line, by the finding's `result`.
+MARKS = {"ok": "ok", "warning": "note", "mend": "MEND"}
+
+
+def report_findings(found: AsyncIterator[Finding], width: int, as_json: bool) -> None:
+    """Print each finding as it comes, or all as one JSON document; raises typer.Exit with code 1 if one must be fixed.
+
+    `width` is the number of characters that the column of the findings' names takes.
+    """
+
+    async def collected() -> list[Finding]:
+        findings = list[Finding]()
+        async for finding in found:
+            if not as_json:
+                _show(finding, findings[-1].section if findings else "", width)
+            findings.append(finding)
+        return findings
+
+    import asyncio  # imported late: most commands that print do without
+
+    findings = asyncio.run(collected())
+    if as_json:
+        print_json([vars(finding) for finding in findings])
+    if any(finding.result == "mend" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _show(finding: Finding, section: str, width: int) -> None:
+    """Print a finding, below its section's heading unless the one before is of that `section`; its text is indented."""
+    if finding.section != section:
+        typer.echo(f"\n{finding.section}")
+    typer.echo(hanging(f"{MARKS[finding.result]:5} {finding.name:{width}} ", finding.message))
+    if finding.text:
+        typer.echo(f"\n{indent(printable(finding.text), '    ')}")

@@ -1,4 +1,4 @@
-"""Write a commented example as the beginning of a user's own file."""
+"""Writes a commented example as the beginning of a user's own file."""
 
 from __future__ import annotations
 

@@ -1,19 +1,24 @@
-"""`behavesim methods` and `behavesim proposers`."""
+"""`behavesim methods`, `behavesim proposers` and `behavesim method`."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
 from behavesim.base.errors import BehavesimError
-from behavesim.base.plugins import Kind, docstring
+from behavesim.base.plugins import Kind, absolute, docstring
 from behavesim.base.text import one_line
+from behavesim.checks.method import examine_method
 from behavesim.state.settings import METHODS, PROPOSERS
 
+from .commands import PLAIN
 from .options import AsJson
-from .output import hanging, print_json
+from .output import hanging, print_json, report_findings
+from .own_file import write_example
 
+# Largest number of characters of what is said of a part; a longer first line of its docstring is cut off.
 LENGTH = 110
-"""Largest number of characters of what is said of a part; a longer first line of its docstring is cut off."""
 
 
 def methods(as_json: AsJson = False) -> None:
@@ -45,3 +50,32 @@ def _line(kind: Kind, name: str) -> str:
     except BehavesimError as error:  # one that is broken must not hide the others
         text = str(error)
     return one_line(text.partition("\n")[0], LENGTH)
+
+
+# `behavesim method init` and `behavesim method check`: a search method of one's own.
+
+
+method = typer.Typer(help="Write and examine a search method of your own.", no_args_is_help=True, **PLAIN)
+
+
+@method.command("init")
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The method's name; the file is NAME.py here.")],
+) -> None:
+    """Write a commented method file to start from.
+
+    If the file exists, it stays as it is and the command fails.
+    """
+    write_example("method", name)
+
+
+@method.command("check")
+def check(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A method file, or an installed method's name.")],
+    as_json: AsJson = False,
+) -> None:
+    """Examine a method in rehearsed searches: complete, pure, deterministic, resumable.
+
+    Exit code 1 if something must be fixed.
+    """
+    report_findings(examine_method(absolute(path)), 28, as_json)

@@ -9,18 +9,22 @@ from typing import Annotated, Any
 
 import typer
 
-from behavesim.analysis import rivals as against
+from behavesim.analysis import portfolio as against
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.recommendation import shortlist_table
 from behavesim.analysis.run import Run
 from behavesim.analysis.run_summary import summary
 from behavesim.analysis.summary import RecommendedProgram
 from behavesim.application.held_out import absence
-from behavesim.application.recommendation import record_portfolio, record_recommendation
-from behavesim.application.rivals import has_rivals, rivals_of_portfolio
+from behavesim.application.recommendation import (
+    has_rivals,
+    record_portfolio,
+    record_recommendation,
+    rivals_of_portfolio,
+)
 from behavesim.base.errors import UsageError
 from behavesim.reports.terminal import show
-from behavesim.reports.words import named
+from behavesim.reports.words import program_name
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask
@@ -86,10 +90,8 @@ def recommend(
 def _document(
     chosen: RecommendedProgram | None, found: Portfolio | None, tried: Sequence[against.Rival]
 ) -> dict[str, Any] | None:
-    """Return the recommended program's fields, and the portfolio's members as `portfolio`; None if there is neither.
-
-    Beside the portfolio stand `rivals`, best first: [] if none was tried.
-    """
+    """Return the recommended program's fields, and the portfolio's members as `portfolio`; None if there is neither."""
+    # Beside the portfolio stand `rivals`, best first: [] if none was tried.
     program = None if chosen is None else asdict(chosen)
     if found is None:
         return program
@@ -100,7 +102,7 @@ def _document(
 def _said(run: Run, chosen: RecommendedProgram | None) -> str:
     """Return a line on where the recommended program is, or why there is none."""
     if chosen is not None:
-        return f"recommended program: {run.folder.recommended} ({named(chosen.candidate)})"
+        return f"recommended program: {run.folder.recommended} ({program_name(chosen.candidate)})"
     if not run.ranked():
         return "no program to recommend: the run has found no feasible program"
     return "no program to recommend: none on the shortlist works on the validation instances"

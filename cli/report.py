@@ -10,33 +10,31 @@ from typing import Annotated, Literal
 import typer
 
 from behavesim.analysis.comparison import RunComparison, comparison
-from behavesim.analysis.held_out_scores import Unseen
-from behavesim.analysis.metrics import METRICS, Metric, known_metrics
+from behavesim.analysis.held_out import Unseen
+from behavesim.analysis.metrics import METRICS, Metric, available_metrics
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
 from behavesim.application.held_out import reports_of
 from behavesim.base.errors import UsageError, nearest
-from behavesim.base.text import counted
-from behavesim.reports import comparison_screen, run_screen
-from behavesim.reports.comparison_screen import COMPARISON_SECTIONS
+from behavesim.base.text import count_noun
+from behavesim.reports import screens
 from behavesim.reports.comparison_tables import remarks
-from behavesim.reports.csv_files import write_csv
-from behavesim.reports.figure_files import write_figures
-from behavesim.reports.json_document import json_document
+from behavesim.reports.figures import write_figures
+from behavesim.reports.files import json_document, write_csv
 from behavesim.reports.markup import latex, markdown
-from behavesim.reports.run_screen import RUN_SECTIONS
-from behavesim.reports.sections import Section, named_sections, show_sections
+from behavesim.reports.screens import COMPARISON_SECTIONS, RUN_SECTIONS
+from behavesim.reports.terminal import Section, select_sections, show_sections
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, Runs, RunsDir, Shifted, Workers, figures_option, folders_of
 from .output import busy, print_json, tell
 
+# Functions that return tables as text, by the option that asks for it.
 MARKUP = {"latex": latex, "markdown": markdown}
-"""Functions that return tables as text, by the option that asks for it."""
+# The names of all sections of a report: those of a run, then those that only a comparison has.
 SECTIONS = tuple(dict.fromkeys((*RUN_SECTIONS, *COMPARISON_SECTIONS)))
-"""The names of all sections of a report: those of a run, then those that only a comparison has."""
+# The names of the sections that only a report of several runs has.
 ONLY_OF_SEVERAL = tuple(name for name in COMPARISON_SECTIONS if name not in RUN_SECTIONS)
-"""The names of the sections that only a report of several runs has."""
 Format = Literal["json", "latex", "markdown", "screen"]
 
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Only write the tables there as CSV files.")]
@@ -95,7 +93,7 @@ def report(
     """
     form = _format(as_json, as_latex, as_markdown)
     names = [name.strip() for name in (only or "").split(",") if name.strip()]
-    metrics = known_metrics(metric or ())
+    metrics = available_metrics(metric or ())
     folders = folders_of(runs_dir, runs)
     _refuse_unknown(names, len(folders))  # before a journal is read, which may take long
     loaded = _loaded(folders)
@@ -139,21 +137,16 @@ def _refuse_unknown(names: Sequence[str], runs: int) -> None:
 
 
 def _loaded(folders: Sequence[RunFolder]) -> list[Run]:
-    """Read runs from their journals, and say so on stderr if that is a terminal.
-
-    Raises JournalError if a journal cannot be read.
-    """
-    busy(f"reading {folders[0].run if len(folders) == 1 else counted(len(folders), 'run')}")
+    """Read runs from their journals, and say so on stderr if that is a terminal."""
+    busy(f"reading {folders[0].run if len(folders) == 1 else count_noun(len(folders), 'run')}")
     return [Run.load(folder.path) for folder in folders]
 
 
 def _write(
     compared: RunComparison, loaded: Sequence[Run], csv: Path | None, html: Path | None, figures: Path | None
 ) -> bool:
-    """Write the files that were asked for, and say on stderr which; return whether there were any.
-
-    A path that is None was not asked for.
-    """
+    """Write the files that were asked for, and say on stderr which; return whether there were any."""
+    # A path that is None was not asked for.
     if csv is not None:
         tell(f"wrote {', '.join(write_csv(compared, csv))} to {csv.resolve()}")
     if html is not None:
@@ -177,27 +170,25 @@ def _show(compared: RunComparison, chosen: Sequence[Metric], full: bool, names: 
         for about, sections in _all_sections(compared, chosen, names):
             show_sections(sections, f"{about}: " if about else "")
     elif full:
-        sections = run_screen.full_report(one, _values(one, chosen)) if one else comparison_screen.full_report(compared)
+        sections = screens.full_run_report(one, _values(one, chosen)) if one else screens.full_comparison(compared)
         show_sections(sections, "")
     else:
         show_sections(
-            run_screen.first_screen(one, _values(one, chosen)) if one else comparison_screen.first_screen(compared)
+            screens.run_first_screen(one, _values(one, chosen)) if one else screens.comparison_first_screen(compared)
         )
 
 
 def _all_sections(
     compared: RunComparison, chosen: Sequence[Metric], names: Sequence[str]
 ) -> list[tuple[str, list[Section]]]:
-    """Return the sections of a report with the metrics `chosen`, as pairs of what they are about and the sections.
-
-    The comparison comes first, about "", if there are several runs; then each run, about its name. A single run is
-    about "". Only sections with one of `names` are returned, all if `names` is empty.
-    """
+    """Return the sections of a report with the metrics `chosen`, as pairs of what they are about and the sections."""
+    # The comparison comes first, about "", if there are several runs; then each run, about its name. A single run is
+    # about "". Only sections with one of `names` are returned, all if `names` is empty.
     one = len(compared.runs) == 1
-    found = [] if one else [("", comparison_screen.full_report(compared))]
+    found = [] if one else [("", screens.full_comparison(compared))]
     for run in compared.runs:
-        found.append(("" if one else run.summary.run, run_screen.full_report(run, _values(run, chosen))))
-    return [(about, named_sections(sections, names) if names else sections) for about, sections in found]
+        found.append(("" if one else run.summary.run, screens.full_run_report(run, _values(run, chosen))))
+    return [(about, select_sections(sections, names) if names else sections) for about, sections in found]
 
 
 def _values(run: RunReport, chosen: Sequence[Metric]) -> Mapping[Metric, float | None]:

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from behavesim.analysis.provenance import beside_original
+from behavesim.analysis.run import Run
+from behavesim.analysis.summary_cache import save_summary
 from behavesim.application import session
-from behavesim.application.console import shown_search
+from behavesim.application.console import show_search
+from behavesim.application.experiment.plan import DryRun, dry_run
 from behavesim.application.launch import new_launch, next_launch
-from behavesim.base.config import OWN
-from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError, PartError, RunInUse
+from behavesim.application.session import Ended
+from behavesim.application.session import advise as put_advice
+from behavesim.application.session import inject as inject_programs
+from behavesim.base.config import OWN, Settings
+from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError, PartError, RunInUse, UsageError
+from behavesim.base.text import count_noun, duration, printable
 from behavesim.engine.build import Launch
 from behavesim.proposers.openai_settings import has_endpoint
+from behavesim.proposers.proposer import proposer_type
+from behavesim.reports.next_steps import ending
+from behavesim.reports.tables import summary_table
+from behavesim.reports.terminal import show
+from behavesim.reports.words import program_name
 from behavesim.sandbox.limits import Limits
+from behavesim.state.settings import settings_from_journal
+from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
+from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorTask
 
 from .evaluator import (
@@ -27,7 +45,7 @@ from .evaluator import (
     MinimiseOption,
     ProgramOption,
     TaskOrNone,
-    named_task,
+    open_task,
 )
 from .options import (
     RUNS,
@@ -36,6 +54,7 @@ from .options import (
     Assignments,
     Budget,
     Models,
+    NamedRun,
     OneRun,
     RunName,
     RunsDir,
@@ -43,11 +62,120 @@ from .options import (
     Workers,
     complete_methods,
     complete_proposers,
+    parse_models,
     run_folder,
     seconds,
-    weighted_models,
 )
-from .output import busy, tell
+from .output import busy, print_json, print_result, say, take_loss, tell
+
+# What `behavesim run` and `behavesim resume` print when a run ends.
+
+
+def report_end(launch: Launch, as_json: bool, ended: Ended) -> None:
+    """Print the result of a session that ended, and what to do next; with `as_json` the result is one JSON document.
+
+    If stdout takes no output, stderr says how to see the result later.
+    """
+    said = ending(ended.run, launch.settings, ended.reason)
+    if as_json:
+        beside = beside_original(ended.run)
+        print_json({**asdict(save_summary(ended.run)), **({} if beside is None else {"replay": asdict(beside)})})
+        for line in said:
+            tell(line)
+    else:
+        _print(ended.run, said)
+    if loss := take_loss():
+        tell(f"the result cannot be printed: {loss.strerror}; see it with: behavesim report {launch.folder.argument}")
+
+
+def _print(run: Run, said: Sequence[str]) -> None:
+    """Print the run's summary, how it differs from the run it replays, where its programs are, and the lines `said`."""
+    folder, beside = run.folder, beside_original(run)
+    lines = [] if beside is None else beside.lines()
+    if folder.best.exists():
+        which = "" if run.state.leader is None else f" ({program_name(run.state.leader.candidate)})"
+        lines.append(f"best program: {folder.best}{which}")
+    if run.recommended is not None and folder.recommended.exists():
+        early = "" if run.state.has_recommended else f" (chosen from the first {run.state.recommended_of:,} candidates)"
+        lines.append(f"recommended program: {folder.recommended}{early}")
+    show([summary_table(save_summary(run))])
+    for line in (*lines, *said):
+        say(line)
+
+
+# `behavesim run --dry-run`.
+
+
+def say_what_it_would_take(launch: Launch, as_json: bool) -> None:
+    """Print the first prompt, and an estimate of the whole run's sandbox time and model cost; `as_json` prints JSON."""
+    print_result(asyncio.run(dry_run(launch)), as_json, asdict, lambda found: _show(found, launch))
+
+
+def _show(found: DryRun, launch: Launch) -> None:
+    """Print the first prompt, and what a run is expected to take."""
+    settings, budget = launch.settings, launch.settings.budget
+    typer.echo(f"the first prompt:\n\n{printable(found.prompt)}\n")
+    programs = f"all {budget:,} programs take about {duration(found.evaluating_s)} in the sandbox"
+    say(f"template {found.template_score:.6g}; {programs} if each takes as long as the template")
+    # the limit that comes with an installed task is chosen: with another, results differ from those of other people
+    is_chosen = not Path(settings.task).suffix and settings.timeout_s == launch.task.timeout_s
+    slack = Limits.of(settings).slack(found.evaluating_s * settings.workers_here / budget)
+    if slack and not is_chosen:
+        say(slack)
+    say("comparing programs and the model's replies take time besides, often more")
+    say("no model is asked, which costs nothing" if found.cost is None else found.cost.sentence)
+
+
+# `behavesim inject` and `behavesim advise`: what a person gives to a run.
+
+
+def inject(
+    run: NamedRun,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="Programs; `template` is the task's own."),
+    ],
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Put programs of your own into a run, while it goes on or before it is resumed."""
+    folder = run_folder(runs_dir, run)
+    settings = _settings(folder)
+    inject_programs(folder, TaskReference(settings.task).load(), files)
+    then = _then(folder, settings, "tries them in place of its next questions", len(files))
+    typer.echo(f"{count_noun(len(files), 'program')} put into {folder.run}{then}")
+
+
+def advise(
+    run: NamedRun,
+    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="One line, in quotation marks.")] = "",
+    clear: Annotated[bool, typer.Option("--clear", help="Withdraw all advice instead.")] = False,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Say a sentence to the model of a run, in all later prompts for programs, while it goes on or before a resume."""
+    if clear == bool(sentence):
+        raise UsageError("expected a sentence in quotation marks, or --clear to withdraw all advice")
+    folder = run_folder(runs_dir, run)
+    settings = _settings(folder)
+    put_advice(folder, sentence)
+    said = "withdrawn from" if clear else "put into"
+    typer.echo(f"advice {said} {folder.run}{_then(folder, settings, 'heeds that in its next prompts', 1)}")
+    if not clear and not proposer_type(settings.proposer).costs_money:
+        typer.echo(f"note: only a model reads advice, and the proposer is {settings.proposer}")
+
+
+def _settings(folder: RunFolder) -> Settings:
+    """Return a run's settings as of its last session, with its task where that is now."""
+    # the folder has the settings of the last session, such as a raised budget; the journal has those of the first
+    return folder.with_task_at_hand(settings_from_journal(folder.read_settings()))
+
+
+def _then(folder: RunFolder, settings: Settings, does: str, more: int) -> str:
+    """Return what follows: what a running run `does`, else how to resume, with `more` candidates if none is left."""
+    resume = f"next: behavesim resume {folder.argument}"
+    if count_registered(folder.journal) >= settings.budget:
+        return f", which is at the end of its budget; {resume} --budget {settings.budget + more}"
+    return f", which {does}" if folder.is_running() else f"; {resume}"
+
 
 Connections = Annotated[int | None, typer.Option(help="Largest number of requests to the model at once.")]
 MaxCost = Annotated[
@@ -89,7 +217,7 @@ Repair = Annotated[int | None, typer.Option(help="Times to ask for a rejected ca
 ConfigFile = Annotated[
     Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file; options and --set override them.")
 ]
-DryRun = Annotated[
+DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Print the first prompt and the expected cost, and search nothing.")
 ]
 
@@ -120,15 +248,15 @@ def run(
     assignments: Assignments = None,
     runs_dir: RunsDir = RUNS,
     name: RunName = None,
-    dry: DryRun = False,
+    dry: DryRunOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Search for a program for a task; `behavesim resume` continues the run after any interruption.
 
     Exit code 1 if the run fails or finds no feasible program, 130 if it is interrupted.
     """
-    given = {**_settings_in(ctx), "models": weighted_models(model)}
-    with named_task(task, ctx.params, runs_dir) as made:
+    given = {**_settings_in(ctx), "models": parse_models(model)}
+    with open_task(task, ctx.params, runs_dir) as made:
         launch = new_launch(str(made.path), runs_dir, given, assignments, config, name, made.suggested, not dry)
         begin(launch, proposer, dry, as_json)
 
@@ -143,11 +271,11 @@ def begin(launch: Launch, proposer: str, dry: bool, as_json: bool) -> None:
     first = "first program" if isinstance(launch.task, EvaluatorTask) else "template"
     tell(f"{datetime.now():%H:%M:%S} trying the {first}, {Limits.of(launch.settings).in_words}")
     if dry:
-        from .dry_run import say_what_it_would_take  # imported late: a run does not need it
+        pass  # GONE  # imported late: a run does not need it
 
         say_what_it_would_take(launch, as_json)
         return
-    _carry_out(launch, session.begin(launch, shown_search, busy), as_json)
+    _carry_out(launch, session.begin(launch, show_search, busy), as_json)
 
 
 def resume(
@@ -174,10 +302,8 @@ def resume(
     """
     folder, new = run_folder(runs_dir, run), None if fork is None else RunFolder.named(runs_dir, fork)
     launch = next_launch(folder, _settings_in(ctx), assignments, new)
-    if new is None:
-        work = session.resume(launch, shown_search, busy)
-    else:
-        work = session.fork(launch, folder, shown_search, busy)
+    shown = (show_search, busy)
+    work = session.resume(launch, *shown) if new is None else session.fork(launch, folder, *shown)
     _carry_out(launch, work, as_json)
 
 
@@ -188,20 +314,18 @@ def _settings_in(ctx: typer.Context) -> dict[str, Any]:
 
 
 def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json: bool) -> None:
-    """Run the work of a launch to its end and print the result, or how to go on.
-
-    Raises typer.Exit with code 130 if it was interrupted, 1 if it failed or no program was feasible. A BehavesimError
-    is raised again if resuming would not help: a usage or journal error, a run in use, or any before the run began.
-    """
+    """Run the work of a launch to its end and print the result, or how to go on."""
+    # A BehavesimError is raised again if resuming would not help: a usage or journal error, a run in use, or any before
+    # the run began.
     run, has_begun = launch.folder.argument, launch.folder.has_begun
     try:
-        ended = session.carried_out(launch, work)
+        ended = session.execute_launch(launch, work)
     except KeyboardInterrupt:
         if not has_begun():
             tell("interrupted before the run began; nothing is left behind")
             raise typer.Exit(INTERRUPTED) from None
         tell(f"interrupted; what has arrived is kept, go on with: behavesim resume {run}")
-        ended = session.interrupted(launch)
+        ended = session.end_interrupted(launch)
     except BehavesimError as error:
         # the first three say what to do, and a run that has not begun cannot be resumed
         if error.exit_code != 1 or isinstance(error, JournalError | RunInUse) or not has_begun():
@@ -210,7 +334,7 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
         mended = " --fork NEW-ID" if isinstance(error, PartError) else ""  # resume refuses a method that has changed
         tell(f"what has arrived is kept; go on with: behavesim resume {run}{mended}")
         raise typer.Exit(error.exit_code) from error
-    from .ended import report_end  # imported late: a run's first request does not wait for it
+    pass  # GONE  # imported late: a run's first request does not wait for it
 
     report_end(launch, as_json, ended)
     if ended.reason == "interrupted":

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from behavesim.application.event_loop import run_until_asked_to_end
+from behavesim.application.session import run_until_asked_to_end
 from behavesim.base.errors import UsageError
 
 from .options import RUNS, Budget, RunName
 from .output import tell
 
+# What the server adds to the niceness of its process: searches on the same cores then get CPU time first.
 NICE = 10
-"""What the server adds to the niceness of its process: searches on the same cores then get CPU time first."""
 
 
 def serve(

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import typer
 
 from behavesim.analysis.table import Table
+from behavesim.application.evaluation import Evaluation
 from behavesim.application.experiment.plan import read_experiment
-from behavesim.application.held_out import generalisation_of, held_out_scores
+from behavesim.application.held_out import evaluate_held_out, generalisation_of
+from behavesim.application.launch import task_settings
 from behavesim.base.errors import UsageError
-from behavesim.code_similarity.named import NAMES
-from behavesim.reports.progress import counted
+from behavesim.code_similarity.metric import NAMES
+from behavesim.reports.files import write_tables
+from behavesim.reports.live import count_progress
 from behavesim.reports.terminal import show
+from behavesim.similarity import BehaveSim
 from behavesim.studies import (
     clustering,
     diversity,
@@ -27,25 +32,120 @@ from behavesim.studies import (
     visualise,
 )
 from behavesim.studies.dataset import PAIRS
-from behavesim.studies.optimisers import STARTS
+from behavesim.studies.known.study import (
+    KnownStudy,
+    NamedProgram,
+    Refused,
+    Rules,
+    Tried,
+    compare_known,
+    programs_in,
+    programs_of,
+    template_of,
+)
+from behavesim.studies.known.tables import draw, tables
+from behavesim.studies.measures import STARTS
 from behavesim.studies.portfolios import study as portfolios
 from behavesim.studies.sets import study as sets
-from behavesim.studies.sets.drawing import draw as draw_sets
+from behavesim.studies.sets.study import draw as draw_sets
+from behavesim.task import InWords
+from behavesim.task.verdict import Failure, Verdict
 
 from .commands import PLAIN
-from .known import study_known
-from .options import RUNS, AsJson, NamedRun, RunsDir, figures_option, metric_of_text, read_run
-from .output import busy, print_result, tell_written
+from .options import (
+    RUNS,
+    AllowWeakIsolation,
+    AsJson,
+    Assignments,
+    HeldOut,
+    NamedRun,
+    OneWorker,
+    RunsDir,
+    Shifted,
+    TaskName,
+    chosen_split,
+    complete_runs,
+    figures_option,
+    metric_of_text,
+    read_run,
+)
+from .output import busy, print_result, print_written, tell
+from .trial import REJECTED, try_once
+
+# `behavesim study known`: programs of others in one map of behaviours with those of runs.
+
+
+def study_known(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Folder of programs, one a file; its subfolders say who found them."),
+    ],
+    task: TaskName,
+    runs: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="RUN", help="A run to compare with; repeatable.", autocompletion=complete_runs),
+    ] = None,
+    best: Annotated[int, typer.Option(min=1, help="Number of best distinct programs taken of each run.")] = 10,
+    metric: Annotated[
+        str, typer.Option("--metric", callback=metric_of_text, help=f"The metric of text: {', '.join(NAMES)}.")
+    ] = "rouge",
+    held_out: HeldOut = False,
+    shifted: Shifted = False,
+    workers: OneWorker = None,
+    allow_weak_isolation: AllowWeakIsolation = None,
+    assignments: Assignments = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables as CSV files.")] = None,
+    figures: Annotated[Path | None, figures_option("Write the map of behaviours, as PDF and SVG.")] = None,
+    runs_dir: RunsDir = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Say which programs of other people and of runs behave the same, whose copy each is, and where the rest part."""
+    given = {"allow_weak_isolation": allow_weak_isolation, "workers": workers}
+    settings, loaded = task_settings(task, given, assignments)
+    split = chosen_split(held_out, shifted)
+    known = programs_in(folder, loaded)
+    ours = [each for run in runs or () for each in programs_of(read_run(runs_dir, run), loaded, best)]
+    programs = [*known, *ours, template_of(loaded)]
+    results = try_once(settings, loaded, [(each.name, each.source) for each in programs], split)
+    accepted, refused = _parted(programs, results)
+    # the task's constant holds for the sizes of its search instances alone
+    normaliser = loaded.normaliser if split == "search" else "pair"
+    measure = BehaveSim(**settings.measuring(normaliser), strict=False)
+    found = compare_known(accepted, refused, Rules(measure, settings.shortlist_radius, metric, InWords(loaded, split)))
+    _report(found, csv, figures, as_json)
+    if not {each.name for each in known} & {each.name for each in accepted}:
+        tell(f"no program in {folder} could be run on task {loaded.name}")
+        raise typer.Exit(REJECTED)
+
+
+def _parted(programs: Sequence[NamedProgram], results: Sequence[Evaluation]) -> tuple[list[Tried], list[Refused]]:
+    """Return the programs that have a verdict, and those that were rejected, given the result of each."""
+    accepted, refused = list[Tried](), list[Refused]()
+    for program, result in zip(programs, results, strict=True):
+        match result.verdict:
+            case Verdict() as verdict:
+                accepted.append(Tried(program.name, program.whose, program.source, verdict))
+            case Failure(reason=reason, message=message):
+                refused.append(Refused(program.name, program.whose, result.stage, reason, message))
+    return accepted, refused
+
+
+def _report(found: KnownStudy, csv: Path | None, figures: Path | None, as_json: bool) -> None:
+    """Print the study, as JSON or as tables; write tables into `csv` and the map into `figures`, unless None."""
+    print_result(found, as_json, KnownStudy.document, lambda found: show(tables(found)))
+    print_written([csv / name for name in write_tables(tables(found), csv)] if csv else [])
+    print_written(draw(found, figures) if figures else [])
+
 
 study = typer.Typer(no_args_is_help=True, help="The paper's tables and figures: its numbers beside ours.", **PLAIN)
 
 Figures = Annotated[Path | None, figures_option("Write figures, as PDF and SVG.")]
 
+# What `report --csv` wrote of the runs in docs/explanation/results.md.
 KEPT_RESULTS = Path("experiments/results.csv")
-"""What `report --csv` wrote of the runs in docs/explanation/results.md."""
 
+# File with the JSON of `study prediction` for the runs in docs/explanation/study.md, shown if no run is named.
 KEPT_PREDICTION = Path("experiments/prediction.json")
-"""File with the JSON of `study prediction` for the runs in docs/explanation/study.md, shown if no run is named."""
 
 KEPT_PORTFOLIOS, KEPT_SETS = Path("experiments/portfolio"), Path("experiments/sets")
 """Folders of the kept data of docs/explanation/portfolios.md and of docs/explanation/set-study.md."""
@@ -61,20 +161,20 @@ def study_similarity(
     as_json: AsJson = False,
 ) -> None:
     """Compare thirty pairs of programs by every installed metric, and print the means beside the paper's (Table 1)."""
-    rows = counted(similarity.measured(embedding_model), len(PAIRS), "comparing thirty pairs")
+    rows = count_progress(similarity.measure_pairs(embedding_model), len(PAIRS), "comparing thirty pairs")
     _show(similarity.study(rows, embedding_model), as_json)
 
 
 @study.command("sampling")
 def study_sampling(as_json: AsJson = False) -> None:
     """Print BehaveSim's mean similarities if a share k of each trajectory is cut, or n states between kept ones."""
-    _show(sampling.study(counted(sampling.sampled(), len(PAIRS), "comparing thirty pairs")), as_json)
+    _show(sampling.study(count_progress(sampling.sample_programs(), len(PAIRS), "comparing thirty pairs")), as_json)
 
 
 @study.command("measures")
 def study_measures(figures: Figures = None, as_json: AsJson = False) -> None:
     """Compare trajectories of eight optimisers in four ways, and print the rank correlations between the ways."""
-    found = measures.study(counted(measures.compared(), STARTS, "descending from ten starts"))
+    found = measures.study(count_progress(measures.compare_measures(), STARTS, "descending from ten starts"))
     _show_and_draw(found, as_json, figures)
 
 
@@ -87,7 +187,7 @@ def study_visualise(figures: Figures = None, as_json: AsJson = False) -> None:
 @study.command("stochastic")
 def study_stochastic(as_json: AsJson = False) -> None:
     """Compare random algorithms: each with itself under other seeds, and with other algorithms."""
-    rows = counted(stochastic.compared(), 2 * len(stochastic.SUBJECTS), "comparing laws")
+    rows = count_progress(stochastic.compare_stochastic(), 2 * len(stochastic.SUBJECTS), "comparing laws")
     _show(stochastic.StochasticStudy(tuple(rows)), as_json)
 
 
@@ -145,11 +245,11 @@ def study_prediction(
     """Print how well similarities of programs predict their scores on unseen instances (Spearman's correlation)."""
     if not runs:
         _refuse_absent(KEPT_PREDICTION, KEPT_PREDICTION, "name runs, to compute the study of them")
-        _show(prediction.kept_study(KEPT_PREDICTION), as_json)
+        _show(prediction.read_study(KEPT_PREDICTION), as_json)
         return
     loaded = [read_run(runs_dir, run) for run in runs]
     busy("trying the best programs of each run on held-out instances, and comparing them by every metric")
-    unseen = asyncio.run(held_out_scores(loaded, list(map(prediction.chosen, loaded))))
+    unseen = asyncio.run(evaluate_held_out(loaded, list(map(prediction.choose_programs, loaded))))
     _show(prediction.study(loaded, unseen), as_json)
 
 
@@ -187,7 +287,7 @@ def study_sets(
     busy("comparing kept sets")
     found = sets.study(folder)
     _show(found, as_json)
-    tell_written(draw_sets(found.tests, figures) if figures else [])
+    print_written(draw_sets(found.tests, figures) if figures else [])
 
 
 study.command("known")(study_known)
@@ -242,4 +342,4 @@ def _show(found: Study, as_json: bool) -> None:
 def _show_and_draw(found: DrawnStudy, as_json: bool, folder: Path | None) -> None:
     """Print a study, as tables or as one JSON document; draw its figures into `folder` unless that is None."""
     _show(found, as_json)
-    tell_written(found.draw(folder) if folder else [])
+    print_written(found.draw(folder) if folder else [])

@@ -2,15 +2,126 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
+from behavesim.analysis.table import FRACTION, SCORE, SECONDS, Column, Table
+from behavesim.application.launch import task_settings
+from behavesim.base.errors import TaskError
+from behavesim.checks import check_task
+from behavesim.checks.evaluator import examine_evaluator
+from behavesim.reports.terminal import show
 from behavesim.task import Task, TaskKind, TaskReference, installed_tasks
+from behavesim.task.evaluated import EvaluatorTask
+from behavesim.task.verdict import Verdict
 
-from .options import AsJson
-from .output import hanging, print_json
+from .commands import PLAIN
+from .evaluator import ConfigurationOption, EvaluatorOption, MinimiseOption, ProgramOption, open_task, write_around
+from .options import RUNS, AsJson, Assignments, RunsDir
+from .output import hanging, print_json, print_result, report_findings, tell
+from .own_file import write_example
+from .trial import try_once
+
+# The table of `behavesim tasks --sizes`: what a candidate takes on each task.
+
+
+def show_sizes(names: Sequence[str], as_json: bool) -> None:
+    """Run the templates of the tasks `names` on the search's instances; print sizes, CPU seconds and scores."""
+    found = [_timed(name) for name in names]
+    print_result(found, as_json, list, lambda found: show([_table(found)]))
+
+
+def _timed(name: str) -> dict[str, Any]:
+    """Return a row of the table, by column: the size of a task, and its template's score, gap and CPU seconds."""
+    # Score and gap are None if the template fails, and all three if the task cannot run here.
+    settings, task = task_settings(name, {"allow_weak_isolation": True})
+    known = {"task": name, "size": task.search_size, "best_known": task.objective.best_known}
+    try:
+        (found,) = try_once(settings, task, [(f"the template of {name}", task.template)], "search")
+    except TaskError as error:  # a task may need a package that is not installed
+        tell(str(error))
+        return {**known, "score": None, "gap": None, "seconds": None}
+    score = found.verdict.score if isinstance(found.verdict, Verdict) else None
+    gap = None if score is None else task.objective.gap(score)
+    return {**known, "score": score, "gap": gap, "seconds": found.verdict.cpu_s}
+
+
+def _table(found: list[dict[str, Any]]) -> Table:
+    """Return the table of what `_timed` returned for each task."""
+    columns = (
+        *(Column("task"), Column("size", title="search instances"), Column("seconds", SECONDS)),
+        *(Column("best_known", SCORE, title="best known"), Column("score", SCORE, title="template")),
+        Column("gap", FRACTION),
+    )
+    rows = tuple(tuple(each[column.name] for column in columns) for each in found)
+    return Table("sizes", "CPU seconds of each task's template, on all search instances", columns, rows)
+
+
+# `behavesim task init` and `behavesim task check`: a task of one's own.
+
+
+# What a program does in a task: the words of `Task.kind`, but for "other", of which there is no example.
+Kind = Literal["constructive", "priority", "improvement", "black-box", "packing", "evaluator"]
+# The example file for each kind, which `task init --like` copies: NAME in cli/examples/NAME.py.txt.
+EXAMPLES: dict[Kind, str] = {
+    **{"constructive": "constructive", "priority": "task", "improvement": "improvement"},
+    **{"black-box": "black_box", "packing": "packing", "evaluator": "judged"},
+}
+
+task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help=True, **PLAIN)
+
+
+@task.command("init")
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The task's name; the file is NAME.py here.")],
+    evaluator: Annotated[
+        str | None, typer.Option("--evaluator", metavar="E", help="An evaluator to write the file around.")
+    ] = None,
+    program: ProgramOption = None,
+    minimise: MinimiseOption = False,
+    like: Annotated[
+        Kind, typer.Option("--like", help="What a program does in it; each kind is a file that works as written.")
+    ] = "priority",
+) -> None:
+    """Write a commented task file to start from.
+
+    If the file exists, it stays as it is and the command fails. With --evaluator the task is written around an
+    evaluator of any kind, which then judges the programs' answers outside the sandbox; so its scores are trusted.
+    """
+    if evaluator is None:
+        write_example("task", name, EXAMPLES[like])
+    else:
+        write_around(name, evaluator, program, minimise)
+
+
+@task.command("check")
+def check(
+    ctx: typer.Context,
+    path: Annotated[
+        str | None, typer.Argument(metavar="PATH", help="A task file, or an installed task's name.")
+    ] = None,
+    evaluator: EvaluatorOption = None,
+    program: ProgramOption = None,
+    evaluator_config: ConfigurationOption = None,
+    minimise: MinimiseOption = False,
+    assignments: Assignments = None,
+    runs_dir: RunsDir = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Examine a task without asking a model, so at no cost.
+
+    With an evaluator, or a task file that names one, try which forged programs the evaluator would believe. Exit code 1
+    if something must be fixed.
+    """
+    with open_task(path, {"allow_weak_isolation": True, **ctx.params}, runs_dir) as made:
+        settings, loaded = task_settings(str(made.path), {}, assignments)
+        examine = examine_evaluator if isinstance(loaded, EvaluatorTask) else check_task
+        width = 34 if examine is examine_evaluator else 20  # of the findings' names: those of forgeries are long
+        report_findings(examine(settings, loaded), width, as_json)
+
 
 Timed = Annotated[
     bool, typer.Option("--sizes", help="Run every template on the search's instances, and show its seconds in a table.")
@@ -26,7 +137,7 @@ def tasks(sizes: Timed = False, as_json: AsJson = False) -> None:
     """
     rows = [(name, TaskReference(name).load()) for name in installed_tasks()]
     if sizes:
-        from .sizes import show_sizes  # imported late: the plain list needs no sandbox
+        pass  # GONE  # imported late: the plain list needs no sandbox
 
         show_sizes(
             [full for name, task in rows for full in (name, *(f"{name}:{size}" for size in task.sizes))], as_json

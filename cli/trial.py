@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from time import monotonic
 
-from behavesim.application.evaluation import Evaluation, evaluate
+from behavesim.application.evaluation import Evaluation, evaluate_programs
 from behavesim.application.held_out import absence
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
@@ -14,27 +14,28 @@ from behavesim.task import Split, Task
 
 from .output import busy, tell
 
+# The exit code if a program that a person gave is rejected.
 REJECTED = 3
-"""The exit code if a program that a person gave is rejected."""
+# Least seconds between two lines on how many programs were tried.
 EVERY_S = 10
-"""Least seconds between two lines on how many programs were tried."""
+# Largest number of programs of which each is named before they are tried.
 NAMED = 9
-"""Largest number of programs of which each is named before they are tried."""
 
 
-def tried(
+def try_once(
     settings: Settings, task: Task, programs: Sequence[tuple[str, str]], split: Split, limits: str = ""
 ) -> list[Evaluation]:
-    """Evaluate programs on a split's instances, as `evaluate` does, and say on stderr what is tried and how far it is.
+    """Evaluate programs on a split's instances, as `evaluate_programs` does, and say on stderr what is tried and how
+    far it is.
 
     `limits` is added to the line on what is tried; it says how long each program may take. Raises UsageError if the
-    task has no instances of the split (see `absence`), and as `evaluate` does.
+    task has no instances of the split (see `absence`), and as `evaluate_programs` does.
     """
     if said := absence(task, split, settings.task):
         raise UsageError(said)
     named = f"{len(programs)} programs" if len(programs) > NAMED else ", ".join(name for name, _ in programs)
     busy(f"trying {named} on {split} instances{limits}")
-    return asyncio.run(evaluate(settings, task, programs, split, Counting(len(programs)).ended))
+    return asyncio.run(evaluate_programs(settings, task, programs, split, Counting(len(programs)).ended))
 
 
 class Counting:

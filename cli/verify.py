@@ -9,16 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from behavesim.application.verification import verified
-from behavesim.audit.noise import REST, SCORE
-from behavesim.audit.verify import LOST_REPLY, Verification
+from behavesim.application.verification import verify_runs
+from behavesim.audit.recover import recover as recovered
+from behavesim.audit.verify import LOST_REPLY, REST, SCORE, Verification
 from behavesim.base.config import cores
-from behavesim.base.text import counted, printable
-from behavesim.reports.progress import progress
+from behavesim.base.text import count_noun, printable
+from behavesim.reports.live import progress
+from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AsJson, OneRun, RunsDir, Workers, run_folder
+from .options import RUNS, AsJson, NamedRun, OneRun, RunsDir, Workers, run_folder
 from .output import print_result
 
+# What was not checked and why that is no error, by the reasons in `Verification.unchecked`.
 NOT_CHECKED: Mapping[str, str] = {
     "timeout": "programs that ran out of time then or now; that depends on how fast and busy the machine is",
     "memory": "programs that ran out of memory then or now; that depends on the machine",
@@ -29,7 +31,6 @@ NOT_CHECKED: Mapping[str, str] = {
     SCORE: "programs that get another score each time they are run, as they or the evaluator draw at random",
     REST: "programs with an equal score that differ otherwise each time they are run",
 }
-"""What was not checked and why that is no error, by the reasons in `Verification.unchecked`."""
 
 
 def verify(
@@ -48,7 +49,7 @@ def verify(
     """
     folder = run_folder(runs_dir, run)
     with progress(f"verifying {printable(folder.run)}") as told:
-        found = asyncio.run(verified(folder, workers or cores(), told, sample))
+        found = asyncio.run(verify_runs(folder, workers or cores(), told, sample))
     print_result(found, as_json, _document, lambda found: typer.echo(printable(text(found, folder.argument))))
     if not found.is_sound:
         raise typer.Exit(1)
@@ -83,7 +84,7 @@ def text(found: Verification, argument: str) -> str:
     lost = sum(each.expected == LOST_REPLY for each in found.differences)
     return "\n".join(
         [
-            f"run {found.run} differs in {counted(len(found.differences), 'event')}{_lost_in_words(lost)}",
+            f"run {found.run} differs in {count_noun(len(found.differences), 'event')}{_lost_in_words(lost)}",
             f"first at event {first.seq} ({first.event}{subject}):",
             f"  expected {first.expected}",
             f"  recorded {first.recorded}",
@@ -101,3 +102,26 @@ def _lost_in_words(lost: int) -> str:
 def _not_checked(unchecked: Mapping[str, int]) -> list[str]:
     """Return a line for each reason why results were not checked, with how many, and why that is fine."""
     return [f"not checked: {count} {NOT_CHECKED.get(reason, reason)}" for reason, count in unchecked.items()]
+
+
+# `behavesim recover`.
+
+
+def recover(
+    run: NamedRun,
+    name: Annotated[str | None, typer.Option(help="The new run's id (default: RUN-recovered).")] = None,
+    workers: Workers = None,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Make a new run from all that can be read of a damaged one, which stays as it is.
+
+    The command prints which replies are lost.
+    """
+    folder = run_folder(runs_dir, run)
+    target = RunFolder.named(runs_dir, name or f"{folder.run}-recovered")
+    done = asyncio.run(recovered(folder, target, workers or cores()))
+    lost = f"; lost: the replies to {', '.join(map(str, done.lost))}" if done.lost else ""
+    typer.echo(f"run {done.run} holds the {done.replies} replies that could be read in {folder.run}{lost}")
+    if done.missing:
+        typer.echo(f"{count_noun(done.missing, 'event')} of {done.events + done.missing} could not be read")
+    typer.echo(f"next: behavesim resume {target.argument}, or behavesim report {target.argument}")

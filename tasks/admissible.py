@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from behavesim_tasks.asp import AdmissibleSets
 
+# The values that a group of three coordinates may have: one for each class of rotations in the construction.
 SYMBOLS = ((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 2), (0, 2, 1), (1, 1, 1), (2, 2, 2))
-"""The values that a group of three coordinates may have: one for each class of rotations in the construction."""
+# Sorted triples of values: any three vectors of an admissible set have one of these in some coordinate.
 SEPARATING = frozenset({(0, 1, 2), (0, 0, 1), (0, 0, 2)})
-"""Sorted triples of values: any three vectors of an admissible set have one of these in some coordinate."""
+# A vector that a program ranks, as the index into SYMBOLS of each of its groups of three coordinates.
 Row = tuple[int, ...]
-"""A vector that a program ranks, as the index into SYMBOLS of each of its groups of three coordinates."""
+# The coordinates of a vector or of a group, each 0, 1 or 2.
 Values = tuple[int, ...]
-"""The coordinates of a vector or of a group, each 0, 1 or 2."""
 
 
 def rotations(symbol: int) -> tuple[Values, ...]:

@@ -31,12 +31,12 @@ def priority(el: tuple[int, ...], n: int, w: int) -> float:
     return 0.
 '''
 
+# The (n, w) of each instance, by split: length of the vectors and number of their non-zero values.
 SIZES: Sizes = {
     "search": ((15, 10),),
     "validation": ((12, 7),),
     "held-out": ((12, 8), (15, 9), (18, 13)),
 }
-"""The (n, w) of each instance, by split: length of the vectors and number of their non-zero values."""
 
 
 @dataclass(frozen=True)

@@ -36,18 +36,18 @@ def propose(points: np.ndarray, values: np.ndarray, budget: int) -> np.ndarray:
     return best + width * random.normal(size=dimensions)
 '''
 
+# Number of dimensions of every function.
 DIMENSIONS = 5
-"""Number of dimensions of every function."""
+# Number of evaluations of a function.
 BUDGET = 200
-"""Number of evaluations of a function."""
+# Smallest difference from the least value that counts, as is the custom with these functions.
 FLOOR = 1e-8
-"""Smallest difference from the least value that counts, as is the custom with these functions."""
+# BBOB's numbers of function and instance, by split.
 FUNCTIONS: dict[Split, tuple[tuple[int, int], ...]] = {
     "search": ((1, 1), (2, 1), (6, 1), (8, 1), (10, 1), (14, 1), (15, 1), (17, 1), (21, 1), (22, 1)),
     "validation": ((1, 2), (6, 2), (8, 2), (10, 2), (15, 2), (21, 2)),
     "held-out": ((1, 3), (2, 3), (6, 3), (8, 3), (10, 3), (14, 3), (15, 3), (17, 3), (21, 3), (22, 3)),
 }
-"""BBOB's numbers of function and instance, by split."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from behavesim.task import Direction, Objective, Split
 
+# The splits in the order of the seeds from which their instances are drawn.
 ORDER: tuple[Split, ...] = ("search", "validation", "held-out", "shifted")
-"""The splits in the order of the seeds from which their instances are drawn."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from behavesim_tasks import grammars
 from behavesim_tasks.best_known import BIN_PACKING, BIN_PACKING_WEIBULL5K
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Random, Sizes, drawn
 
-from behavesim.task import Bins, InvalidSolution, Solution, Split, as_integers, first_greatest, ranked
+from behavesim.task import Bins, InvalidSolution, Solution, Split, as_integers, first_greatest, rank_words
 
 TEMPLATE = '''\
 import numpy as np
@@ -31,20 +31,20 @@ def priority(item: float, bins: np.ndarray) -> np.ndarray:
     return -(bins - item)
 '''
 
+# Capacity of a bin, in the unit of the items' sizes.
 CAPACITY = 100
-"""Capacity of a bin, in the unit of the items' sizes."""
+# Number of items, the first ones, whose bins are the trajectory: comparing all 5000 would take too long.
 COMPARED = 100
-"""Number of items, the first ones, whose bins are the trajectory: comparing all 5000 would take too long."""
 
+# Number of items of each instance, by split; if their sizes are uniform, also the smallest and the largest size.
 SIZES: Sizes = {
     "search": ((5000,),) * 5,
     "validation": ((1000,),) * 2 + ((5000,),) * 2,
     "held-out": ((500,), (1000,), (2000,), (5000,), (10_000,)),
     "shifted": ((1000, 14, 66), (5000, 14, 66), (1000, 1, 50), (5000, 1, 50), (5000, 10, 40)),
 }
-"""Number of items of each instance, by split; if their sizes are uniform, also the smallest and the largest size."""
+# File of FunSearch's five instances "Weibull 5k" (DeepMind, CC BY 4.0), a byte for each of their 5000 items.
 PUBLISHED = "weibull5k.xz"
-"""File of FunSearch's five instances "Weibull 5k" (DeepMind, CC BY 4.0), a byte for each of their 5000 items."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class OnlineBinPacking(DecisionTask):
         size, opened = int(instance.sizes[len(before)]), max(before, default=-1) + 1
         room = CAPACITY - np.bincount(before, instance.sizes[: len(before)], minlength=opened + 1)[: opened + 1]
         fits, left = room[room >= size], int(room[decision]) - size
-        rank = ranked(1 + int((fits < room[decision]).sum()), "fullest")
+        rank = rank_words(1 + int((fits < room[decision]).sum()), "fullest")
         what = "a new bin" if decision == opened else f"bin {decision + 1}, {rank}"
         return f"{what} of {len(fits)} that fit an item of {size}, which leaves {left}"
 

@@ -27,8 +27,8 @@ def priority(el: tuple[int, ...], n: int) -> float:
     return 0.0
 '''
 
+# Number of dimensions of each instance, by split.
 DIMENSIONS: dict[Split, tuple[int, ...]] = {"search": (8,), "validation": (6,), "held-out": (4, 5, 7)}
-"""Number of dimensions of each instance, by split."""
 
 
 @dataclass(frozen=True)

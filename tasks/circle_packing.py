@@ -5,8 +5,8 @@ from behavesim_tasks.cpp import CirclePacking, Circles, greatest_distance
 
 from behavesim.task import Objective, Split
 
+# The number of circles in each instance of each split.
 SIZES: dict[Split, tuple[int, ...]] = {"search": (26, 32), "validation": (20, 29), "held-out": (15, 23, 30, 35)}
-"""The number of circles in each instance of each split."""
 
 
 class CirclePackings(CirclePacking):

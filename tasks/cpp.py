@@ -83,11 +83,11 @@ def pack_circles(n: int) -> np.ndarray:
     return circles
 '''
 
+# Length by which two circles may overlap, or one reach out of the square of side 1, because of rounding.
 TOLERANCE = 1e-9
-"""Length by which two circles may overlap, or one reach out of the square of side 1, because of rounding."""
 
+# The number of circles in each instance of each split.
 SIZES: dict[Split, tuple[int, ...]] = {"search": (26,), "validation": (20, 32), "held-out": (10, 17, 23, 29, 40)}
-"""The number of circles in each instance of each split."""
 
 
 @dataclass(frozen=True)

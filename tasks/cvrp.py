@@ -12,7 +12,7 @@ from behavesim_tasks.decisions import Function, Integers, Random, Sizes, drawn
 from behavesim_tasks.routes import RoutingTask, chosen, nodes_drawn, routes_checked
 from numpy.typing import NDArray
 
-from behavesim.task import Solution, Split, ranked
+from behavesim.task import Solution, Split, rank_words
 
 TEMPLATE = '''\
 import numpy as np
@@ -37,15 +37,15 @@ def select_next_node(
     return choices[0]
 '''
 
+# How the customers of each instance are drawn, and their number, by split.
 SIZES: Sizes = {
     "search": (("uniform", 50),) * 5,
     "validation": (("uniform", 30),) * 2 + (("uniform", 50),) * 2,
     "held-out": (("uniform", 30),) * 2 + (("uniform", 50),) * 2 + (("uniform", 100),) * 3,
     "shifted": (("clustered", 50),) * 3 + (("clustered", 100),) * 2,
 }
-"""How the customers of each instance are drawn, and their number, by split."""
+# Capacity of a vehicle, by the number of customers; demands are 1 to 9.
 CAPACITIES = {30: 35, 50: 40, 100: 50}
-"""Capacity of a vehicle, by the number of customers; demands are 1 to 9."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class CapacitatedRouting(RoutingTask):
             return f"back to the depot with {load} of {instance.capacity} served, {away[0]:.3g} away"
         fits = (instance.demands > 0) & (instance.demands <= instance.capacity - load)
         fits[list(before)] = False
-        rank = ranked(1 + int((away[fits] < away[decision]).sum()), "nearest")
+        rank = rank_words(1 + int((away[fits] < away[decision]).sum()), "nearest")
         return f"customer {decision}, {rank} of {fits.sum()} that fit, {away[decision]:.3g} away"
 
     def instance_name(self, instance: Customers) -> str:

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from behavesim.task import Objective, Solution, Split, Task
 from behavesim.trajectory import Trajectory
 
+# The function that a program defines. It takes and returns what the task's template says.
 Function = Callable[..., Any]
-"""The function that a program defines. It takes and returns what the task's template says."""
+# An array of int64.
 Integers = NDArray[np.int64]
-"""An array of int64."""
+# numpy's legacy generator: what it draws from a seed is the same in every version of numpy.
 Random = np.random.RandomState
-"""numpy's legacy generator: what it draws from a seed is the same in every version of numpy."""
+# For each split a tuple for each of its instances: the arguments that draw it, such as its number of items.
 Sizes = Mapping[Split, Sequence[tuple[Any, ...]]]
-"""For each split a tuple for each of its instances: the arguments that draw it, such as its number of items."""
 T = TypeVar("T")
 
 

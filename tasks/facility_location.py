@@ -6,7 +6,7 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import FACILITY_LOCATION
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
-from behavesim_tasks.generators import sites_and_customers
+from behavesim_tasks.graphs import sites_and_customers
 
 from behavesim.task import Solution, Split, as_subset, first_greatest
 
@@ -28,12 +28,12 @@ def priority(opening: np.ndarray, costs: np.ndarray, paid: np.ndarray) -> np.nda
     return np.maximum(paid - costs, 0).sum(axis=1) - opening
 '''
 
+# Numbers of sites and customers of each instance, by split.
 SIZES: Sizes = {
     "search": ((100, 100),) * 6,
     "validation": ((60, 60), (60, 60), (100, 100)),
     "held-out": ((60, 60),) * 2 + ((100, 100),) * 3 + ((150, 150),) * 2,
 }
-"""Numbers of sites and customers of each instance, by split."""
 
 
 @dataclass(frozen=True)

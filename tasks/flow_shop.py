@@ -4,7 +4,7 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import FLOW_SHOP
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes
-from behavesim_tasks.taillard import times
+from behavesim_tasks.schedule import times
 
 from behavesim.task import Solution, Split, as_permutation, first_greatest
 
@@ -27,12 +27,12 @@ def priority(times: np.ndarray, front: np.ndarray) -> np.ndarray:
     return times @ slope
 '''
 
+# Jobs, machines and Taillard's seed of each instance, by split.
 SEEDS: Sizes = {
     "search": ((20, 5, 873654221), (20, 5, 379008056), (20, 10, 587595453), (20, 10, 1401007982)),
     "validation": ((20, 5, 1866992158), (20, 5, 216771124), (20, 10, 873136276)),
     "held-out": ((20, 5, 495070989), (20, 5, 402959317), (20, 10, 268827376), (20, 10, 1634173168)),
 }
-"""Jobs, machines and Taillard's seed of each instance, by split."""
 
 
 class FlowShop(DecisionTask):

@@ -28,6 +28,7 @@ def priority(neighbours: np.ndarray, colours: np.ndarray, left: np.ndarray) -> n
     return saturation + degree / len(neighbours)
 '''
 
+# Kind, size (vertices, or squares of a side) and density or reach of each graph, by split.
 GRAPHS: Sizes = {
     "search": (
         *(("queens", 7, 0), ("queens", 8, 0), ("queens", 9, 0), ("uniform", 70, 0.5), ("uniform", 70, 0.5)),
@@ -39,7 +40,6 @@ GRAPHS: Sizes = {
         *(("uniform", 90, 0.3), ("geometric", 150, 0.25), ("geometric", 150, 0.15)),
     ),
 }
-"""Kind, size (vertices, or squares of a side) and density or reach of each graph, by split."""
 
 
 class GraphColouring(DecisionTask):

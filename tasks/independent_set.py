@@ -24,6 +24,7 @@ def priority(neighbours: np.ndarray) -> np.ndarray:
     return -neighbours.sum(axis=1)
 '''
 
+# Kind, number of vertices and density or reach of each graph, by split.
 GRAPHS: Sizes = {
     "search": (("uniform", 150, 0.05), ("uniform", 100, 0.1), ("geometric", 200, 0.1), ("uniform", 100, 0.2)) * 2,
     "validation": (("uniform", 150, 0.05), ("uniform", 100, 0.1), ("geometric", 200, 0.1), ("uniform", 100, 0.2)),
@@ -32,7 +33,6 @@ GRAPHS: Sizes = {
         *(("uniform", 180, 0.05), ("uniform", 120, 0.1), ("geometric", 300, 0.1), ("uniform", 120, 0.3)),
     ),
 }
-"""Kind, number of vertices and density or reach of each graph, by split."""
 
 
 class IndependentSet(DecisionTask):

@@ -6,8 +6,7 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import JOB_SHOP
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Random, Sizes
-from behavesim_tasks.schedule import Schedule
-from behavesim_tasks.taillard import orders, times
+from behavesim_tasks.schedule import Schedule, orders, times
 
 from behavesim.task import InvalidSolution, Solution, Split, as_integers, first_greatest
 
@@ -30,6 +29,7 @@ def priority(ready: np.ndarray, time: np.ndarray, work_left: np.ndarray, steps_l
     return work_left
 '''
 
+# Jobs and Taillard's seeds of times and of machines, by split; there are 15 machines.
 SEEDS: Sizes = {
     "search": ((15, 840612802, 398197754), (15, 1314640371, 386720536), (20, 533484900, 317419073)),
     "validation": ((15, 1227221349, 316176388), (15, 342269428, 1806358582), (20, 1894307698, 1474268163)),
@@ -38,7 +38,7 @@ SEEDS: Sizes = {
         *((20, 874340513, 509669280), (20, 1124986343, 1209573668), (20, 1463788335, 529048107)),
     ),
 }
-"""Jobs and Taillard's seeds of times and of machines, by split; there are 15 machines."""
+# Times and machines of the steps of Fisher and Thompson's 6 jobs (1963), which are in the held-out split.
 FT06 = (
     (
         (1, 3, 6, 7, 3, 6),
@@ -57,7 +57,6 @@ FT06 = (
         (1, 3, 5, 0, 4, 2),
     ),
 )
-"""Times and machines of the steps of Fisher and Thompson's 6 jobs (1963), which are in the held-out split."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +136,8 @@ class JobShop(DecisionTask):
 
 
 def _two_sets(random: Random) -> list[Shop]:
-    """Return 5 shops of 10 jobs that visit machines 0 to 2, then 3 to 5, as in Demirkol's instances (1998).
-
-    The machines of a set are visited in any order; times are from 1 to 200.
-    """
+    """Return 5 shops of 10 jobs that visit machines 0 to 2, then 3 to 5, as in Demirkol's instances (1998)."""
+    # The machines of a set are visited in any order; times are from 1 to 200.
     routes = [[[*random.permutation(3), *(3 + random.permutation(3))] for _ in range(10)] for _ in range(5)]
     return [Shop(random.randint(1, 201, (10, 6)).astype(np.int64), np.array(each, np.int64)) for each in routes]
 

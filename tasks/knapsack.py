@@ -6,7 +6,7 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import KNAPSACK
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
-from behavesim_tasks.generators import knapsack_items
+from behavesim_tasks.graphs import knapsack_items
 
 from behavesim.task import InvalidSolution, Solution, Split, as_subset, first_greatest
 
@@ -28,12 +28,12 @@ def priority(values: np.ndarray, weights: np.ndarray, room: np.ndarray) -> np.nd
     return values / weights.sum(axis=1)
 '''
 
+# Numbers of items and resources, and the share of all items' weight that the resources hold, by split.
 SIZES: Sizes = {
     "search": ((100, 5, 0.25), (100, 5, 0.5), (100, 5, 0.75)) * 2,
     "validation": ((50, 5, 0.25), (50, 5, 0.5), (100, 5, 0.75), (100, 5, 0.25)),
     "held-out": ((50, 5, 0.25), (50, 5, 0.5), (100, 5, 0.75), (100, 5, 0.25), (100, 5, 0.5), (100, 5, 0.75)),
 }
-"""Numbers of items and resources, and the share of all items' weight that the resources hold, by split."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import OFFLINE_BIN_PACKING
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
-from behavesim_tasks.generators import items_to_pack
+from behavesim_tasks.graphs import items_to_pack
 
 from behavesim.task import Solution, Split, as_permutation, first_greatest
 
@@ -28,12 +28,12 @@ def priority(fitting: np.ndarray, room: int, waiting: np.ndarray) -> np.ndarray:
     return fitting
 '''
 
+# Class and number of items of each instance, by split.
 SIZES: Sizes = {
     "search": (("triplets", 60), ("uniform", 120)) * 5,
     "validation": (("triplets", 60), ("triplets", 90), ("uniform", 120), ("uniform", 120)),
     "held-out": (("triplets", 60), ("triplets", 120), ("triplets", 180), ("uniform", 120), ("uniform", 250)),
 }
-"""Class and number of items of each instance, by split."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import QAP
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
-from behavesim_tasks.generators import flows_on_a_grid
+from behavesim_tasks.graphs import flows_on_a_grid
 
 from behavesim.task import InvalidSolution, Solution, Split, as_integers, first_greatest
 
@@ -28,12 +28,12 @@ def priority(added: np.ndarray, flows: np.ndarray, distances: np.ndarray) -> np.
     return -added
 '''
 
+# Sides of the grid of locations of each instance, by split; as many facilities are placed.
 SIDES: Sizes = {
     "search": ((4, 5),) * 6,
     "validation": ((3, 4), (3, 5), (4, 5), (4, 5)),
     "held-out": ((3, 4), (3, 5), (4, 5), (4, 5), (5, 5), (5, 5)),
 }
-"""Sides of the grid of locations of each instance, by split; as many facilities are placed."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import SET_COVER
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
-from behavesim_tasks.generators import sets_to_cover
+from behavesim_tasks.graphs import sets_to_cover
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Solution, Split, as_subset, first_greatest
@@ -28,12 +28,12 @@ def priority(costs: np.ndarray, covers: np.ndarray) -> np.ndarray:
     return covers.sum(axis=1) / costs
 '''
 
+# Numbers of elements and sets of each instance, by split.
 SIZES: Sizes = {
     "search": ((750, 150),) * 5,
     "validation": ((500, 100), (750, 150), (750, 150)),
     "held-out": ((500, 100),) * 2 + ((750, 150),) * 2 + ((1000, 200),) * 2,
 }
-"""Numbers of elements and sets of each instance, by split."""
 
 
 @dataclass(frozen=True)

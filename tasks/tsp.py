@@ -11,8 +11,7 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import TSP, TSP_LARGE
 from behavesim_tasks.decisions import Function, Integers, Random, Sizes, drawn
-from behavesim_tasks.places import DIGITS, filling, places_drawn
-from behavesim_tasks.tours import TourTask
+from behavesim_tasks.routes import DIGITS, TourTask, filling, places_drawn
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Solution, Split, as_integer, as_permutation
@@ -39,6 +38,7 @@ def select_next_node(
     return next_node
 '''
 
+# Two instances of TSPLIB by name, as x,y of each city. With TSPLIB's rounded distances their optima are 7542, 426.
 TSPLIB = {
     "berlin52": """
 565,575 25,185 345,750 945,685 845,655 880,660 25,230 525,1000 580,1175 650,1130 1605,620 1220,580 1465,200
@@ -52,26 +52,25 @@ TSPLIB = {
 59,15 5,6 10,17 21,10 5,64 30,15 39,10 32,39 25,32 25,55 48,28 56,37 30,40
 """,
 }
-"""Two instances of TSPLIB by name, as x,y of each city. With TSPLIB's rounded distances their optima are 7542, 426."""
 
+# How the cities of each map are drawn, and their number, by split; the held-out split also has the two of TSPLIB.
 SIZES: Sizes = {
     "search": (("uniform", 50),) * 5,
     "validation": (("uniform", 20),) * 2 + (("uniform", 50),) * 2 + (("uniform", 100),) * 2,
     "held-out": tuple(("uniform", size) for size in (20, 50, 100, 200) for _ in range(3)),
     "shifted": (("clustered", 50),) * 3 + (("clustered", 100),) * 3,
 }
-"""How the cities of each map are drawn, and their number, by split; the held-out split also has the two of TSPLIB."""
+# Numbers of cities of `tsp:large`, by split; of each there are two maps, one uniform and one with clusters.
 LARGE: dict[Split, tuple[int, ...]] = {"search": (200, 200), "validation": (150, 200), "held-out": (200, 300)}
-"""Numbers of cities of `tsp:large`, by split; of each there are two maps, one uniform and one with clusters."""
+# What scores are numbers of.
 UNIT = "mean tour length"
-"""What scores are numbers of."""
+# End of the rules, for any number of cities.
 RULES = """\
 for each city but the first and the last. It is told
   distances, and neither the places of the cities nor the tour so far.
 - `distance_matrix` is symmetric with zeros on its diagonal, and the same array in all calls for a tour; city numbers
   are its indices.
 - The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
-"""End of the rules, for any number of cities."""
 
 
 @dataclass(frozen=True)

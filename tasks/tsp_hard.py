@@ -4,23 +4,23 @@ from collections.abc import Sequence
 
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import TSP_HARD
-from behavesim_tasks.places import A_CLUSTER
+from behavesim_tasks.routes import A_CLUSTER
 from behavesim_tasks.tsp import UNIT, Cities, TravellingSalesman, maps
 
 from behavesim.task import Split
 
+# Numbers of cities, by split; of each there are two maps, first one with uniform cities, then one with clusters.
 SIZES: dict[Split, tuple[int, ...]] = {
     "search": (200, 300, 500),
     "validation": (250, 400),
     "held-out": (200, 300, 400, 500),
 }
-"""Numbers of cities, by split; of each there are two maps, first one with uniform cities, then one with clusters."""
+# CPU seconds per tour: a program's limit is this times the number of search tours, for all of them together.
 SECONDS_A_TOUR = 2.0
-"""CPU seconds per tour: a program's limit is this times the number of search tours, for all of them together."""
+# CPU seconds that the first call may take besides: numba compiles a local search over tours in 6 to 7 s.
 SECONDS_TO_COMPILE = 8.0
-"""CPU seconds that the first call may take besides: numba compiles a local search over tours in 6 to 7 s."""
+# Number of calls of the function on all search instances together.
 CALLS = 2 * sum(size - 2 for size in SIZES["search"])
-"""Number of calls of the function on all search instances together."""
 
 
 class HardTravellingSalesman(TravellingSalesman):

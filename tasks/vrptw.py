@@ -44,20 +44,20 @@ def select_next_node(
     return choices[np.argmin(begins)]
 '''
 
+# Number of customers of each instance, by split.
 SIZES: Sizes = {
     "search": ((50,),) * 5,
     "validation": ((25,),) * 2 + ((50,),) * 2,
     "held-out": ((25,),) * 2 + ((50,),) * 3 + ((100,),) * 2,
 }
-"""Number of customers of each instance, by split."""
+# Capacity of a vehicle; demands are 1 to 9.
 CAPACITY = 60
-"""Capacity of a vehicle; demands are 1 to 9."""
+# When every vehicle must be back at the depot.
 DAY = 5.0
-"""When every vehicle must be back at the depot."""
+# The lengths that a customer's time window may have, each as likely; one that would begin before 0 begins at 0.
 WIDTHS = (0.5, 1.0, 2.0)
-"""The lengths that a customer's time window may have, each as likely; one that would begin before 0 begins at 0."""
+# Time that a vehicle stays with a customer.
 SERVICE = 0.1
-"""Time that a vehicle stays with a customer."""
 
 
 @dataclass(frozen=True)

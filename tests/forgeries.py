@@ -25,10 +25,10 @@ from shutil import copytree
 from typing import Any
 from unittest.mock import patch
 
-from behavesim.application.verification import verified
+from behavesim.application.verification import verify_runs
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
-from behavesim.engine import judging
+from behavesim.engine import build
 from behavesim.sandbox.limits import Limits
 from behavesim.state.events import STORED_AS, BatchSent, Evaluated, Event, PutOff, Responded
 from behavesim.store.codec import decode, encode
@@ -120,7 +120,7 @@ class Judges:
         """In the place of `search.judging.judging`."""
         key = (task.name, split, Limits.of(settings))
         if key not in self.known:
-            self.known[key] = await self.stack.enter_async_context(judging.judging(settings, task, split))
+            self.known[key] = await self.stack.enter_async_context(build.judging(settings, task, split))
         judge, verdicts = self.known[key], self.verdicts
 
         class Remembering:
@@ -229,7 +229,7 @@ async def written(events: Sequence[Event], source: RunFolder, target: Path) -> R
 async def is_named(run: RunFolder) -> bool:
     """Whether `verify` finds anything wrong."""
     try:
-        return not (await verified(run, workers=2)).is_sound
+        return not (await verify_runs(run, workers=2)).is_sound
     except BehavesimError:
         return True
 
@@ -239,11 +239,11 @@ async def forgeries(count: int, seed: int, folder: Path) -> list[Forgery]:
     rng, found = random.Random(seed), list[Forgery]()
     async with AsyncExitStack() as stack:
         judges = Judges(stack)
-        for room in ("audit.bench", "application.recommendation"):
+        for room in ("audit.verify", "application.recommendation"):
             stack.enter_context(patch(f"behavesim.{room}.judging", judges.judging))
         journals = {run: [event for _, _, event in read_events(run.journal)] for run in await runs(folder)}
         for run in journals:
-            whole = await verified(run, workers=2)
+            whole = await verify_runs(run, workers=2)
             assert whole.is_sound, whole.differences
         kinds = sorted({type(event).__name__ for events in journals.values() for event in events})
         assert kinds == sorted(STORED_AS), "every kind of event is forged"

@@ -31,10 +31,10 @@ ARE_POSSIBLE = sys.platform == "linux"
 ORDER_BYTES = 1 << 17
 LOADED = {
     "behavesim": (
-        *("behavesim_cli.app", "behavesim_cli.compare", "behavesim_cli.report", "behavesim_cli.run"),
-        *("behavesim_cli.show", "behavesim_cli.verify", "behavesim.analysis.replayed", "behavesim.methods.funsearch"),
-        *("behavesim.proposers.genetic.proposer", "behavesim.proposers.openai_endpoint", "behavesim_cli.ended"),
-        *("behavesim.store.task_copy", "behavesim_tasks.tsp", "rich.progress", "scipy.cluster.hierarchy"),
+        *("behavesim_cli.app", "behavesim_cli.evaluate", "behavesim_cli.report", "behavesim_cli.run"),
+        *("behavesim_cli.runs", "behavesim_cli.verify", "behavesim.analysis.provenance", "behavesim.methods.funsearch"),
+        *("behavesim.proposers.genetic.proposer", "behavesim.proposers.openai_endpoint", "behavesim_cli.run"),
+        *("behavesim.store.folder", "behavesim_tasks.tsp", "rich.progress", "scipy.cluster.hierarchy"),
     ),
     "behavesim.sandbox.zygote": (
         *("behavesim.sandbox.program", "behavesim.sandbox.isolation", "behavesim.trajectory", "behavesim_tasks.tsp"),
@@ -44,11 +44,11 @@ LOADED = {
         *("behavesim.evaluators.evaluation", "behavesim.evaluators.description", "behavesim.sandbox.isolation"),
         "behavesim.sandbox.layers",
     ),
-    "behavesim.programs.extract": ("behavesim.programs.whole", "resource"),
+    "behavesim.programs.extract": ("behavesim.programs.extract", "resource"),
 }
 """What `python -m` of each would import, or most of it."""
 SERVED_BY = {
-    "behavesim.application.experiment.process": "behavesim",
+    "behavesim.application.experiment.execution": "behavesim",
     "behavesim.sandbox.referee": "behavesim.sandbox.zygote",
 }
 """Modules that need what another has loaded, and have no server of their own."""

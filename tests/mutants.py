@@ -74,14 +74,14 @@ ROOMS = {
         ],
     ),
     "prices": (
-        ["behavesim/proposers/price_list.py", "behavesim/proposers/priced.py", "behavesim/proposers/prices.py"],
+        ["behavesim/proposers/prices.py", "behavesim/proposers/prices.py", "behavesim/proposers/prices.py"],
         ["tests/proposers/test_price_list.py", "tests/proposers/test_priced.py", "tests/proposers/test_prices.py"],
     ),
     "settings": (
-        ["behavesim/engine/settings.py", "behavesim/state/settings.py"],
+        ["behavesim/engine/admission.py", "behavesim/state/settings.py"],
         ["tests/engine/test_settings.py", "tests/house/test_config.py"],
     ),
-    "caps": (["behavesim/engine/caps.py", "behavesim/engine/cap.py"], ["tests/engine/test_caps.py"]),
+    "caps": (["behavesim/engine/caps.py", "behavesim/engine/caps.py"], ["tests/engine/test_caps.py"]),
     "admission": (["behavesim/engine/admission.py"], ["tests/engine/test_admission.py", "tests/engine/test_forks.py"]),
     "outcome": (["behavesim/engine/outcome.py"], ["tests/engine/test_outcome.py"]),
     "due": (["behavesim/engine/due.py"], ["tests/engine/test_due.py"]),
@@ -89,8 +89,8 @@ ROOMS = {
         [
             "behavesim/audit/audit.py",
             "behavesim/audit/verify.py",
-            "behavesim/audit/inputs.py",
-            "behavesim/audit/noise.py",
+            "behavesim/audit/audit.py",
+            "behavesim/audit/verify.py",
         ],
         [
             "tests/audit",
@@ -100,7 +100,7 @@ ROOMS = {
         ],
     ),
     "loop": (
-        ["behavesim/engine/loop.py", "behavesim/engine/trials.py"],
+        ["behavesim/engine/loop.py", "behavesim/engine/outcome.py"],
         [
             "tests/engine/test_arrivals.py",
             "tests/engine/test_caps.py",

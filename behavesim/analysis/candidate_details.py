@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import SCORE_AND_GAP, Scored
-from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
+from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Column, Table, cells_of
 from behavesim.base.score_source import ScoreSource
 from behavesim.store.reading import read_prompt, read_reply
 
+# Largest number of programs listed as nearest in behaviour: as many as a person compares at a glance.
 NEAREST = 5
-"""Largest number of programs listed as nearest in behaviour: as many as a person compares at a glance."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,8 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
 
 
 def _neighbours(run: Run, candidate: Candidate) -> tuple[Neighbour, ...]:
-    """Return at most five distinct programs that behave most like the candidate, nearest first; ties: best first.
-
-    Programs with its own normal form are left out. It is empty if the candidate is not feasible.
-    """
+    """Return at most five distinct programs that behave most like the candidate, nearest first; ties: best first."""
+    # Programs with its own normal form are left out. It is empty if the candidate is not feasible.
     others = [other for other in run.ranked() if not _is_same(other, candidate)]
     if candidate.status != "feasible" or not others:
         return ()
@@ -151,3 +150,56 @@ def lineage(run: Run, candidate: Candidate | None) -> tuple[Ancestor, ...]:
         parents = [run.candidate(parent) for parent in candidate.parents]
         candidate = max((each for each in parents if each.score is not None), key=run.utility, default=None)
     return tuple(reversed(way))
+
+
+# Why candidates of a run were rejected: each reason, its frequency and an example.
+
+
+@dataclass(frozen=True)
+class RejectionReason:
+    """One reason for rejection at one stage.
+
+    `count` is the number of candidates; `share` is its fraction of all candidates that are feasible or rejected.
+    `example` is the most frequent message of these candidates, `candidate` the number of the first candidate with it.
+    """
+
+    stage: str
+    reason: str
+    count: int
+    share: float
+    candidate: int
+    example: str
+
+
+def failures(run: Run) -> tuple[RejectionReason, ...]:
+    """Return each pair of stage and reason for which candidates were rejected, the most frequent first.
+
+    Equally frequent ones are in alphabetical order.
+    """
+    cases: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    for candidate in run.candidates:
+        if candidate.status == "rejected":
+            cases[candidate.stage or "", candidate.reason or ""].append(candidate)
+    total = max(1, sum(candidate.status != "open" for candidate in run.candidates))
+    found = [_reason(stage, reason, rejected, total) for (stage, reason), rejected in cases.items()]
+    return tuple(sorted(found, key=lambda each: (-each.count, each.stage, each.reason)))
+
+
+def _reason(stage: str, reason: str, rejected: list[Candidate], total: int) -> RejectionReason:
+    """Return the reason of these `rejected` candidates; `total` is the number of feasible and rejected ones in all."""
+    messages = Counter(candidate.message for candidate in rejected)
+    # `max` returns the first of equal ones, so the example does not depend on the order of a set.
+    example = max(rejected, key=lambda candidate: messages[candidate.message])
+    return RejectionReason(stage, reason, len(rejected), len(rejected) / total, example.candidate, example.message)
+
+
+def failures_table(reasons: tuple[RejectionReason, ...]) -> Table:
+    """Return a table with a row per reason, in the given order."""
+    columns = (
+        Column("stage"),
+        Column("reason"),
+        Column("count", COUNT, title="candidates"),
+        Column("share", FRACTION),
+        Column("example", title="most often"),
+    )
+    return Table("failures", "why candidates fail", columns, tuple(cells_of(each, columns) for each in reasons))

@@ -47,8 +47,8 @@ class Candidate:
     feedback: str = ""
 
 
+# Fields that a Candidate takes, under the same names, from its Evaluated or Rejected event.
 DESCRIBED = ("thought", "program_hash", "copy_of", "cpu_s", "metrics", "feedback")
-"""Fields that a Candidate takes, under the same names, from its Evaluated or Rejected event."""
 
 
 class Candidates:
@@ -121,8 +121,8 @@ class HasCandidate(Protocol):
         ...
 
 
+# How callers name a candidate: by its number, or by a value that has one.
 CandidateLike = CandidateId | HasCandidate
-"""How callers name a candidate: by its number, or by a value that has one."""
 
 
 def number_of(named: CandidateLike) -> CandidateId:

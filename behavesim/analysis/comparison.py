@@ -2,17 +2,197 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import TypeVar
 
-from behavesim.analysis.group_tests import ChoiceTest, GroupTest, Pairs, Values, choice_tests, corrected, group_tests
-from behavesim.analysis.groups import Family, Ranks, RunGroup, grouped, is_finished, ranks, repeats
-from behavesim.analysis.islands import DiversityAt
-from behavesim.analysis.metrics import METRICS, Metric, measured
+from behavesim.analysis.convergence import DiversityAt
+from behavesim.analysis.groups import Family, Ranks, RunGroup, group_runs, is_finished, ranks, repeats
+from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS, Metric, add_metrics
 from behavesim.analysis.report import RunReport
-from behavesim.analysis.statistics import Sample, mean_of_known, sample
+from behavesim.analysis.statistics import (
+    SIGNIFICANCE,
+    MeanDifference,
+    Paired,
+    Sample,
+    compare_pairs,
+    holm,
+    least_p,
+    least_p_of_pairs,
+    mean_difference,
+    mean_of_known,
+    sample,
+    summarise_pairs,
+)
 from behavesim.base.score_source import ScoreSource
-from behavesim.proposers.installed import models_asked
+from behavesim.proposers.proposer import models_asked
+
+# Tests of differences: between groups of runs, and of recommended programs against the search's best.
+
+
+K = TypeVar("K")
+Tested = TypeVar("Tested", "GroupTest", "RecommendationTest")
+# Pairs of group labels to test, decided before the results were seen.
+Pairs = Sequence[tuple[str, str]]
+# The known values of a group's runs in a metric, each with the run's seed. The seed is None if runs of that seed begin
+# no more alike than others, since a language model answers anew every time.
+Values = Sequence[tuple[int | None, float]]
+# Metrics that can be the primary one of a task, preferred first: the first by which a test of the task is possible.
+PRIMARY = (
+    *("held_out_recommended_gap", "held_out_recommended"),
+    *("held_out_best_gap", "held_out_best", "best_gap", "best_score"),
+)
+
+
+@dataclass(frozen=True)
+class GroupTest(MeanDifference):
+    """The difference between the groups `a` and `b` in a metric, mean of a − mean of b.
+
+    `is_primary` is whether the metric is the task's primary one, on which conclusions rest; the others are exploratory.
+    `p_holm` is `p` corrected (Holm) for all primary tests on all tasks, or, if the test is exploratory, for all of them
+    by this metric; None where `p` is None.
+    """
+
+    metric: str
+    a: str
+    b: str
+    is_primary: bool
+    p_holm: float | None = None
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the metric is primary and the corrected p-value below the significance level of 0.05."""
+        return self.is_primary and self.p_holm is not None and self.p_holm < SIGNIFICANCE
+
+
+@dataclass(frozen=True)
+class RecommendationTest(Paired):
+    """Paired test of a task's runs on held-out instances: the recommended program against the search's best.
+
+    A value is how much better a run's recommended program is, in the unit of `metric`; negative if it is worse. The
+    mean, its interval and the test use one value per seed, the mean of its runs, since runs of one seed begin alike.
+    `runs` is the number of runs with a value: `better` + `equal` + `worse`. `unknown` counts the runs without one,
+    since a program failed or its value is unknown. `p_holm` is `p` corrected for all tests of this metric on all tasks;
+    None where `p` is None.
+    """
+
+    metric: str
+    runs: int
+    better: int
+    equal: int
+    worse: int
+    unknown: int
+    seeds: int
+    p_holm: float | None = None
+
+
+def group_tests(
+    values: Mapping[K, Mapping[str, Mapping[str, Values]]],
+    pairs: Pairs | None,
+    metrics: Sequence[Metric],
+    primary: Sequence[str] = PRIMARY,
+) -> dict[K, tuple[GroupTest, ...]]:
+    """Return the tests between the groups of each task, metric by metric, with corrected p-values.
+
+    `values` has each task's values by the group's label and the metric's name. None for `pairs` tests all pairs.
+    Metrics whose `direction` is None are not tested. Pairs with an unknown label, or with a group without values, are
+    left out. A task's primary metric is the first of `primary` by which it has a test.
+
+    Groups are compared seed by seed (`compare_pairs`) if they share enough seeds: runs of one seed begin with the
+    same programs, and what these contribute cancels out. Otherwise they count as independent (`mean_difference`), which
+    stays valid for such runs and only finds less.
+    """
+    tested = [metric.name for metric in metrics if metric.direction is not None]
+    planned = {task: _planned(groups, pairs, tested) for task, groups in values.items()}
+    decisive = {task: _first(primary, {name for name, _, _ in plan}) for task, plan in planned.items()}
+    # The size of each family is known before any value is looked at: the choice of a test must not depend on values.
+    sizes = Counter(None if name == decisive[task] else name for task, plan in planned.items() for name, _, _ in plan)
+    tests: dict[K, list[GroupTest]] = {task: [] for task in values}
+    for task, plan in planned.items():
+        for name, a, b in plan:
+            is_primary = name == decisive[task]
+            found = _difference(values[task][a][name], values[task][b][name], sizes[None if is_primary else name])
+            tests[task].append(GroupTest(**vars(found), metric=name, a=a, b=b, is_primary=is_primary))
+    return correct_for_tests(tests, lambda test: None if test.is_primary else test.metric)
+
+
+def _planned(
+    groups: Mapping[str, Mapping[str, Values]], pairs: Pairs | None, metrics: Sequence[str]
+) -> list[tuple[str, str, str]]:
+    """Return the tests that are possible between groups of one task: the metric and the two labels of each."""
+    chosen = list(combinations(groups, 2)) if pairs is None else pairs
+    here = [(a, b) for a, b in chosen if a in groups and b in groups]
+    return [(name, a, b) for name, (a, b) in product(metrics, here) if groups[a].get(name) and groups[b].get(name)]
+
+
+def _first(preferred: Sequence[str], known: Collection[str]) -> str | None:
+    return next((name for name in preferred if name in known), None)
+
+
+def _difference(a: Values, b: Values, tests: int) -> MeanDifference:
+    """Return the difference between two groups, one of `tests` of a family: seed by seed, or of independent groups."""
+    # Seed by seed if more than half of each group's seeds are shared, and if so many pairs could be significant at all
+    # after the correction: the signed-rank test needs more of them than Mann and Whitney's.
+    ours, theirs = _values_by_seed(a), _values_by_seed(b)
+    shared = [seed for seed in ours if seed in theirs]
+    is_most = 2 * len(shared) > max(len(ours), len(theirs))
+    if is_most and least_p_of_pairs(len(shared), tests) < SIGNIFICANCE:
+        return compare_pairs([ours[seed] for seed in shared], [theirs[seed] for seed in shared])
+    return mean_difference([value for _, value in a], [value for _, value in b])
+
+
+def _values_by_seed(values: Values) -> dict[int, float]:
+    """Return the mean value of each seed's runs; runs without a seed are left out."""
+    found: dict[int, list[float]] = {}
+    for seed, value in values:
+        if seed is not None:
+            found.setdefault(seed, []).append(value)
+    return {seed: sum(alike) / len(alike) for seed, alike in found.items()}
+
+
+def choice_tests(groups: Sequence[RunGroup]) -> list[RecommendationTest]:
+    """Return the tests of the groups' recommended programs, by gap and gain, without `p_holm`; none without values."""
+    tried = [run for group in groups for run in group.runs if run.held_out is not None]
+    return [choice for metric in (CHOICE_GAP, CHOICE_GAIN) if (choice := _choice(metric, tried)) is not None]
+
+
+def _choice(metric: Metric, tried: Sequence[RunReport]) -> RecommendationTest | None:
+    """Return the test by one metric over the runs tried on held-out instances; None if none of them has a value."""
+    by_seed: dict[int, list[float]] = {}
+    for run in tried:
+        if (value := run.metrics[metric.name]) is not None:
+            by_seed.setdefault(run.summary.seed, []).append(value)
+    values = [value for alike in by_seed.values() for value in alike]
+    if not values:
+        return None
+    return RecommendationTest(
+        # one value per seed, since runs of one seed begin alike and are not independent
+        **vars(summarise_pairs([sum(alike) / len(alike) for alike in by_seed.values()])),
+        metric=metric.name,
+        runs=len(values),
+        better=sum(value > 0 for value in values),
+        equal=sum(value == 0 for value in values),
+        worse=sum(value < 0 for value in values),
+        unknown=len(tried) - len(values),
+        seeds=len(by_seed),
+    )
+
+
+def correct_for_tests(
+    by_task: Mapping[K, Sequence[Tested]], family: Callable[[Tested], str | None]
+) -> dict[K, tuple[Tested, ...]]:
+    """Return the tests of each task with their `p_holm`: one Holm correction per `family`, over all tasks."""
+    every = [test for tests in by_task.values() for test in tests]
+    p_holm: dict[tuple[str | None, float | None], float | None] = {}  # Holm's correction of equal p-values is equal
+    for name in {family(test) for test in every}:
+        p_values = [test.p for test in every if family(test) == name]
+        p_holm |= {(name, p): corrected for p, corrected in zip(p_values, holm(p_values), strict=True)}
+    return {
+        task: tuple(replace(test, p_holm=p_holm[family(test), test.p]) for test in tests)
+        for task, tests in by_task.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -62,7 +242,7 @@ class TaskComparison:
     score_source: ScoreSource
     groups: tuple[GroupResult, ...]
     tests: tuple[GroupTest, ...]
-    choice: tuple[ChoiceTest, ...]
+    choice: tuple[RecommendationTest, ...]
 
     @property
     def family(self) -> Family:
@@ -105,10 +285,10 @@ def comparison(
     `pairs` is None (`group_tests`). Tests use unfinished runs only if `tests_unfinished`. If fewer than two runs remain
     without repeats, the comparison has no groups and no tasks. Raises UsageError if a user's own metric fails.
     """
-    runs = [measured(run, metrics) for run in runs]
+    runs = [add_metrics(run, metrics) for run in runs]
     again = set(repeats(runs))  # counted once, since copies are no independent samples
     counted = [run for place, run in enumerate(runs) if place not in again]
-    groups = grouped(counted) if len(counted) > 1 else []
+    groups = group_runs(counted) if len(counted) > 1 else []
     # by default without unfinished runs: they asked for fewer candidates than those they would be compared with
     tested = groups if tests_unfinished else [group.finished for group in groups]
     tasks = _by_task(groups, tested, pairs, metrics)
@@ -135,10 +315,8 @@ def _ranks(tested: Sequence[RunGroup], tasks: Sequence[TaskComparison], metrics:
 def _by_task(
     groups: Sequence[RunGroup], tested: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Metric]
 ) -> tuple[TaskComparison, ...]:
-    """Return the comparison of each family: the results of all its groups, and tests between those in `tested`.
-
-    They are between `pairs` of labels, or all pairs for None.
-    """
+    """Return the comparison of each family: the results of all its groups, and tests between those in `tested`."""
+    # They are between `pairs` of labels, or all pairs for None.
     families = list(dict.fromkeys(group.family for group in groups))
     ours = {family: [group for group in tested if group.family == family] for family in families}
     values = {
@@ -146,7 +324,9 @@ def _by_task(
         for family, groups in ours.items()
     }
     tests = group_tests(values, pairs, metrics)
-    choices = corrected({family: choice_tests(ours[family]) for family in families}, lambda choice: choice.metric)
+    choices = correct_for_tests(
+        {family: choice_tests(ours[family]) for family in families}, lambda choice: choice.metric
+    )
     return tuple(
         TaskComparison(
             *family, tuple(_result(group) for group in groups if group.family == family), tests[family], choices[family]
@@ -202,3 +382,102 @@ def _by_seed(group: RunGroup, metric: str) -> Values:
         for run in group.runs
         if (value := run.metrics[metric]) is not None
     ]
+
+
+# What a comparison's tests say, in words, and what so few runs can show at all.
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the test between the groups `a` and `b` of one task and its instances says.
+
+    `sentence` says it in words. `is_told_apart` is whether the corrected p-value is below the level of significance.
+    `least_p` is the smallest corrected p-value that so many runs can show.
+    """
+
+    family: Family
+    metric: str
+    a: str
+    b: str
+    is_told_apart: bool
+    least_p: float
+    sentence: str
+
+
+def too_few(runs: int, tests: int = 1) -> str:
+    """Return a sentence if so many runs per group cannot show a difference in `tests` tests of a metric, else "".
+
+    Its p-value would have to be below the level of significance, 0.05. For no tests it is "".
+    """
+    least = least_p(runs, runs, tests)
+    if tests < 1 or least < SIGNIFICANCE:
+        return ""
+    enough = next(more for more in range(max(2, runs), 100) if least_p(more, more, tests) < SIGNIFICANCE)
+    if runs < 2:
+        shown = _p(least_p(enough, enough, tests))
+        return f"One run per group: no test possible. Run at least {enough} seeds ({enough} and {enough}: p ≥ {shown})."
+    corrected = f" after correction for {tests} tests" if tests > 1 else ""
+    return (
+        f"At least {enough} runs per group are needed for p < .05{corrected}; {runs} per group are too few for any "
+        f"result below {_p(least)}."
+    )
+
+
+def verdicts(found: RunComparison) -> tuple[Verdict, ...]:
+    """Return a verdict for each test by a task's primary metric, task by task.
+
+    A test between groups that have too few runs for a p-value has a verdict, too, which says so.
+    """
+    metrics = {metric.name: metric for metric in found.metrics}
+    primary = [(task, test) for task in found.tasks for test in task.tests if test.is_primary]
+    counted = max(1, sum(test.p is not None for _, test in primary))  # Holm's correction is over all tasks
+    return tuple(
+        _verdict(test, task.family, _sizes(found, task, test.metric), metrics[test.metric], counted)
+        for task, test in primary
+    )
+
+
+def _sizes(found: RunComparison, task: TaskComparison, metric: str) -> dict[str, int]:
+    """Return how many values of the metric each group of a task was tested with, by its label."""
+
+    def is_tested(run: RunReport) -> bool:
+        return run.metrics[metric] is not None and run.summary.run not in found.untested
+
+    return {group.label: sum(map(is_tested, group.runs)) for group in found.groups_of(task)}
+
+
+def _verdict(test: GroupTest, family: Family, sizes: Mapping[str, int], metric: Metric, tests: int) -> Verdict:
+    """Return the verdict of a test among `tests` of its family; `sizes` counts the values by group label."""
+    a, b = sizes[test.a], sizes[test.b]
+    if test.pairs is not None:
+        least, runs = least_p_of_pairs(test.pairs, tests), f"{test.pairs} runs per group, paired by seed"
+    else:
+        least, runs = least_p(a, b, tests), f"{a} runs per group" if a == b else f"{a} and {b} runs"
+    sentence = _sentence(test, metric, runs, least, tests)
+    return Verdict(family, test.metric, test.a, test.b, test.is_significant, least, sentence)
+
+
+def _sentence(test: GroupTest, metric: Metric, runs: str, least: float, tests: int) -> str:
+    """Return what a test says; `runs` are words, `least` is the smallest corrected p-value that so many can show."""
+    if test.p_holm is None:
+        return f"No test of {test.a} and {test.b} by {metric.title}: it takes 2 runs or more of each"
+    p = f"p = {_p(test.p_holm)}{' after Holm' if tests > 1 else ''}"
+    if test.is_significant:
+        return f"{_better(test, metric)} by {metric.title}: {p}, {runs}"
+    said = f"No significant difference in {metric.title} between {test.a} and {test.b}"
+    few = f" are too few for any result below {_p(least)}" if least >= SIGNIFICANCE else ""
+    return f"{said} ({p}; {runs}{few})"
+
+
+def _better(test: GroupTest, metric: Metric) -> str:
+    """Return which group is better, or, if the task decides what is better, whether a is lower or higher than b."""
+    # The interval and not the mean, which a single run can turn: it is on the side of 0 that the test found.
+    is_lower = (test.difference if test.low is None or test.high is None else test.low + test.high) < 0
+    if metric.direction == "task":
+        return f"{test.a} is {'lower' if is_lower else 'higher'} than {test.b}"
+    first, second = (test.a, test.b) if is_lower == (metric.direction == "lower") else (test.b, test.a)
+    return f"{first} is better than {second}"
+
+
+def _p(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.2g}"

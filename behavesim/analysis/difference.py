@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import unified_diff
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table, cells_of
-from behavesim.base.errors import UsageError
+from behavesim.base.errors import TaskError, UsageError
 from behavesim.base.score_source import ScoreSource
-from behavesim.prompts.parting import first_difference, step_in_words
+from behavesim.base.text import parse
+from behavesim.code_similarity.metric import missing, of_source, source_matrix
+from behavesim.prompts.behaviour_diff import first_difference, step_in_words
+from behavesim.similarity import BehaveSim
 from behavesim.state.events import TEMPLATE
-from behavesim.task import InWords
+from behavesim.task import Bins, Disks, InWords, Picture, Route, Task, instances_of, picture_of
+from behavesim.trajectory import AlgorithmRun, Kind, Trajectory, trajectories_of
 
 
 @dataclass(frozen=True)
@@ -128,3 +138,252 @@ def _source(candidate: Candidate) -> str:
 
 def _side(run: Run, candidate: Candidate) -> DiffedProgram:
     return DiffedProgram(candidate.candidate, candidate.status, candidate.score, run.gap(candidate.score))
+
+
+# Similarities of several programs by behaviour and by source, and how far both agree (paper, "Algorithm Analysis").
+
+
+# Largest number of programs compared: as many as the two dendrograms can label legibly.
+PROGRAMS = 30
+# Largest total length of sources, in characters, whose syntax trees are compared when the user named no metric.
+#
+# Up to it the comparison takes seconds; its time grows at least with the square of a program's length.
+AST_CHARACTERS = 30_000
+# Rows of an (N, N) matrix of similarities.
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class ProgramSimilarities:
+    """The (N, N) similarities of N programs over all instances, and in `per_instance` on each instance alone.
+
+    `labels` name the programs, in the order of the rows. For behaviour, `metric` is BehaveSim's setting `measure`, such
+    as "dtw", and `settings` has normaliser, truncate, skip and clip. For source, `metric` is the metric's name, and
+    `settings` and `per_instance` are empty.
+    """
+
+    labels: tuple[str, ...]
+    matrix: Matrix
+    metric: str
+    settings: Mapping[str, float | str] = field(default_factory=dict)
+    per_instance: tuple[Matrix, ...] = ()
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the matrix over all instances as a table, then that of each instance if there are several."""
+        alone = ((f"instance {number}", matrix) for number, matrix in enumerate(self.per_instance, 1))
+        every = (
+            ("all instances" if self.per_instance else "similarity", self.matrix),
+            *(alone if len(self.per_instance) > 1 else ()),
+        )
+        columns = (Column("program", title=""), *(Column(str(k), DISTANCE) for k in range(1, len(self.labels) + 1)))
+        names = [f"{number} {label}" for number, label in enumerate(self.labels, 1)]
+        return tuple(
+            Table(title, title, columns, tuple((name, *row) for name, row in zip(names, matrix, strict=True)))
+            for title, matrix in every
+        )
+
+
+def similarities(
+    labels: Sequence[str], behaviours: Sequence[tuple[AlgorithmRun, ...]], measure: BehaveSim
+) -> ProgramSimilarities:
+    """Return the similarities by behaviour of at least one program; each has a trajectory or samples per instance.
+
+    `labels` name the programs in tables. Raises TrajectoryError if the behaviours cannot be compared or the measure
+    fails.
+    """
+    settings = {name: getattr(measure, name) for name in ("normaliser", "truncate", "skip", "clip")}
+    matrix, per_instance = measure.matrix(behaviours), measure.per_instance(behaviours)
+    return ProgramSimilarities(
+        tuple(labels), _frozen(matrix.tolist()), measure.measure, settings, tuple(map(_frozen, per_instance.tolist()))
+    )
+
+
+def similarities_of_source(programs: Sequence[tuple[str, str]], metric: str) -> ProgramSimilarities:
+    """Return the similarities of at least one program, each a label and a source, by the named source metric.
+
+    Raises UsageError if the metric's package is not installed, or if it needs Python and a program is not Python;
+    KeyError for an unknown metric.
+    """
+    labels, sources = zip(*programs, strict=True)
+    return ProgramSimilarities(labels, _frozen(source_matrix(of_source(metric, sources), sources).tolist()), metric)
+
+
+def _frozen(matrix: Sequence[Sequence[float]]) -> Matrix:
+    return tuple(map(tuple, matrix))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two candidates, with their similarity by BehaveSim and by a metric of their source; 1 means equal in both."""
+
+    a: int
+    b: int
+    behaviour: float
+    source: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Similarities of N candidates of a run, twice: (N, N) by BehaveSim and (N, N) by the source metric `metric`."""
+
+    candidates: tuple[int, ...]
+    behaviour: NDArray[np.float64]
+    source: NDArray[np.float64]
+    metric: str
+
+    def disagreements(self) -> list[Pair]:
+        """Return all pairs of candidates, those on which the two similarities disagree most first.
+
+        All pairs are ranked by each similarity, and sorted by the absolute difference of their two ranks.
+        """
+        from scipy.stats import rankdata  # scipy.stats takes half a second to load
+
+        rows, columns = np.triu_indices(len(self.candidates), 1)
+        behaviour, source = self.behaviour[rows, columns], self.source[rows, columns]
+        order = np.argsort(-np.abs(rankdata(behaviour) - rankdata(source)), kind="stable")
+        return [
+            Pair(self.candidates[rows[k]], self.candidates[columns[k]], float(behaviour[k]), float(source[k]))
+            for k in order
+        ]
+
+
+def agreement(run: Run, metric: str | None = None) -> Agreement:
+    """Compare the candidates that are in a group now; of more than thirty, thirty drawn with the run's seed.
+
+    `metric` names the source metric, one of `code_similarity.named.NAMES`. None chooses one: CodeBLEU as in the paper
+    if it is installed; otherwise `ast`; `rouge` if the sources are too long for syntax trees or are not Python. Raises
+    UsageError if the groups hold fewer than two candidates, the metric's package is not installed, or the task cannot
+    be loaded. A metric of syntax trees raises it too for a program that is not Python. Raises KeyError for an unknown
+    metric, PartError if the task's code raises, JournalError if the journal cannot be read, TrajectoryError if the
+    measure fails.
+    """
+    members = candidates_in_groups(run)
+    if len(members) < 2:
+        raise UsageError(f"run {run.folder.run} holds {len(members)} programs; clustering takes two or more")
+    # drawn with a fixed seed, so that every report of the run compares the same programs
+    chosen = np.random.default_rng([run.settings.seed, PROGRAMS]).permutation(members)[:PROGRAMS]
+    candidates = tuple(sorted(chosen.tolist()))  # in order of numbers, as the page lists them
+    sources = [run.candidate(candidate).source or "" for candidate in candidates]
+    name = _affordable(sources) if metric is None else metric
+    similar = source_matrix(of_source(name, sources), sources)
+    return Agreement(candidates, run.matrix(candidates), similar, name)
+
+
+def candidates_in_groups(run: Run) -> list[int]:
+    """Return the numbers of all candidates that are in a group now, ascending, without the template."""
+    return sorted({member for group in run.state.groups.values() for member in group.members if member >= 0})
+
+
+def _affordable(sources: list[str]) -> str:
+    """Return the metric used if the user named none: "codebleu" if installed, "rouge" if "ast" is too slow or fails."""
+    if not missing("codebleu", None):
+        return "codebleu"
+    return "ast" if sum(map(len, sources)) <= AST_CHARACTERS and all(map(_is_python, sources)) else "rouge"
+
+
+def _is_python(source: str) -> bool:
+    """Return whether a source can be parsed as Python."""
+    try:
+        parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte; nested too deep
+        return False
+    return True
+
+
+# The trajectories of a run's best programs, for replay on a page, and the steps at which they differ.
+
+
+# Largest number of instances shown, the first ones: a page offers them in one menu.
+INSTANCES = 5
+# Largest total of numbers in all trajectories shown, 0.2 to 0.8 MB of text: a page stays small enough to send.
+NUMBERS = 40_000
+
+
+@dataclass(frozen=True)
+class Performance:
+    """What a program did on one instance: its score there, in the task's unit, and its states in order.
+
+    `values` has a list of numbers for each state. For a trajectory of the kind "prefixes" it has one number instead,
+    the decision that the step added.
+    """
+
+    candidate: int
+    score: float
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What programs did on one instance of the search; `instance` is counted from 1.
+
+    `kind` is the kind of their trajectories; `picture` says how to draw them, None for no drawing. `parting[i][j]` is
+    the first step, counted from 1, at which programs i and j differ; None if they never do.
+    """
+
+    instance: int
+    kind: Kind
+    picture: Picture | None
+    programs: tuple[Performance, ...]
+    parting: tuple[tuple[int | None, ...], ...]
+
+
+def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
+    """Return the scenes of the first five instances, without pictures, for feasible candidates in the given order.
+
+    A candidate and all after it are left out once the trajectories together have more than NUMBERS numbers; there are
+    no scenes if the first one has. Of samples, only the first trajectory is shown. Raises UnknownCandidate,
+    JournalError if a candidate is not feasible or the journal cannot be read, TrajectoryError if a trajectory is
+    damaged.
+    """
+    did = [[trajectories_of(each)[0] for each in behaviour[:INSTANCES]] for behaviour in run.trajectories(candidates)]
+    sizes = accumulate(sum(each.data.size for each in behaviour) for behaviour in did)
+    affordable = [behaviour for behaviour, size in zip(did, sizes, strict=True) if size <= NUMBERS]
+    by_instance = zip(*affordable, strict=True)
+    return tuple(_scene(run, number, candidates, did) for number, did in enumerate(by_instance, 1))
+
+
+def with_pictures(task: Task, scenes: Sequence[Scene]) -> tuple[Scene, ...]:
+    """Return the scenes with the pictures of the task's instances; scenes of instances it no longer has are left out.
+
+    Raises TaskError if a picture does not fit the trajectories there, or if the task's code raises.
+    """
+    instances = instances_of(task, "search") if scenes else ()
+    # The task may have fewer instances today than those that the run was made on.
+    pictured = tuple(
+        replace(scene, picture=picture_of(task, instance)) for scene, instance in zip(scenes, instances, strict=False)
+    )
+    for scene in pictured:
+        if not all(_fits(scene, each.values) for each in scene.programs):
+            raise TaskError(f"`picture` of task {task.name!r} does not suit its trajectories: {scene.picture!r:.80}")
+    return pictured
+
+
+def _fits(scene: Scene, values: Sequence[Any]) -> bool:
+    """Return whether the scene's picture can draw every state of a trajectory with these values; True without one."""
+    match scene.picture:
+        case Route(places):
+            return scene.kind == "prefixes" and min(values) >= 0 and max(values) < len(places)
+        case Bins(sizes):
+            return scene.kind == "prefixes" and min(values) >= 0 and len(values) <= len(sizes)
+        case Disks():
+            return scene.kind == "vectors" and len(values[0]) % 3 == 0
+        case None:
+            return True
+
+
+def _scene(run: Run, number: int, candidates: Sequence[int], did: Sequence[Trajectory]) -> Scene:
+    """Return the scene of instance `number`, without picture; `did` has the trajectories of the first candidates."""
+    shown = zip(candidates, did, strict=False)
+    return Scene(
+        instance=number,
+        kind=did[0].kind,
+        picture=None,
+        programs=tuple(Performance(c, run.candidate(c).scores[number - 1], tuple(each.values())) for c, each in shown),
+        parting=tuple(tuple(_parting(a, b) for b in did) for a in did),
+    )
+
+
+def _parting(one: Trajectory, other: Trajectory) -> int | None:
+    """Return the first step, counted from 1, at which two trajectories differ; None if they are equal."""
+    index = first_difference(one, other)
+    return None if index is None else index + 1

@@ -17,18 +17,17 @@ from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import SIGNIFICANCE, mean_of_known
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.text import short_name
-from behavesim.proposers.installed import models_asked
+from behavesim.proposers.proposer import models_asked
 
+# Names of settings that a group's label does not list as "name=value", even if groups differ in them.
+#
+# One exception: if groups of one method differ in proposer or models, the label ends with the models, or with the
+# proposer if no model is set.
 UNNAMED = {"seed", "proposer", "models", "task", "method"}
-"""Names of settings that a group's label does not list as "name=value", even if groups differ in them.
 
-One exception: if groups of one method differ in proposer or models, the label ends with the models, or with the
-proposer if no model is set.
-"""
-
+# What runs must share to be compared: the task, the hash of its instances (empty if that was not recorded), and who
+# computes the scores.
 Family = tuple[str, str, ScoreSource]
-"""What runs must share to be compared: the task, the hash of its instances (empty if that was not recorded), and who
-computes the scores."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def repeats(runs: Sequence[RunReport]) -> list[int]:
     return sorted({place for places in alike.values() for place in places if place != furthest(places)})
 
 
-def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:
+def group_runs(runs: Sequence[RunReport]) -> list[RunGroup]:
     """Group runs that differ at most in seed (see RunGroup), in order of appearance; a run may be alone in a group."""
     found: dict[str, list[RunReport]] = {}
     for run in runs:
@@ -109,10 +108,8 @@ def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:
 
 
 def _conditions(run: RunReport) -> str:
-    """Return a key, as JSON, that is equal for runs of one group.
-
-    It holds the budget, the versions, the scores' source, and all settings but the seed that can change results.
-    """
+    """Return a key, as JSON, that is equal for runs of one group."""
+    # It holds the budget, the versions, the scores' source, and all settings but the seed that can change results.
     kept = {name: value for name, value in _decisive(run).items() if name != "seed"}
     return json.dumps([kept, run.origin.versions, run.summary.score_source], sort_keys=True)
 
@@ -128,10 +125,8 @@ def _budget(run: RunReport) -> int:
 
 
 def _labels(runs: Sequence[RunReport]) -> list[str]:
-    """Return a label for each run: its setting `label`, or if that is not set, `_described`.
-
-    A label that occurs again in a family gets a number: "niche", "niche (2)".
-    """
+    """Return a label for each run: its setting `label`, or if that is not set, `_described`."""
+    # A label that occurs again in a family gets a number: "niche", "niche (2)".
     seen: Counter[tuple[Family, str]] = Counter()
     labels = []
     for run in runs:

@@ -3,21 +3,101 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.held_out_scores import KEPT, HeldOutScore, KnownScores, Unseen
 from behavesim.analysis.recommendation import decisive, gain
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.summary import TOP
-from behavesim.analysis.table import FRACTION, SCORE, Column, Table, cells_of
+from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, cells_of
 from behavesim.base.errors import TaskError
 from behavesim.state.events import TEMPLATE
 from behavesim.state.protocols import Judge
-from behavesim.state.provenance import instances_hash, provenance
+from behavesim.state.settings import instances_hash, provenance
+from behavesim.store.folder import HELD_OUT, SHIFTED, RunFolder
 from behavesim.task import Objective, Task
+from behavesim.task.verdict import Failure, Verdict
+
+# Scores of programs on held-out or shifted instances, and their cache in the run's folder.
+
+
+# A split that no step of a run uses.
+Unseen = Literal["held-out", "shifted"]
+# Name of the file in a run's folder that keeps scores on a split.
+KEPT: Mapping[Unseen, str] = {"held-out": HELD_OUT, "shifted": SHIFTED}
+
+
+@dataclass(frozen=True)
+class HeldOutScore:
+    """A program's mean score and its score on each instance of a split, in the task's unit.
+
+    If the program failed, `score` is None, `scores` is empty and `reason` says why; otherwise `reason` is None.
+    """
+
+    score: float | None
+    scores: tuple[float, ...] = ()
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, verdict: Verdict | Failure) -> HeldOutScore:
+        """Return the scores of a verdict, or the reason of a failure."""
+        if isinstance(verdict, Failure):
+            return cls(None, reason=verdict.reason)
+        return cls(verdict.score, verdict.scores)
+
+
+class KnownScores:
+    """Cache of a split's scores in a file of a run's folder.
+
+    `origin` has hashes of the task and its instances; scores stored under another origin are ignored, and so is a file
+    that is no JSON object. Failures are not stored, since a busy machine may have caused them.
+    """
+
+    def __init__(self, folder: RunFolder, origin: Mapping[str, str], split: Unseen = "held-out") -> None:
+        """Read the cache of a split from the folder.
+
+        `origin` has the hashes of the task and its instances, by name. The cache begins empty if there is no file, if
+        it is no JSON object, or if its scores have another origin.
+        """
+        self._folder, self._file = folder, KEPT[split]
+        self._origin = dict(origin)
+        self._scores: dict[str, list[Any]] = {}
+        try:
+            found = json.loads(folder.kept(self._file) or "{}")
+        except ValueError:  # damaged: the scores are computed again
+            return
+        if isinstance(found, dict) and found.get("origin") == self._origin:
+            self._scores = found["scores"]
+
+    def of(self, sources: Collection[str]) -> dict[str, HeldOutScore]:
+        """Return the scores of those sources that are in the cache, by source."""
+        names = {source: _name(source) for source in sources}
+        return {
+            source: HeldOutScore(self._scores[name][0], tuple(self._scores[name][1]))
+            for source, name in names.items()
+            if name in self._scores
+        }
+
+    def keep(self, scores: Mapping[str, HeldOutScore]) -> None:
+        """Add scores, by source, and write the file if any is new; failures are left out.
+
+        Writes nothing if the folder is not writable: the scores are then known to this object alone. Raises
+        JournalError if the file cannot be written otherwise.
+        """
+        fresh = {_name(source): [score.score, list(score.scores)] for source, score in scores.items() if score.scores}
+        if fresh.keys() - self._scores.keys():
+            self._scores |= fresh
+            self._folder.keep(self._file, json.dumps({"origin": self._origin, "scores": self._scores}))
+
+
+def _name(source: str) -> str:
+    """Return the name of a program in the cache: 32 hexadecimal digits of its SHA-256."""
+    return hashlib.sha256(source.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -110,10 +190,8 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge, split: Unseen 
 def _result(
     run: Run, programs: Sequence[Candidate], scores: Mapping[str, HeldOutScore], task: Task, split: Unseen
 ) -> HeldOut:
-    """Return the result of a run's programs, best of the search first.
-
-    `scores` has those of all the programs and of the template, by source; the template must not have failed.
-    """
+    """Return the result of a run's programs, best of the search first."""
+    # `scores` has those of all the programs and of the template, by source; the template must not have failed.
     base, objective = scores[task.template], task.objective_on(split)
     assert base.score is not None, "a template that fails has no result"
     template = HeldOutTemplate(base.score, objective.gap(base.score))
@@ -131,7 +209,7 @@ def _origin(task: Task, split: Unseen) -> dict[str, str]:
     return {"task": provenance(task)["task"], "instances": instances_hash(task, split)}
 
 
-def known_held_out(run: Run, split: Unseen = "held-out") -> HeldOut | None:
+def read_held_out(run: Run, split: Unseen = "held-out") -> HeldOut | None:
     """Return the run's programs on a split's instances if the scores of all of them, and the template's, are kept.
 
     Else return None, as after a report in which one failed: failures are not kept. Nothing is evaluated. Raises
@@ -226,3 +304,88 @@ def _mean(programs: Sequence[HeldOutProgram]) -> HeldOutMean:
     """Return the means over the programs; None where there are none or one of them has no value."""
     gains, gaps = [each.improvement for each in programs], [each.gap for each in programs]
     return HeldOutMean(mean_of_all(gains), mean_of_all(gaps))
+
+
+# The template, the best and the recommended program on the instances of each split.
+
+
+# What a program is in its run: where the search starts, its best one, or the one recommended after validation.
+Role = Literal["template", "best", "recommended"]
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """One program's mean scores on the instances of each split, in the task's unit; gaps and gains are fractions.
+
+    `gain` is its gain on the template over search and validation instances, by which the recommended program was
+    chosen. A value is None if it is unknown: not tried, failed there, or, for a gap, the best known score missing or 0.
+    """
+
+    program: Role
+    candidate: int
+    search: float
+    search_gap: float | None
+    validation: float | None
+    gain: float | None
+    held_out: float | None
+    held_out_gap: float | None
+    shifted: float | None = None
+    shifted_gap: float | None = None
+
+
+def split_scores(run: Run, unseen: Mapping[Unseen, HeldOut | None]) -> tuple[SplitScores, ...]:
+    """Return the scores of the template, the best and the recommended program, without those that do not exist (yet).
+
+    `unseen` has the results on held-out and shifted instances by split; None, or no entry, if nothing was tried there.
+    """
+    programs: dict[Role, Candidate | None] = {
+        "template": run.template,
+        "best": run.best,
+        "recommended": run.recommended,
+    }
+    return tuple(_scores(run, role, program, unseen) for role, program in programs.items() if program is not None)
+
+
+def _scores(run: Run, role: Role, program: Candidate, unseen: Mapping[Unseen, HeldOut | None]) -> SplitScores:
+    """Return the scores of the feasible program that has this role in the run; `unseen` is as for `split_scores`."""
+    assert program.score is not None, "the template, the best and the recommended program are feasible"
+    event, number = run.state.recommended, program.candidate
+    tried, moved = (_split_scores(unseen.get(split), number) for split in get_args(Unseen))
+    return SplitScores(
+        program=role,
+        candidate=number,
+        search=program.score,
+        search_gap=run.gap(program.score),
+        validation=None if event is None else event.validation.get(number),
+        # without the template's worth, worths are mean scores and no gains (`recommendation.worths`)
+        gain=None if event is None or TEMPLATE not in event.worth else event.worth.get(number),
+        held_out=None if tried is None else tried.score,
+        held_out_gap=None if tried is None else tried.gap,
+        shifted=None if moved is None else moved.score,
+        shifted_gap=None if moved is None else moved.gap,
+    )
+
+
+def _split_scores(found: HeldOut | None, number: int) -> HeldOutTemplate | HeldOutProgram | None:
+    """Return the result of the program `number` among those `found` on a split; None if it was not tried there."""
+    if found is None or number == TEMPLATE:
+        return None if found is None else found.template
+    return next((each for each in found.programs if each.candidate == number), None)
+
+
+def splits_table(found: tuple[SplitScores, ...]) -> Table:
+    """Return a table with a row per program and a column per split, with gaps where they are known."""
+    columns = (
+        *(Column("program"), Column("candidate", COUNT)),
+        *(Column("search", SCORE), Column("search_gap", FRACTION, title="gap")),
+        *(Column("validation", SCORE), Column("gain", FRACTION, title="gain, search and validation")),
+        *(Column("held_out", SCORE, title="held-out"), Column("held_out_gap", FRACTION, title="gap")),
+        *(Column("shifted", SCORE), Column("shifted_gap", FRACTION, title="gap")),
+    )
+    rows = tuple(
+        (each.program, None if each.candidate == TEMPLATE else each.candidate, *cells_of(each, columns[2:]))
+        for each in found
+    )
+    has_gain = any(each.gain is not None for each in found)
+    caption = "gain: on the template, search and validation together; recommended by it"
+    return Table("splits", "scores on each set of instances", columns, rows, caption if has_gain else "", keys=2)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Literal, get_args
 
+from behavesim.analysis.convergence import Diversity
 from behavesim.analysis.held_out import HeldOut, HeldOutMean
-from behavesim.analysis.islands import Diversity
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.summary import Scored
 from behavesim.analysis.table import DISTANCE, FRACTION, MEAN_COUNT, RATIO, SCORE, Column, Unit
@@ -18,11 +18,11 @@ from behavesim.base.errors import UsageError, nearest
 from behavesim.base.plugins import Kind
 from behavesim.base.text import one_line
 
+# Which values are better: lower ones, higher ones, or, for `task`, those that the task's objective prefers.
 BetterEnd = Literal["lower", "higher", "task"]
-"""Which values are better: lower ones, higher ones, or, for `task`, those that the task's objective prefers."""
 
+# The table that shows a metric: results on search instances, on held-out instances, or diversity of behaviour.
 About = Literal["search", "held-out", "behaviour"]
-"""The table that shows a metric: results on search instances, on held-out instances, or diversity of behaviour."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Metric:
         return self.name in known and self.instead_of not in known
 
 
-def measured(run: RunReport, metrics: Sequence[Metric]) -> RunReport:
+def add_metrics(run: RunReport, metrics: Sequence[Metric]) -> RunReport:
     """Return a copy of the report whose `metrics` has the values of these metrics, by name.
 
     Raises UsageError if a metric raises, or returns anything but a finite number or None.
@@ -116,10 +116,8 @@ def _score(program: Scored | None) -> float | None:
 
 
 def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], float | None]:
-    """Return a function for `Metric.of`: `of` of a run's last `diversity_over_time`, None for a run without any.
-
-    The diversity now is not used: a restart may just have emptied islands.
-    """
+    """Return a function for `Metric.of`: `of` of a run's last `diversity_over_time`, None for a run without any."""
+    # The diversity now is not used: a restart may just have emptied islands.
     return lambda run: of(run.diversity_over_time[-1]) if run.diversity_over_time else None
 
 
@@ -149,10 +147,8 @@ def _on_held_out(
 def _gap_and_gain(
     name: str, title: str, of: Callable[[HeldOut], HeldOutMean], about: About | None = "held-out"
 ) -> tuple[Metric, Metric]:
-    """Return the metrics of gap and gain of the programs that `of` takes from held-out results.
-
-    `title` names the programs for people. `about` is the table that shows the metrics; None if only files have them.
-    """
+    """Return the metrics of gap and gain of the programs that `of` takes from held-out results."""
+    # `title` names the programs for people. `about` is the table that shows the metrics; None if only files have them.
     gap, gain = f"held_out_{name}_gap", f"held_out_{name}"
     return (
         _on_held_out(gap, f"held-out gap of {title}", "lower", lambda found: of(found).gap, about),
@@ -160,25 +156,23 @@ def _gap_and_gain(
     )
 
 
+# Pairs of metrics on held-out instances, gap and gain: of the search's best, its ten best, and the recommended program.
+# Only files have those of the ten best (`about` is None), and no table.
 HELD_OUT = (
     _gap_and_gain("best", "best", lambda found: found.best),
     _gap_and_gain("top10", "top 10", lambda found: found.top10, None),
     _gap_and_gain("recommended", "recommended", lambda found: found.recommended),
 )
-"""Pairs of metrics on held-out instances, gap and gain: of the search's best, its ten best, and the recommended
-program. Only files have those of the ten best (`about` is None), and no table."""
+# Metric: gap of the search's best program − gap of the recommended program, both on held-out instances.
+#
+# It is a fraction of the best score known, and positive if the recommended program is better. None if a gap is unknown.
 CHOICE_GAP = _on_held_out("held_out_choice_gap", "gap", "higher", lambda found: found.recommended_gap_advantage)
-"""Metric: gap of the search's best program − gap of the recommended program, both on held-out instances.
-
-It is a fraction of the best score known, and positive if the recommended program is better. None if a gap is unknown.
-"""
+# Metric: gain of the recommended program − gain of the search's best on held-out instances, a fraction.
+#
+# It is positive if the recommended program is better. None if a gain is unknown.
 CHOICE_GAIN = _on_held_out(
     "held_out_choice", "gain on the template", "higher", lambda found: found.recommended_gain_advantage
 )
-"""Metric: gain of the recommended program − gain of the search's best on held-out instances, a fraction.
-
-It is positive if the recommended program is better. None if a gain is unknown.
-"""
 
 
 def reaching(name: str) -> Metric | None:
@@ -200,6 +194,7 @@ def reaching(name: str) -> Metric | None:
     return Metric(name, f"candidates to a gap of {per_cent:g} %", MEAN_COUNT, None, asked, "search")
 
 
+# All built-in metrics, in the order of tables and files; users' own metrics follow them (`available_metrics`).
 METRICS = (
     Metric("best_gap", "best gap", FRACTION, "lower", lambda run: _gap(run.summary.best)),
     Metric("top10_gap", "top-10 gap", FRACTION, "lower", lambda run: run.summary.top10_gap),
@@ -222,15 +217,14 @@ METRICS = (
     ),
     _untested("top10_behaviours", "behaviours of the top 10", MEAN_COUNT, lambda run: run.distinct.top),
 )
-"""All built-in metrics, in the order of tables and files; users' own metrics follow them (`known_metrics`)."""
 
+# The built-in metrics by name.
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
-"""The built-in metrics by name."""
+# The kind of plug-in that a metric is: an entry point, or a file with a variable `metric`.
 KIND = Kind("metric", UsageError)
-"""The kind of plug-in that a metric is: an entry point, or a file with a variable `metric`."""
 
 
-def known_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
+def available_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
     """Return the built-in metrics, then those of installed packages, then those that `given` adds.
 
     Each text in `given` is the path of a metric file (`.py`), a name such as `candidates_to_5` (`reaching`), or the

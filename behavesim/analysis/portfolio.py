@@ -7,15 +7,177 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from behavesim.analysis.clearing import Clearing, Entrant, Scores
+from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Cell, Column, Table, cells_of
 from behavesim.base.errors import UsageError
+from behavesim.similarity.clustering import BASE, DiverseBest, Preference
 from behavesim.similarity.measure import BehaveSim
 from behavesim.task import Objective
-from behavesim.trajectory import packed
+from behavesim.trajectory import AlgorithmRun, pack_states
 
+# Clearing: choose good programs that behave differently, from the feasible candidates of runs on one problem.
+
+
+# A program's scores, one per instance, in the task's unit.
+Scores = tuple[float, ...]
+# Number of behaviours added between two checks whether enough programs are chosen; it bounds unneeded work.
+AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A feasible program that may be chosen; `run` is its run's name, `behaviour` has one item per instance.
+
+    `score` is the task's mean of `scores`.
+    """
+
+    run: str
+    candidate: int
+    source: str
+    score: float
+    scores: Scores
+    behaviour: Sequence[AlgorithmRun]
+    program: str = ""
+    """The hash of the program's normal form, equal for equal programs; "" if it is unknown."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The run's name and the candidate's number, which identify the program among several runs."""
+        return self.run, self.candidate
+
+
+def entrants(run: str, feasible: Iterable[tuple[Candidate, Sequence[AlgorithmRun]]]) -> list[Entrant]:
+    """Return the feasible candidates of the run named `run` as entrants; each is given with its behaviour."""
+    return [
+        Entrant(run, each.candidate, each.source or "", each.score, each.scores, behaviour, each.program_hash)
+        for each, behaviour in feasible
+        if each.score is not None
+    ]
+
+
+@dataclass(frozen=True)
+class Clearing:
+    """Chooses programs with good scores that are far from one another (clearing).
+
+    Two programs are far apart if their distance 1 − BehaveSim is at least `radius` times the median distance of the
+    first hundred distinct behaviours. With a radius of 0 behaviours only have to differ.
+    """
+
+    objective: Objective
+    measure: BehaveSim
+    radius: float
+
+    def of(self, entrants: Sequence[Entrant], count: int) -> list[Entrant]:
+        """Return at most `count` of the programs, best first, each far from all before it.
+
+        Of programs with equal behaviour only the best can be chosen. Ties go to the shorter source, then to the earlier
+        entrant. A smaller `count` returns the first programs of a larger one. Raises TrajectoryError if the measure
+        fails.
+        """
+        standing = self._standing(entrants)
+        ranking = sorted(standing)
+        niches, chosen = DiverseBest(self.measure), list[int]()
+        for worth in standing[:BASE]:  # their median distance decides what is far
+            niches.add(entrants[worth[2]].behaviour, worth)
+        for first in range(0, len(ranking), AT_ONCE):
+            best = ranking[: first + AT_ONCE]
+            for worth in best[first:]:
+                niches.add(entrants[worth[2]].behaviour, worth)
+            chosen = niches.clear(self.radius, count)
+            if len(chosen) == count and chosen[-1] in {place for _, _, place in best}:
+                break  # programs with worse scores cannot change the choice
+        return [entrants[place] for place in chosen]
+
+    def _standing(self, entrants: Sequence[Entrant]) -> list[Preference]:
+        """Return the sort key of the best program of each behaviour, in the order in which behaviours first appear."""
+        standing: dict[bytes, Preference] = {}
+        for place, each in enumerate(entrants):
+            worth = (-self.objective.utility(each.score), len(each.source), place)
+            behaviour = pack_states(each.behaviour)
+            standing[behaviour] = min(worth, standing.get(behaviour, worth))
+        return list(standing.values())
+
+
+# When a set of programs is not worth its work: what else that work could buy.
+
+
+# The name of the rival that is the portfolio itself.
+SET = "the programs of the set"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A way to spend work on the validation instances, and the best score that it found on each of them.
+
+    `programs` is how many programs it runs, `runs` how many runs of them an instance gets. `cpu_s` is the CPU time on
+    all instances, improvement included.
+    """
+
+    name: str
+    programs: int
+    runs: int
+    cpu_s: float
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Rival(Spent):
+    """A way to spend work, its mean score, and on how many instances it is `better` or `worse` than the set."""
+
+    score: float
+    better: int
+    worse: int
+
+
+def rivals_of(
+    tried: Sequence[Spent], objective: Objective, mean: Callable[[Sequence[float]], float]
+) -> tuple[Rival, ...]:
+    """Return all ways that were tried, best score first; of equal ones that with less CPU time.
+
+    Exactly one of them must be SET; ValueError otherwise. `mean` returns the score from the scores on all instances.
+    """
+    (ours,) = (each.scores for each in tried if each.name == SET)
+    found: list[Rival] = []
+    for each in tried:
+        pairs = zip(each.scores, ours, strict=True)
+        gains = [objective.utility(score) - objective.utility(our) for score, our in pairs]
+        better, worse = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+        found.append(Rival(**vars(each), score=mean(each.scores), better=better, worse=worse))
+    return tuple(sorted(found, key=lambda each: (-objective.utility(each.score), each.cpu_s)))
+
+
+def verdict(rivals: Sequence[Rival]) -> str:
+    """Return a text on the rivals, given best first: which one wins, and whether a single program beats the set.
+
+    A rival with the score of the set stands before it if it took less CPU time; the text says that it equals the set.
+    """
+    best, ours = rivals[0], next(each for each in rivals if each.name == SET)
+    if best is ours:
+        return "the portfolio is better than every alternative tried at no more runs of programs"
+    said = f"best here: {best.name}, {best.score:.6g} on validation instances; the portfolio has {ours.score:.6g}"
+    alone = next((each for each in rivals[: rivals.index(ours)] if each.programs == 1), None)
+    if alone is None:
+        return said
+    verb = "equal" if alone.score == ours.score else "beat"
+    return f"{said}\none program is enough to {verb} the portfolio: {alone.name}, {alone.score:.6g}"
+
+
+def table(rivals: Sequence[Rival]) -> Table:
+    """Return a table with a row per rival, best first."""
+    columns = (
+        Column("rival", title="what is run"),
+        Column("runs", COUNT, title="runs an instance"),
+        Column("cpu_s", SCORE, title="CPU s"),
+        Column("score", SCORE, title="best, mean"),
+        Column("against", title="instances better / worse than the portfolio"),
+    )
+    rows = tuple((each.name, each.runs, each.cpu_s, each.score, f"{each.better} / {each.worse}") for each in rivals)
+    caption = "On validation instances: they are few, and nothing is tested."
+    return Table("rivals", "alternatives at the same cost", columns, rows, caption)
+
+
+# Returns a program's score from its scores on all instances: the task's `mean_score`.
 Mean = Callable[[Sequence[float]], float]
-"""Returns a program's score from its scores on all instances: the task's `mean_score`."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +335,7 @@ def _members(
             together_gap=objective.gap(together[place]),
             wins=tuple(number for number, winner in enumerate(winners, 1) if winner == place),
             scores=each.scores,
-            alike=alike[packed(each.behaviour)],
+            alike=alike[pack_states(each.behaviour)],
             nearest=_nearest(each, kept[:place], clearing.measure),
             validation=mean(there[place]) if there[place] else None,
             validation_together=there_together[place],
@@ -186,7 +348,7 @@ def _members(
 
 def _programs(entrants: Sequence[Entrant]) -> Mapping[bytes, int]:
     """Return the number of distinct entrants by packed behaviour; one whose hash is unknown counts as distinct."""
-    distinct = {(packed(each.behaviour), each.program or each.key) for each in entrants}
+    distinct = {(pack_states(each.behaviour), each.program or each.key) for each in entrants}
     return Counter(behaviour for behaviour, _ in distinct)
 
 
@@ -197,10 +359,8 @@ def _together(scores: Sequence[Scores], objective: Objective, mean: Mean) -> lis
 
 
 def _adds(together: Sequence[float | None], place: int, objective: Objective) -> float | None:
-    """Return how much `together` improves at a place, as a fraction of the value before.
-
-    None at the first place, if one of the two values is unknown, or if the one before is 0.
-    """
+    """Return how much `together` improves at a place, as a fraction of the value before."""
+    # None at the first place, if one of the two values is unknown, or if the one before is 0.
     now, before = together[place], together[place - 1] if place else None
     return None if now is None or not before else (objective.utility(now) - objective.utility(before)) / abs(before)
 

@@ -18,21 +18,24 @@ from behavesim.analysis.run_summary import in_force
 from behavesim.base.errors import BehavesimError
 from behavesim.base.notices import LoggedNotices, Notice
 from behavesim.evaluators.tracing import in_words
+from behavesim.state.events import Added, Asked, CandidateId, Evaluated, Rejected
 from behavesim.state.settings import owners_in
+from behavesim.store.folder import RunFolder
+from behavesim.store.reading import read_events
 from behavesim.task.evaluated import EvaluatorFile
 
+# Settings that the command always names: what a reader asks for first.
 NAMED = ("task", "method", "proposer", "budget", "seed")
-"""Settings that the command always names: what a reader asks for first."""
+# Keys of a run's provenance that name versions, in the order in which a page lists them.
 VERSIONS = ("behavesim", "python", "numpy", "machine")
-"""Keys of a run's provenance that name versions, in the order in which a page lists them."""
 SERVING, NONE_SERVES = "the cluster: ", "no worker of the cluster serves"
 """How a line of the log begins that says which workers serve now, or that none does."""
+# How a line of the log begins that says what happened to one worker.
 ONE = "worker "
-"""How a line of the log begins that says what happened to one worker."""
+# Most changes that are listed, the last ones: a large cluster can lose workers every minute.
 MOST = 50
-"""Most changes that are listed, the last ones: a large cluster can lose workers every minute."""
+# The folders of an absolute path in a text, without its last part. Relative paths and web addresses do not match.
 _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":]+/)+(?=[^\s/'\":])")
-"""The folders of an absolute path in a text, without its last part. Relative paths and web addresses do not match."""
 
 
 @dataclass(frozen=True)
@@ -187,3 +190,70 @@ def workers(run: Run) -> Workers | None:
     changes = [each for each in said if each.text.startswith((SERVING, NONE_SERVES, ONE))][-MOST:]
     rate = 60 * run.state.registered / run.active_s if run.active_s else None
     return Workers(now.text, now.at.timestamp(), rate, tuple(Change(c.at.timestamp(), c.text) for c in changes))
+
+
+# How a replay differs from the run whose replies it used, under other code or other settings.
+
+
+# What is compared: the prompt's text, the program read from the reply, "feasible" or the reason of rejection, the
+# score, and the island that the candidate was added to.
+ASPECTS = ("prompt", "program", "outcome", "score", "island")
+
+
+@dataclass(frozen=True)
+class ReplayDifference:
+    """How a replay differs from the run `of`, over the `candidates` that both runs asked for.
+
+    `differing` maps an aspect to the number of candidates that differ in it, and `first` to the first such candidate;
+    aspects without a difference are missing in both.
+    """
+
+    of: str
+    candidates: int
+    differing: dict[str, int]
+    first: dict[str, CandidateId]
+
+    def lines(self) -> list[str]:
+        """Return a sentence for each aspect in which candidates differ, or one that says that all are equal."""
+        if not self.differing:
+            return [f"all {self.candidates} candidates are as in {self.of}"]
+        return [
+            f"{count} of {self.candidates} candidates have another {aspect} than in {self.of}, "
+            f"first candidate {self.first[aspect]}"
+            for aspect, count in self.differing.items()
+        ]
+
+
+def beside_original(run: Run) -> ReplayDifference | None:
+    """Compare a replay with its original, which is looked up in the same runs folder; None if `run` is no replay.
+
+    Raises UsageError if the original is not found, JournalError if a journal cannot be read.
+    """
+    kind, _, original = run.settings.proposer.partition(":")
+    return compare_replay(run.folder, RunFolder.find(run.folder.path.parent, original)) if kind == "replay" else None
+
+
+def compare_replay(ours: RunFolder, theirs: RunFolder) -> ReplayDifference:
+    """Compare the replay `ours` with the original `theirs`; raises JournalError if a journal cannot be read."""
+    left, right = _candidates(ours), _candidates(theirs)
+    both = sorted(left.keys() & right.keys())
+    found = {aspect: [c for c in both if left[c].get(aspect) != right[c].get(aspect)] for aspect in ASPECTS}
+    differing = {aspect: candidates for aspect, candidates in found.items() if candidates}
+    counts = {aspect: len(candidates) for aspect, candidates in differing.items()}
+    return ReplayDifference(theirs.run, len(both), counts, {aspect: each[0] for aspect, each in differing.items()})
+
+
+def _candidates(folder: RunFolder) -> dict[CandidateId, dict[str, Any]]:
+    """Return the known aspects of each candidate asked for, by name; the last prompt and outcome of a repaired one."""
+    found: dict[CandidateId, dict[str, Any]] = {}
+    for _, _, event in read_events(folder.journal, only=(Asked, Evaluated, Rejected, Added)):
+        match event:
+            case Asked(candidate):
+                found.setdefault(candidate, {})["prompt"] = event.prompt.text
+            case Evaluated(candidate) if candidate in found:  # the template was not asked for
+                found[candidate] |= {"program": event.source, "outcome": "feasible", "score": event.score}
+            case Rejected(candidate):
+                found[candidate] |= {"program": event.source, "outcome": event.reason}
+            case Added(candidate):
+                found[candidate]["island"] = event.group
+    return found

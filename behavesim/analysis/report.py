@@ -7,26 +7,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from behavesim.analysis.behaviours import MEANINGS, DistinctCounts, TopProgram, distinct, metrics_table, top, top_table
-from behavesim.analysis.clusters import Cluster, Clustering, clustering, clusters_table, joins_table
-from behavesim.analysis.convergence import Checkpoint, Improvement, convergence, improvements
-from behavesim.analysis.failures import RejectionReason, failures, failures_table
-from behavesim.analysis.held_out import HeldOut, held_out_table
-from behavesim.analysis.held_out_scores import Unseen
-from behavesim.analysis.islands import (
+from behavesim.analysis.behaviours import (
+    MEANINGS,
+    Cluster,
+    Clustering,
+    DistinctCounts,
+    TopProgram,
+    clustering,
+    clusters_table,
+    distinct,
+    joins_table,
+    metrics_table,
+    top,
+    top_table,
+)
+from behavesim.analysis.candidate_details import RejectionReason, failures, failures_table
+from behavesim.analysis.convergence import (
+    Checkpoint,
     Diversity,
     DiversityAt,
+    Improvement,
     IslandSummary,
+    convergence,
     diversity,
     diversity_over_time,
     diversity_table,
+    improvements,
     islands,
     islands_table,
 )
+from behavesim.analysis.held_out import HeldOut, SplitScores, Unseen, held_out_table, split_scores, splits_table
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.run import Run
 from behavesim.analysis.run_summary import summary
-from behavesim.analysis.splits import SplitScores, split_scores, splits_table
 from behavesim.analysis.summary import TOP, Summary
 from behavesim.analysis.table import Table
 from behavesim.base.config import Settings
@@ -53,12 +66,12 @@ class Origin:
     beginning: tuple[str, float] | None = None
 
 
+# Most CPU seconds for making held-out instances only to see if there are any.
 LONGEST_LOOK_S = 1.0
-"""Most CPU seconds for making held-out instances only to see if there are any."""
+# Beginning of the note that says why behaviour could not be measured.
 UNMEASURED = "programs are not compared"
-"""Beginning of the note that says why behaviour could not be measured."""
+# The empty portfolio, which a report has if the run has no programs or its behaviours cannot be measured.
 NONE_CHOSEN = Portfolio(TOP, ())
-"""The empty portfolio, which a report has if the run has no programs or its behaviours cannot be measured."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +135,7 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
     unseen = unseen or {}
     islands_found = islands(run.state)
     nothing: _Measured = Clustering(), Diversity((None,) * len(islands_found), None), (), NONE_CHOSEN
-    (clusters, now, over_time, chosen), why = attempted(
+    (clusters, now, over_time, chosen), why = try_or_note(
         lambda: (clustering(run), diversity(run), diversity_over_time(run), run.portfolio(TOP)), nothing, UNMEASURED
     )
     versions = {name: run.started.provenance.get(name) for name in ("task", "instances", "template")}
@@ -152,11 +165,11 @@ _Measured = tuple[Clustering, Diversity, tuple[DiversityAt, ...], Portfolio]
 
 def _has_held_out(run: Run) -> bool:
     """Return whether the task has held-out instances; True if that cannot be found out."""
-    found, _ = attempted(lambda: len(instances_made_anew(run.task(), "held-out", LONGEST_LOOK_S)) > 0, True, "")
+    found, _ = try_or_note(lambda: len(instances_made_anew(run.task(), "held-out", LONGEST_LOOK_S)) > 0, True, "")
     return found
 
 
-def attempted(find: Callable[[], T], otherwise: T, missing: str) -> tuple[T, tuple[str, ...]]:
+def try_or_note(find: Callable[[], T], otherwise: T, missing: str) -> tuple[T, tuple[str, ...]]:
     """Return (find(), ()); if `find` raises BehavesimError, return `otherwise` and a note.
 
     The note is the text "<missing>: <error>" on one line, cut at 500 characters.

@@ -2,34 +2,325 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, overload
+from contextlib import closing
+from dataclasses import dataclass, field, fields
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.candidates import CandidateLike
-from behavesim.analysis.recorded import RecordedRun
-from behavesim.analysis.records import Record, calls_by_candidate, frame, token_sums
+from behavesim.analysis.candidates import Candidate, CandidateLike, Candidates, number_of
+from behavesim.analysis.summary import TOKEN_KINDS, Scored
 from behavesim.base.config import Settings
-from behavesim.base.errors import UsageError
-from behavesim.base.plugins import failures_named
-from behavesim.base.score_source import mark
-from behavesim.state.events import CandidateId, Event
+from behavesim.base.errors import JournalError, UnknownCandidate, UsageError
+from behavesim.base.plugins import as_part_errors
+from behavesim.base.score_source import ScoreSource, mark
+from behavesim.base.tokens import Usage
+from behavesim.state.events import (
+    TEMPLATE,
+    Added,
+    CandidateId,
+    Event,
+    NotAdded,
+    PortfolioChosen,
+    Recommended,
+    Responded,
+    RunForked,
+    RunStarted,
+)
+from behavesim.state.settings import objective_of_run, settings_from_journal
+from behavesim.state.state import RunState
+from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
-from behavesim.store.reading import read_trajectories
-from behavesim.task import Task, TaskReference, called, number_from
+from behavesim.store.reading import Activity, read_events, read_trajectories
+from behavesim.task import Metrics, Task, TaskReference, call_task, number_from
 from behavesim.trajectory import Behaviour
 
 if TYPE_CHECKING:
     import pandas
 
-    from behavesim.analysis.clearing import Clearing, Entrant, Scores
-    from behavesim.analysis.portfolio import Portfolio
+    from behavesim.analysis.portfolio import Clearing, Entrant, Portfolio, Scores
     from behavesim.similarity import BehaveSim
 
+
+# What the journal of a run says: its settings, its state, and its candidates.
+
+
+# Number of equal parts of the budget after each of which `archives` keeps the islands: a figure has room for ten.
+MOMENTS = 10
+
+
+class RecordedRun:
+    """A run as its journal describes it: its settings, its state after the last event read, and all candidates."""
+
+    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], registered: int) -> None:
+        """Build the run from its events in order, each with the time of its commit, in seconds since the epoch.
+
+        `registered` is the number of candidates that the whole journal registers by now; it may exceed the first
+        budget. Raises JournalError if the first event is not RunStarted, or if an event cannot follow those before it.
+        Raises UsageError if recorded settings are invalid.
+        """
+        self.folder = folder
+        # before the journal is read: looked at later, a run that ends in between would seem killed
+        self.is_held = folder.is_running()
+        """Whether a process held the run's folder just before the journal was last read."""
+        self.events_at: list[float] = []
+        """The time at which each event read was committed, in the journal's order, in seconds since the epoch."""
+        self.last_at = 0.0
+        """The time of the last event that is no choice of programs, which can be made long after the run."""
+        self._origin: str | None = None  # the id of the first run that the journal was forked from
+        self._candidates = Candidates()
+        self._activity = Activity()
+        self._ranked: list[Candidate] | None = None
+        # The settings come first: without them no later event can be understood.
+        pairs = iter(events)
+        first = next(pairs, None)
+        if first is None or not isinstance(first[1], RunStarted):
+            raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
+        self.settings = settings_from_journal(first[1].settings)
+        self.archives: list[tuple[int, tuple[tuple[CandidateId, ...], ...]]] = []
+        """Number of candidates registered, and the members of each island, after each tenth of the budget so far."""
+        self._budget = max(registered, self.settings.budget)
+        self.state = RunState(objective_of_run(first[1].provenance))
+        self._take(*first)
+        for at, event in pairs:
+            self._take(at, event)
+
+    @classmethod
+    def load(cls, path: str | Path, until: int | None = None) -> Self:
+        """Load a run by the path of its folder or journal, or by its id in the folder `runs` of the current directory.
+
+        The beginning of one id alone is enough. `until` is the number of events that are read; None means all. Raises
+        UsageError if no run or several runs match, or if recorded settings are invalid. Raises JournalError if the
+        journal cannot be read.
+        """
+        folder = RunFolder.find(Path("runs"), str(path))
+        with closing(read_events(folder.journal)) as events:  # else an event that is refused leaves the file open
+            first = ((at, event) for _, at, event in islice(events, until))
+            return cls(folder, first, count_registered(folder.journal))
+
+    def follow(self, until: int | None = None) -> None:
+        """Read the events committed since the last read, up to number `until` of the journal, or all if it is None.
+
+        Raises JournalError if the journal cannot be read, UsageError if recorded settings are invalid.
+        """
+        self.is_held, read = self.folder.is_running(), len(self.events_at)
+        with closing(read_events(self.folder.journal, after=read)) as events:
+            for _, at, event in islice(events, None if until is None else max(0, until - read)):
+                self._take(at, event)
+
+    @property
+    def started(self) -> RunStarted:
+        """The settings and versions with which the run was started, or last forked."""
+        assert self.state.started is not None, "a journal begins with this event"
+        return self.state.started
+
+    @property
+    def beginning(self) -> tuple[str, float]:
+        """The id of the run that the journal began as, and the time of its first event, in seconds since the epoch.
+
+        A run and all forks of it, and forks of those, have one beginning.
+        """
+        return self._origin or self.folder.run, self.events_at[0]
+
+    @property
+    def instances(self) -> str:
+        """The hash of the task's instances that the run recorded; "" if it recorded none."""
+        return self.started.provenance.get("instances", "")
+
+    @property
+    def score_source(self) -> ScoreSource:
+        """Who computed the scores: "trusted" code, or an evaluator beside the programs ("self-reported")."""
+        return self.started.score_source
+
+    @property
+    def behaviour(self) -> str | None:
+        """What programs are compared by: "trajectory", or what an evaluator left, such as "calls"; None if unknown."""
+        return self.started.behaviour
+
+    @property
+    def active_s(self) -> float:
+        """Seconds that the run has been active, without the pauses between its sessions."""
+        return self._activity.seconds
+
+    @property
+    def template(self) -> Candidate | None:
+        """The program that the search starts from, which is not in `candidates`; None until it is evaluated."""
+        return self._candidates.get(TEMPLATE)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All candidates asked for, open and rejected ones included, in the order of asking, without the template."""
+        return self._candidates.all()
+
+    @property
+    def feasible(self) -> list[Candidate]:
+        """The candidates with a score, in the order of asking, without the template."""
+        return [candidate for candidate in self.candidates if candidate.status == "feasible"]
+
+    @property
+    def best(self) -> Candidate | None:
+        """The candidate with the best score so far, the oldest if several have it; None while none is feasible.
+
+        The template does not count, though it may score higher: `state.leader` is the best program of all.
+        """
+        ranked = self.ranked()
+        return ranked[0] if ranked else None
+
+    @property
+    def recommended(self) -> Candidate | None:
+        """The program chosen on validation instances, possibly the template; None if none is chosen (yet)."""
+        event = self.state.recommended
+        return None if event is None or event.choice is None else self._candidates.get(event.choice)
+
+    def candidate(self, named: CandidateLike) -> Candidate:
+        """Return a candidate, named by its number (-1: the template) or by an object with an attribute `candidate`.
+
+        Raises UnknownCandidate, a UsageError and a KeyError, if the run has no candidate of this number. Raises
+        UsageError if `named` is neither.
+        """
+        number = number_of(named)
+        program = self._candidates.get(number)
+        if program is None:
+            asked = f"0 to {self.state.asked - 1}" if self.state.asked else "none yet"
+            template = "" if self.template is None else ", and -1 is the template"
+            raise UnknownCandidate(f"run {self.folder.run} has no candidate {number}; there are {asked}{template}")
+        return program
+
+    def ranked(self) -> list[Candidate]:
+        """Return the distinct feasible programs, best score first, each as the first candidate with it.
+
+        Programs are equal if their hashes are; one without a hash, as in old journals, counts as distinct. Among equal
+        scores the older candidate comes first. The template is left out.
+        """
+        if self._ranked is None:
+            seen: dict[str, Candidate] = {}
+            for candidate in self.feasible:
+                # Without a hash, as in old journals, a program counts as its own.
+                seen.setdefault(candidate.program_hash or str(candidate.candidate), candidate)
+            self._ranked = sorted(seen.values(), key=lambda c: (-self.utility(c), c.candidate))
+        return self._ranked.copy()  # callers may sort or cut theirs
+
+    def utility(self, candidate: Candidate) -> float:
+        """Return the score of a candidate, negated if scores are minimised: higher is better.
+
+        Raises AssertionError if the candidate is not feasible.
+        """
+        assert candidate.score is not None, "a feasible candidate has a score"
+        return self.state.objective.utility(candidate.score)
+
+    def gap(self, score: float | None) -> float | None:
+        """Return a score's gap to the best known score: 0.1 is 10 % worse, negative is better.
+
+        None for None, or if the best known score is unknown or 0.
+        """
+        return None if score is None else self.state.objective.gap(score)
+
+    def scored(self, candidate: Candidate) -> Scored:
+        """Return a candidate's number, score and gap; raises AssertionError if it is not feasible."""
+        assert candidate.score is not None, "a feasible candidate has a score"
+        return Scored(candidate.candidate, candidate.score, self.gap(candidate.score))
+
+    def _take(self, at: float, event: Event) -> None:
+        """Apply the journal's next event, committed at the time `at` in seconds since 1970."""
+        self.state.apply(event)
+        self._activity.take(at, event)
+        self._candidates.apply(event)
+        self._ranked = None
+        self.events_at.append(at)
+        if not isinstance(event, Recommended | PortfolioChosen):
+            self.last_at = at
+        match event:
+            case Added() | NotAdded() if self.state.registered * MOMENTS // self._budget > len(self.archives):
+                islands = tuple(tuple(group.members) for group in self.state.islands.values())
+                self.archives.append((self.state.registered, islands))
+            case Recommended(choice, validation) if choice is not None:
+                program = self._candidates.get(choice)
+                if program is None or program.score is None or validation.get(choice) is None:
+                    raise JournalError(f"candidate {choice} is recommended, and has no score to be recommended for")
+            case RunForked():  # which may name other settings, and so another task file
+                self.settings = settings_from_journal(event.settings)
+                self._origin = self._origin or event.run
+                if "direction" in event.provenance:  # the task may know a better score by now
+                    self.state.objective = objective_of_run(event.provenance)
+
+
+# The candidates of a run as flat records, and as a data frame, for other tools.
+
+
+# Kinds of tokens that have a column in a data frame, and in the view `candidates` of a journal; other kinds have none.
+TOKENS = ("prompt", "completion")
+
+
+@dataclass(frozen=True)
+class Record(Candidate):
+    """A candidate with its gap (see `Run.gap`; None if unknown), who computed its score, and its tokens.
+
+    `tokens` maps each of TOKEN_KINDS to the sum over all answered requests of the candidate, repairs included. A sum is
+    None if there was no request, or if one of them did not report this kind.
+    """
+
+    gap: float | None = None
+    score_source: ScoreSource = "trusted"
+    tokens: Mapping[str, int | None] = field(default_factory=dict)
+
+
+def calls_by_candidate(journal: Path) -> defaultdict[CandidateId, list[Usage]]:
+    """Return the tokens of each answered request, by candidate; raises JournalError if the journal cannot be read."""
+    calls: defaultdict[CandidateId, list[Usage]] = defaultdict(list)
+    for _, _, event in read_events(journal, only=(Responded,)):
+        if isinstance(event, Responded):
+            calls[event.candidate].extend(event.reply.calls)
+    return calls
+
+
+def token_sums(calls: Sequence[Usage]) -> dict[str, int | None]:
+    """Return the sum of the tokens of a candidate's requests, `calls`, for each of TOKEN_KINDS.
+
+    A sum is None if there is no request, or if one of them did not report this kind.
+    """
+    counts = {kind: [getattr(call, kind) for call in calls] for kind in TOKEN_KINDS}
+    return {kind: None if None in each or not each else sum(each) for kind, each in counts.items()}
+
+
+def metric_names(metrics: Iterable[Metrics]) -> list[str]:
+    """Return the names of all metrics of some programs, each once, in the order of their first appearance."""
+    return list(dict.fromkeys(name for each in metrics for name in each))
+
+
+def metric_column(name: str) -> str:
+    """Return the name of a metric's column in files, "metrics.NAME", so that it equals no other column's name."""
+    return f"metrics.{name}"
+
+
+def frame(records: Sequence[Record], instances: int) -> pandas.DataFrame:
+    """Return a data frame with a row for each record and a column for the score on each of so many `instances`.
+
+    The index is the candidate's number. Raises ImportError if pandas is not installed.
+    """
+    import pandas
+
+    scores = [f"score.{place}" for place in range(1, instances + 1)]
+    columns = [each.name for each in fields(Candidate) if each.name not in ("metrics", "scores")]
+    columns.insert(columns.index("score") + 1, "gap")
+    columns += [f"{kind}_tokens" for kind in TOKENS]
+    columns += [*scores, *map(metric_column, metric_names(each.metrics for each in records))]
+    rows = [
+        vars(each)
+        | {f"{kind}_tokens": each.tokens.get(kind) for kind in TOKENS}
+        | dict(zip(scores, each.scores, strict=False))
+        | {metric_column(name): value for name, value in each.metrics.items()}
+        for each in records
+    ]
+    return pandas.DataFrame(rows, columns=columns).set_index("candidate")
+
+
+# Largest number of programs whose similarities a run keeps: half a megabyte, also where 200 runs are compared.
 KEPT = 256
-"""Largest number of programs whose similarities a run keeps: half a megabyte, also where 200 runs are compared."""
 
 
 class Run(RecordedRun):
@@ -78,7 +369,7 @@ class Run(RecordedRun):
         from behavesim.similarity import BehaveSim
 
         task = self.task()
-        with failures_named(type(task), "task"):
+        with as_part_errors(type(task), "task"):
             normaliser = task.normaliser
         return BehaveSim(**self.settings.measuring(normaliser), clip=True, strict=False)
 
@@ -148,7 +439,7 @@ class Run(RecordedRun):
         task = self.task()
 
         def mean(scores: Sequence[float]) -> float:
-            return number_from(task, "mean_score", called(task, "mean_score", task.mean_score, scores))
+            return number_from(task, "mean_score", call_task(task, "mean_score", task.mean_score, scores))
 
         entrants = [each for run in runs for each in run.entrants()]
         return portfolio(entrants, self.clearing(), count, validation, mean)
@@ -158,7 +449,7 @@ class Run(RecordedRun):
 
         Raises JournalError if the journal cannot be read.
         """
-        from behavesim.analysis.clearing import entrants
+        from behavesim.analysis.portfolio import entrants
 
         return entrants(self.folder.run, zip(self.feasible, self.trajectories(), strict=True))
 
@@ -167,7 +458,7 @@ class Run(RecordedRun):
 
         The radius is the setting `shortlist_radius`. Raises as `measure` does.
         """
-        from behavesim.analysis.clearing import Clearing
+        from behavesim.analysis.portfolio import Clearing
 
         return Clearing(self.state.objective, self.measure(), self.settings.shortlist_radius)
 

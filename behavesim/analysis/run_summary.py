@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.summary import KILLED, TOKEN_KINDS, TOP, RecommendedProgram, State, Summary
 from behavesim.base.config import Settings
 from behavesim.base.tokens import Price, Spending, Tokens
-from behavesim.proposers.installed import keeps_requests, models_asked
 from behavesim.proposers.prices import Prices
+from behavesim.proposers.proposer import keeps_requests, models_asked
 from behavesim.state.events import TEMPLATE
 from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
 
+if TYPE_CHECKING:
+    from behavesim.analysis.run import Run
+
+# A run's state by the reason for which it ended; for every other reason, such as a cap, it is "stopped".
 ENDED: Mapping[str, State] = {"budget": "finished", "failed": "failed"}
-"""A run's state by the reason for which it ended; for every other reason, such as a cap, it is "stopped"."""
 
 
 def summary(run: Run) -> Summary:
@@ -84,11 +88,9 @@ def given_up(run: Run) -> int:
 
 
 def _tokens(state: RunState) -> dict[str, int | None]:
-    """Return the sum of the tokens of all answered requests for each of TOKEN_KINDS.
-
-    An answer that did not report its tokens counts as 0. If no answer reported them, all are None; if there was no
-    answer, all are 0.
-    """
+    """Return the sum of the tokens of all answered requests for each of TOKEN_KINDS."""
+    # An answer that did not report its tokens counts as 0. If no answer reported them, all are None; if there was no
+    # answer, all are 0.
     used = state.tally.tokens.values()
     calls, unreported = sum(each.calls for each in used), sum(each.unreported for each in used)
     is_unknown = calls > 0 and unreported == calls
@@ -117,11 +119,9 @@ def _recommended(run: Run) -> RecommendedProgram | None:
 
 
 def _reported_cost(tokens: Mapping[str, Tokens], price: Price, unanswered: int) -> float | None:
-    """Return the cost of all requests in USD, without the tokens that an endpoint did not report.
-
-    None if a price is unknown, if an endpoint reported the tokens of no request to a model, or if all requests are
-    `unanswered`, as these may have been billed.
-    """
+    """Return the cost of all requests in USD, without the tokens that an endpoint did not report."""
+    # None if a price is unknown, if an endpoint reported the tokens of no request to a model, or if all requests are
+    # `unanswered`, as these may have been billed.
     if unanswered and not any(used.calls for used in tokens.values()):
         return None
     total = 0.0

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.table import Estimate
 
+# A difference is significant if its p-value is below this; intervals cover 1 − this (95 %). The field's convention.
 SIGNIFICANCE = 0.05
-"""A difference is significant if its p-value is below this; intervals cover 1 − this (95 %). The field's convention."""
+# Least number of values, or of pairs, that have an interval: with 5, no outcome of the signed-rank test has a p-value
+# below 2 / 2^5 = 0.0625.
 FEWEST = 6
-"""Least number of values, or of pairs, that have an interval: with 5, no outcome of the signed-rank test has a p-value
-below 2 / 2^5 = 0.0625."""
+# Largest number of values, of both groups together, for the exact Mann–Whitney test and its interval; above, the normal
+# approximation is used, which is accurate there and faster.
 EXACT = 100
-"""Largest number of values, of both groups together, for the exact Mann–Whitney test and its interval; above, the
-normal approximation is used, which is accurate there and faster."""
+# Values that differ by less than this fraction of the largest absolute value count as equal (rounding errors).
 ROUNDING = 1e-9
-"""Values that differ by less than this fraction of the largest absolute value count as equal (rounding errors)."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def mean_of_known(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def paired(differences: Sequence[float]) -> Paired:
+def summarise_pairs(differences: Sequence[float]) -> Paired:
     """Return the summary of differences within pairs, at least one."""
     p = signed_rank(differences)
     return Paired(float(np.mean(differences)), *_agreeing(_of_signs(differences), p), p)
@@ -158,9 +158,9 @@ def mean_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
     return MeanDifference(between, *interval, p, share_greater(a, b), None)
 
 
-def paired_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
+def compare_pairs(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
     """Return how the values of two groups differ that belong together in pairs, a[i] with b[i]; at least one pair."""
-    found = paired([ours - theirs for ours, theirs in zip(a, b, strict=True)])
+    found = summarise_pairs([ours - theirs for ours, theirs in zip(a, b, strict=True)])
     greater = None if found.p is None else share_greater(a, b)
     return MeanDifference(found.mean, found.low, found.high, found.p, greater, len(a))
 
@@ -231,10 +231,8 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def _of_signs(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Return the 95 % interval of Wilcoxon's signed-rank test for the middle of the values; Nones for too few.
-
-    Its ends are means of two values (Walsh averages): shifting the values by one of these changes the sum of ranks.
-    """
+    """Return the 95 % interval of Wilcoxon's signed-rank test for the middle of the values; Nones for too few."""
+    # Its ends are means of two values (Walsh averages): shifting the values by one of these changes the sum of ranks.
     array = np.asarray(values, dtype=np.float64)
     first, second = np.triu_indices(len(array))
     return _ends((array[first] + array[second]) / 2, _rejected_signs(len(array)))

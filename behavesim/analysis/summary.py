@@ -11,18 +11,18 @@ from behavesim.base.score_source import ScoreSource
 from behavesim.base.tokens import Spending
 from behavesim.state.advice import Advice
 
+# State of a run. "running": a process holds the run. "finished": its budget is spent. "stopped": a cap, a person or a
+# kill ended it. "failed": an error ended it.
 State = Literal["running", "finished", "stopped", "failed"]
-"""State of a run. "running": a process holds the run. "finished": its budget is spent. "stopped": a cap, a person or a
-kill ended it. "failed": an error ended it."""
 
+# Value of `stopped_by` if no end of the run was recorded and no process holds it any more.
 KILLED = "killed"
-"""Value of `stopped_by` if no end of the run was recorded and no process holds it any more."""
+# Kinds of tokens; prompt tokens include the cached ones, completion tokens those of reasoning.
 TOKEN_KINDS = ("prompt", "cached", "completion", "reasoning")
-"""Kinds of tokens; prompt tokens include the cached ones, completion tokens those of reasoning."""
+# Number of best distinct programs that reports show and average.
 TOP = 10
-"""Number of best distinct programs that reports show and average."""
+# The columns of a table for the score and the gap of a program.
 SCORE_AND_GAP = (Column("score", SCORE), Column("gap", FRACTION))
-"""The columns of a table for the score and the gap of a program."""
 
 
 @dataclass(frozen=True)

@@ -17,32 +17,31 @@ from behavesim.store.folder import SUMMARY, RunFolder
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run
 
+# Turns a summary into the JSON text of the cache, and back.
 JSON = TypeAdapter(Summary)
-"""Turns a summary into the JSON text of the cache, and back."""
 
+# Version of what a summary's fields mean: it grows when a field changes its meaning, so that older caches are not read.
 FORMAT = 3
-"""Version of what a summary's fields mean: it grows when a field changes its meaning, so that older caches are not
-read."""
 
 
-def cached_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
+def load_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
     """Return the summary of a run, from the cache in its folder if the run has not changed since.
 
     Otherwise it reads the journal, about 1 s for 10 000 candidates, and writes the cache unless `is_kept` is False.
     Raises JournalError if the journal cannot be read, UsageError if recorded settings cannot be read or are invalid.
     """
     seal, _, text = (folder.kept(SUMMARY) or "").partition("\n")
-    is_held = folder.is_running()  # before the journal is read, as in `RecordedRun`
+    is_held = folder.is_running()  # before the journal is read, as in `Run`
     if seal == _seal(folder, is_held, last_event(folder.journal), text):
         return JSON.validate_json(text)
     from behavesim.analysis.run import Run  # a slow import, needed only if the kept summary is out of date
     from behavesim.analysis.run_summary import summary
 
     run = Run.load(folder.path)
-    return kept_summary(run) if is_kept else summary(run)
+    return save_summary(run) if is_kept else summary(run)
 
 
-def kept_summary(run: Run) -> Summary:
+def save_summary(run: Run) -> Summary:
     """Return the summary of a loaded run and write it to the cache in the run's folder.
 
     If the cache cannot be written, the summary is returned all the same.

@@ -30,10 +30,10 @@ class Unit:
         )  # "d" takes no float, as 1.0 * 5 is
 
 
+# The unit of a column of text, which is left-aligned.
 WORDS = Unit()
-"""The unit of a column of text, which is left-aligned."""
+# The unit of a column of preformatted numbers, right-aligned. It equals WORDS, so alignment compares identities.
 WRITTEN = Unit()
-"""The unit of a column of preformatted numbers, right-aligned. It equals WORDS, so alignment compares identities."""
 # The units of all tables: two decimals where a difference of less means nothing, four for p-values.
 COUNT = Unit("d")
 MEAN_COUNT = Unit(".1f")
@@ -98,8 +98,8 @@ class Estimate:
     unit: Unit | None = None
 
 
+# Content of a cell; None is unknown, which every view shows as empty and never as 0.
 Cell = str | int | float | Estimate | None
-"""Content of a cell; None is unknown, which every view shows as empty and never as 0."""
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from behavesim.application import bundled
-from behavesim.base.syntax import parsed
-from behavesim.base.text import comment
+from behavesim.base.text import comment, parse
 from behavesim.task import Task
 
+# The beginning of the names of the built-in tasks' modules.
 BUILT_IN = "behavesim_tasks."
-"""The beginning of the names of the built-in tasks' modules."""
+# Template of the end of portfolio.py: the programs, the task's files, and what a user calls or runs.
 LAST = '''
 PROGRAMS = (
 {programs})
@@ -41,7 +41,6 @@ elif __name__ == "__main__":
         found = solve(instance)
         print(f"instance {{number}}: {{found.score:g}}, by program {{found.program}}")
 '''
-"""Template of the end of portfolio.py: the programs, the task's files, and what a user calls or runs."""
 
 
 def bundle(task: Task, programs: Mapping[str, str], headline: Sequence[str], seconds: float) -> str:
@@ -72,12 +71,10 @@ def _files(task: Task) -> dict[str, str]:
 
 
 def _with_siblings(name: str) -> Iterator[str]:
-    """Yield the modules that a module needs beside it or from the built-in tasks, then the module itself.
-
-    These are the ones that it imports at its top level by `from .NAME import` or `from behavesim_tasks.NAME import`,
-    and before each of them those that it needs in turn. A module may come more than once.
-    """
-    for node in parsed(_source(name)).body:
+    """Yield the modules that a module needs beside it or from the built-in tasks, then the module itself."""
+    # These are the ones that it imports at its top level by `from .NAME import` or `from behavesim_tasks.NAME import`,
+    # and before each of them those that it needs in turn. A module may come more than once.
+    for node in parse(_source(name)).body:
         if isinstance(node, ast.ImportFrom) and node.module:
             module = node.module if node.level == 0 else f"{name.rpartition('.')[0]}.{node.module}"
             if node.level == 1 or module.startswith(BUILT_IN):
@@ -86,18 +83,13 @@ def _with_siblings(name: str) -> Iterator[str]:
 
 
 def _source(name: str) -> str:
-    """Return the text of the module of this name, which must be loaded.
-
-    Raises KeyError if it is not loaded, OSError if its file is gone.
-    """
+    """Return the text of the module of this name, which must be loaded."""
     return inspect.getsource(sys.modules[name])
 
 
 def _quoted(source: str) -> str:
-    """Return a text, white space at its ends removed and a line feed added, as a Python literal.
-
-    It stands between triple quotes, or line by line if it needs escapes.
-    """
+    """Return a text, white space at its ends removed and a line feed added, as a Python literal."""
+    # It stands between triple quotes, or line by line if it needs escapes.
     text = source.strip() + "\n"
     if "\\" in text or "'''" in text:
         return "".join(["(\n", *(f"        {line!r}\n" for line in text.splitlines(keepends=True)), "    )"])

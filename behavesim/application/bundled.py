@@ -26,18 +26,18 @@ from typing import IO, Any
 
 import numpy as np
 
+# First command-line argument of portfolio.py where it runs as the process of one program.
 MEMBER = "--member"
-"""First command-line argument of portfolio.py where it runs as the process of one program."""
+# Beginning of an encoded solution: the lengths in bytes of its header and of its arrays, 32-bit little-endian.
 PREFIX = struct.Struct("<II")
-"""Beginning of an encoded solution: the lengths in bytes of its header and of its arrays, 32-bit little-endian."""
 HEADER_BYTES, SOLUTION_BYTES = 1 << 16, 1 << 26
 """Largest header (64 KiB) and largest arrays (64 MiB) of a solution, in bytes: longer ones are not read."""
+# Types of arrays that are decoded: plain numbers and booleans, which cannot execute anything.
 TYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
-"""Types of arrays that are decoded: plain numbers and booleans, which cannot execute anything."""
+# Module of the checks of answers that tasks import from `behavesim.task`; portfolio.py has its source.
 ANSWERS = "behavesim.task.answers"
-"""Module of the checks of answers that tasks import from `behavesim.task`; portfolio.py has its source."""
+# Modules of behavesim from which tasks and ANSWERS import; `files_of` puts the classes below in their place.
 BEHAVESIM = ("behavesim", "behavesim.task", "behavesim.task.task", ANSWERS, "behavesim.trajectory")
-"""Modules of behavesim from which tasks and ANSWERS import; `files_of` puts the classes below in their place."""
 
 
 class InvalidSolution(ValueError):
@@ -58,8 +58,15 @@ class Task:
     """Base class of tasks in place of `behavesim.task.Task`, without its methods, since nothing here calls them."""
 
 
-class Unused:
-    """Stands in for everything else that tasks import from behavesim, such as what only a search calls."""
+class _UnusedNames(type):
+    """The type of `Unused`: each of its attributes is `Unused` again, as a task may name the members of a module."""
+
+    def __getattr__(cls, name: str) -> type[Unused]:
+        return _unused(name)
+
+
+class Unused(metaclass=_UnusedNames):
+    """Stands in for all else that tasks import from behavesim or beside its tasks, such as what only a search calls."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,8 @@ def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
     for name, source in modules.items():
         files[name] = file = types.ModuleType(name)
         file.__package__ = name.rpartition(".")[0]
-        sys.modules.setdefault(file.__package__, types.ModuleType(file.__package__))
+        package = sys.modules.setdefault(file.__package__, types.ModuleType(file.__package__))
+        vars(package).setdefault("__getattr__", _unused)
         sys.modules[name] = file
         # optimize=0 keeps asserts, on which a task's checks may rely, whatever PYTHONOPTIMIZE says
         exec(compile(source, f"<{name}>", "exec", dont_inherit=True, optimize=0), vars(file))
@@ -164,11 +172,9 @@ def _answer(fd: int, program: str, entry_point: str, task: Any, instance: Any) -
 
 
 def _pickled(instance: Any, files: Mapping[str, types.ModuleType]) -> bytes:
-    """Return an instance as the bytes that a program's process unpickles.
-
-    An instance may be of a class in one of the task's `files`, which pickle looks up by its module's name. If it finds
-    another module there, the files' modules stand in `sys.modules` for a second attempt.
-    """
+    """Return an instance as the bytes that a program's process unpickles."""
+    # An instance may be of a class in one of the task's `files`, which pickle looks up by its module's name. If it
+    # finds another module there, the files' modules stand in `sys.modules` for a second attempt.
     try:
         return pickle.dumps(instance)
     except pickle.PicklingError:
@@ -190,11 +196,9 @@ def _score(task: Any, instance: Any, solution: Any) -> float | None:
 
 
 def _solution(command: Sequence[str], question: IO[bytes], seconds: float) -> Any | None:
-    """Run a program's process and return its solution; None if it takes too long, fails, or sends no valid solution.
-
-    `command` are Python's arguments, `question` is its standard input, and `seconds` its time limit by the clock.
-    Afterwards its process group is killed.
-    """
+    """Run a program's process and return its solution; None if it takes too long, fails, or sends no valid solution."""
+    # `command` are Python's arguments, `question` is its standard input, and `seconds` its time limit by the clock.
+    # Afterwards its process group is killed.
     # the program imports what this process can import; relative paths would mean other folders
     paths = os.pathsep.join(path for path in sys.path if path.startswith(os.sep))
     process = subprocess.Popen(
@@ -217,10 +221,7 @@ def _solution(command: Sequence[str], question: IO[bytes], seconds: float) -> An
 
 
 def _read(fd: int, ends: float) -> bytes:
-    """Read one encoded solution from a file descriptor; `ends` is the deadline in seconds of the monotonic clock.
-
-    Raises TimeoutError if it is not complete by then, ValueError if it is too long or the writer closes it too early.
-    """
+    """Read one encoded solution from a file descriptor; `ends` is the deadline in seconds of the monotonic clock."""
     data, size = bytearray(), PREFIX.size
     while len(data) < size:
         if not select.select([fd], [], [], max(0.0, ends - time.monotonic()))[0]:
@@ -238,11 +239,9 @@ def _read(fd: int, ends: float) -> bytes:
 
 
 def _encoded(solution: Any) -> bytes:
-    """Encode a solution as bytes: `PREFIX`, a JSON header, and the arrays' bytes.
-
-    It is an array, or a mapping from names to arrays. The header is [[name, dtype, shape], …]; a lone array has the
-    name "".
-    """
+    """Encode a solution as bytes: `PREFIX`, a JSON header, and the arrays' bytes."""
+    # It is an array, or a mapping from names to arrays. The header is [[name, dtype, shape], …]; a lone array has the
+    # name "".
     given = solution if isinstance(solution, Mapping) else {"": solution}
     arrays = {str(name): np.ascontiguousarray(array) for name, array in given.items()}
     header = json.dumps([[name, array.dtype.str, np.shape(given[name])] for name, array in arrays.items()]).encode()
@@ -251,10 +250,7 @@ def _encoded(solution: Any) -> bytes:
 
 
 def _decoded(frame: bytes) -> Any:
-    """Decode a solution, an array or a mapping of arrays, without executing anything.
-
-    Raises ValueError if the bytes are not as `_encoded` returns them, or an array's type is not in TYPES.
-    """
+    """Decode a solution, an array or a mapping of arrays, without executing anything."""
     size, _ = PREFIX.unpack_from(frame)
     data = memoryview(frame)[PREFIX.size + size :]
     arrays = {}

@@ -3,51 +3,137 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, Any, cast
+from queue import SimpleQueue
+from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from rich.console import Console
 
 from behavesim.analysis.provenance import serving
-from behavesim.application.outlet import Outlet
 from behavesim.base.errors import BehavesimError
 from behavesim.base.notices import LoggedNotices
-from behavesim.base.plugins import failures_named
+from behavesim.base.plugins import as_part_errors
 from behavesim.base.tokens import Spending
 from behavesim.engine.build import Launch
 from behavesim.engine.loop import Search
-from behavesim.methods.installed import method_of
-from behavesim.methods.method import Method
+from behavesim.methods.method import Method, method_of
 from behavesim.proposers.prices import Prices
-from behavesim.reports.live_run import LiveRun
+from behavesim.reports.live import LiveRun
 from behavesim.reports.panels import line
 from behavesim.state.state import RunState
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run
 
+
+# A text stream to a terminal that never blocks, though the terminal may be slow, stopped or gone.
+
+
+# Largest number of characters that wait to be written: many screens. A text that would exceed it is dropped, unless
+# nothing else waits.
+LIMIT = 1 << 16
+# Seconds that `close` waits at most for the waiting text to be written: a stopped terminal must not delay the end.
+PATIENCE_S = 1.0
+
+
+class Outlet:
+    """A text stream whose writes never wait and never fail: a thread writes the text to a file descriptor.
+
+    A search and its display share a thread, so without this a terminal stopped by Ctrl-S would stop the search.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        """Write to the file descriptor of `stream`; raises OSError if it has none.
+
+        The stream itself is not written to: a waiting thread would hold the lock of its buffer.
+        """
+        self._stream = stream
+        self._descriptor = os.dup(stream.fileno())  # the thread may outlive the stream, whose number is then reused
+        self._waiting: SimpleQueue[str | None] = SimpleQueue()
+        self._size = 0  # characters that wait; both threads change it
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._pass_on, daemon=True)
+        self._thread.start()
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of the stream given at the start."""
+        return self._stream.encoding
+
+    def isatty(self) -> bool:
+        """Whether the stream is a terminal."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the stream."""
+        return self._stream.fileno()
+
+    def write(self, text: str) -> int:
+        """Queue the text for the thread, or drop all of it if it would exceed LIMIT; return its length in either case.
+
+        A single text is queued, however long it is, if nothing else waits.
+        """
+        with self._lock:
+            if self._size + len(text) <= LIMIT or not self._size:
+                self._waiting.put(text)
+                self._size += len(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: the thread writes what is queued as soon as the file takes it."""
+
+    def close(self) -> None:
+        """Let the thread end once all queued text is written, and wait for that for PATIENCE_S at most.
+
+        The stream given at the start stays open.
+        """
+        self._waiting.put(None)
+        self._thread.join(PATIENCE_S)
+
+    def _pass_on(self) -> None:
+        """Write the queued texts until None comes, in the thread, and close the descriptor."""
+        while (text := self._waiting.get()) is not None:
+            self._write(text.encode(self.encoding, "backslashreplace"))
+            with self._lock:
+                self._size -= len(text)
+        os.close(self._descriptor)
+
+    def _write(self, data: bytes) -> None:
+        """Write all bytes, and wait for the file if needed; drop the rest if the file refuses it."""
+        while data:
+            try:
+                data = data[os.write(self._descriptor, data) :]
+            except BlockingIOError:  # another process has made the file non-blocking
+                select.select((), (self._descriptor,), ())
+            except OSError:
+                return
+
+
+# Least seconds between two drawings of the live view, and between two looks for new notices.
 REFRESH_S = 0.25
-"""Least seconds between two drawings of the live view, and between two looks for new notices."""
+# Largest fraction of a core's time for the live view: it is drawn more rarely if drawing takes long.
 MAX_CPU_SHARE = 0.03
-"""Largest fraction of a core's time for the live view: it is drawn more rarely if drawing takes long."""
+# Least seconds between two plain lines about a run, where stderr is not a terminal.
 LINE_S = 5.0
-"""Least seconds between two plain lines about a run, where stderr is not a terminal."""
+# Seconds after which there is a plain line though nothing has changed: a log of hours stays short.
 QUIET_S = 60.0
-"""Seconds after which there is a plain line though nothing has changed: a log of hours stays short."""
+# Seconds over which the rate is averaged: long enough for several slow replies.
 RATED_S = 300.0
-"""Seconds over which the rate is averaged: long enough for several slow replies."""
+# Seconds between two checks whether a run of another process is still going on.
 POLL_S = 0.5
-"""Seconds between two checks whether a run of another process is still going on."""
 
 
 @asynccontextmanager
-async def shown(moment: Callable[[], LiveRun]) -> AsyncIterator[None]:
+async def show(moment: Callable[[], LiveRun]) -> AsyncIterator[None]:
     """Show a run on stderr until the block ends: a live view on a terminal, plain lines elsewhere or if it is dumb.
 
     `moment` returns the run as it is now; it is called for each drawing. If the view fails, the block goes on without.
@@ -65,13 +151,11 @@ async def shown(moment: Callable[[], LiveRun]) -> AsyncIterator[None]:
 
 
 async def _live(console: Console, moment: Callable[[], LiveRun]) -> None:
-    """Show the live view until cancelled; when the terminal's size changes, clear the screen and begin a new view.
-
-    Terminals wrap lines that no longer fit in different ways, so the old view cannot be drawn over.
-    """
+    """Show the live view until cancelled; when the terminal's size changes, clear the screen and begin a new view."""
+    # Terminals wrap lines that no longer fit in different ways, so the old view cannot be drawn over.
     from rich.live import Live  # imported here to save time where there is no terminal
 
-    from behavesim.reports.dashboard import Dashboard
+    from behavesim.reports.panels import Dashboard
 
     while True:
         size = console.size
@@ -148,9 +232,9 @@ class Rate:
         return (registered - before) / (now - since) if now > since else 0.0
 
 
-def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[None]:
+def show_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[None]:
     """Return a context that shows a search of this process on stderr until its block ends."""
-    return shown(moment_of_search(launch, search))
+    return show(moment_of_search(launch, search))
 
 
 def moment_of_search(launch: Launch, search: Search) -> Callable[[], LiveRun]:
@@ -194,7 +278,7 @@ async def watch(run: Run) -> None:
         now = moment_of(run, rate.of(run.state.registered))
         return replace(now, notices=tuple(notices.said), facts=facts)
 
-    async with shown(moment):
+    async with show(moment):
         while run.folder.is_running():
             await asyncio.sleep(POLL_S)
     run.follow()  # events may have been committed between the last drawing and the end
@@ -208,7 +292,7 @@ def moment_of(run: Run, rate: float = 0.0) -> LiveRun:
 
 def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
     """Return the method's own lines for the live view; raises PartError if the method's code raises."""
-    with failures_named(type(method), "method"):
+    with as_part_errors(type(method), "method"):
         return method.facts(state)
 
 

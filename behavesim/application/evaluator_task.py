@@ -14,16 +14,15 @@ from typing import Any
 
 from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
-from behavesim.evaluators.configuration import Configuration, read_configuration
-from behavesim.evaluators.description import Description, described
-from behavesim.evaluators.detection import convention_of, most_thresholds
+from behavesim.evaluators.description import Description, describe_evaluator
+from behavesim.evaluators.detection import Configuration, convention_of, most_thresholds, read_configuration
 from behavesim.task.evaluated import Convention, Edits, EvaluatorFile
 
+# Name of the folder, in that of the runs, for the task files that are made from a command's options.
 MADE = ".evaluators"
-"""Name of the folder, in that of the runs, for the task files that are made from a command's options."""
+# Names of evaluators' files, without suffix, that say nothing of the problem: the task then has their folder's name.
 COMMONPLACE = ("evaluator", "evaluate", "eval")
-"""Names of evaluators' files, without suffix, that say nothing of the problem: the task then has their folder's name.
-"""
+# For each convention, how a message on the terminal names it: an evaluator "is called as …".
 KINDS: Mapping[Convention, str] = {
     "openevolve": "OpenEvolve calls evaluators",
     "shinka": "ShinkaEvolve calls evaluators",
@@ -31,11 +30,10 @@ KINDS: Mapping[Convention, str] = {
     "eoh": "EoH calls problems",
     "command": "a command",
 }
-"""For each convention, how a message on the terminal names it: an evaluator "is called as …"."""
+# Values in a configuration that are settings of the run and no part of its task.
 _SETTINGS = ("seed",)
-"""Values in a configuration that are settings of the run and no part of its task."""
+# Largest number of ignored keys of a configuration that a message names.
 _MOST_NAMED = 6
-"""Largest number of ignored keys of a configuration that a message names."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +79,15 @@ def task_file(
     tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are self-reported")
     with _new_files(runs) as write:
         if convention in ("llm4ad", "eoh"):
-            said = asyncio.run(described(place, allow_weak_isolation))
+            said = asyncio.run(describe_evaluator(place, allow_weak_isolation))
             file = _of_class(file, said, write)
         path = write(f"{file.name}-{_hash(file.to_toml())}.toml", file.to_toml())
         yield Made(path, {name: value for name, value in known.items() if name in _SETTINGS})
 
 
 def _completed(wanted: Wanted, convention: Convention, place: str, known: Mapping[str, Any]) -> EvaluatorFile:
-    """Return the task's file as far as it is known without running the evaluator, which is at `place`.
-
-    `known` are the configuration's values by name. Raises UsageError if there is no program to start from, or if
-    programs could read too much (`_refuse_wide`).
-    """
+    """Return the task's file as far as it is known without running the evaluator, which is at `place`."""
+    # `known` are the configuration's values by name.
     if wanted.program is None and convention not in ("llm4ad", "eoh"):
         raise UsageError("--evaluator needs the program to start from; add --program FILE, or --program DIR")
     if wanted.program is not None and not wanted.program.exists():
@@ -116,10 +111,8 @@ def _completed(wanted: Wanted, convention: Convention, place: str, known: Mappin
 
 
 def _of_class(file: EvaluatorFile, said: Description, write: Callable[[str, str], Path]) -> EvaluatorFile:
-    """Return a class evaluator's file with what the class says of itself (`said`).
-
-    If there is no first program, `write` writes the class's template program. Raises UsageError if it has none.
-    """
+    """Return a class evaluator's file with what the class says of itself (`said`)."""
+    # If there is no first program, `write` writes the class's template program.
     program = file.program
     if not program and not said.template.strip():
         raise UsageError(f"{file.name} has no template program; add --program FILE, with a first `{said.entry_point}`")
@@ -130,10 +123,8 @@ def _of_class(file: EvaluatorFile, said: Description, write: Callable[[str, str]
 
 
 def _refuse_wide(folder: Path) -> None:
-    """Raise UsageError if the evaluator's folder is, or contains, the home folder or the system's temporary folder.
-
-    Programs can read all of the evaluator's folder, and keys lie in the home folder.
-    """
+    """Raise UsageError if the evaluator's folder is, or contains, the home folder or the system's temporary folder."""
+    # Programs can read all of the evaluator's folder, and keys lie in the home folder.
     home, shared = Path.home().resolve(), Path(tempfile.gettempdir()).resolve()
     if any(folder.resolve() in (place, *place.parents) for place in (home, shared)):
         raise UsageError(
@@ -160,11 +151,8 @@ def _name(convention: Convention, place: str) -> str:
 def _configuration(
     wanted: Wanted, convention: Convention, place: str, tell: Callable[[str], None]
 ) -> Mapping[str, Any]:
-    """Return the configuration's values by name, and tell in a line which those are and which keys are ignored.
-
-    Without a file nothing is told; the values are OpenEvolve's defaults for its convention, and none for the others.
-    Raises UsageError if the file cannot be used.
-    """
+    """Return the configuration's values by name, and tell in a line which those are and which keys are ignored."""
+    # Without a file nothing is told; the values are OpenEvolve's defaults for its convention, and none for the others.
     path = wanted.configuration
     if path is None and convention == "openevolve":
         beside = (Path(place).parent / f"config.{suffix}" for suffix in ("yaml", "yml"))
@@ -195,10 +183,8 @@ def _short(value: object) -> str:
 
 @contextmanager
 def _new_files(runs: Path) -> Iterator[Callable[[str, str], Path]]:
-    """Yield a function that writes a text under a name below `runs`/MADE; it raises UsageError if it cannot.
-
-    At the end, new files and folders are removed if no run's settings name the last new file.
-    """
+    """Yield a function that writes a text under a name below `runs`/MADE; it raises UsageError if it cannot."""
+    # At the end, new files and folders are removed if no run's settings name the last new file.
     folder, new = (runs / MADE).resolve(), list[Path]()
     was_there = [each for each in (runs, folder) if each.exists()]
 

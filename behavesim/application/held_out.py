@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import get_args
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.held_out import HeldOut, held_out, known_held_out, scores_of
-from behavesim.analysis.held_out_scores import Unseen
+from behavesim.analysis.held_out import HeldOut, Unseen, held_out, read_held_out, scores_of
 from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Run
 from behavesim.base.config import cores
 from behavesim.base.errors import UsageError
-from behavesim.base.text import counted, short_name
+from behavesim.base.text import count_noun, short_name
 from behavesim.sandbox.limits import Limits
 from behavesim.state.protocols import Judge
-from behavesim.studies.generalisation import GeneralisationStudy, chosen, study
+from behavesim.studies.generalisation import GeneralisationStudy, choose_programs, study
 from behavesim.task import Split, Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask
 
@@ -61,30 +60,27 @@ async def reports_of(
 def _known(run: Run, split: Unseen) -> HeldOut | None:
     """Return the results on a split that are known already; None if there are none or the task cannot be loaded."""
     with suppress(UsageError):  # the report says by itself what cannot be known without the task
-        return known_held_out(run, split)
+        return read_held_out(run, split)
     return None
 
 
 async def _found_there(
     runs: Sequence[Run], tell: Callable[[str], None], workers: int | str, split: Unseen
 ) -> dict[Path, HeldOut]:
-    """Evaluate each run's ten best programs and its recommended one on a split; return results by the run's folder.
-
-    A run whose task has no such instances is missing. `tell` gets a line for each task. `workers` is the number of
-    programs run at once, or a cluster's name. Raises UsageError if a task cannot be loaded, TaskError if its template
-    fails there, SandboxError if the sandbox cannot be started, and JournalError if a score cannot be written.
-    """
-    from behavesim.engine.judging import shared_cluster  # a slow import, as in `_judging`
+    """Evaluate each run's ten best programs and its recommended one on a split; return results by the run's folder."""
+    # A run whose task has no such instances is missing. `tell` gets a line for each task. `workers` is the number of
+    # programs run at once, or a cluster's name.
+    from behavesim.engine.build import start_shared_cluster  # a slow import, as in `_judging`
 
     found: dict[Path, HeldOut] = {}
-    async with shared_cluster(workers):
+    async with start_shared_cluster(workers):
         # a task's programs are tried together: equal ones are evaluated once, and loading its instances takes long
         for task in dict.fromkeys(run.settings.task for run in runs):
             here = [run for run in runs if run.settings.task == task]
             if said := absence(here[0].task(), split, task):
                 tell(said)
                 continue
-            tell(f"trying the programs of {counted(len(here), 'run')} on {split} instances of {short_name(task)}")
+            tell(f"trying the programs of {count_noun(len(here), 'run')} on {split} instances of {short_name(task)}")
             for alike in _of_equal_limits(here):
                 async with _judging(alike, workers, split) as (loaded, judge):
                     tried = await held_out(alike, loaded, judge, split)
@@ -92,7 +88,7 @@ async def _found_there(
     return found
 
 
-async def held_out_scores(
+async def evaluate_held_out(
     runs: Sequence[Run], programs: Sequence[Sequence[Candidate]], split: Unseen = "held-out"
 ) -> dict[str, tuple[float, ...]]:
     """Evaluate the template and some programs of each run on the held-out instances; return their scores.
@@ -124,8 +120,8 @@ async def generalisation_of(runs: Sequence[Run]) -> GeneralisationStudy:
     unseen: dict[str, dict[Split, Mapping[str, Sequence[float]]]] = {}
     for task in dict.fromkeys(run.settings.task for run in runs):
         here = [run for run in runs if run.settings.task == task]
-        programs = [[each for group in chosen(run).values() for each in group] for run in here]
-        unseen[task] = {split: await held_out_scores(here, programs, split) for split in get_args(Unseen)}
+        programs = [[each for group in choose_programs(run).values() for each in group] for run in here]
+        unseen[task] = {split: await evaluate_held_out(here, programs, split) for split in get_args(Unseen)}
     return study(runs, unseen)
 
 
@@ -139,11 +135,9 @@ def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:
 
 @asynccontextmanager
 async def _judging(runs: Sequence[Run], workers: int | str, split: Unseen) -> AsyncIterator[tuple[Task, Judge]]:
-    """Yield the task of these runs and a judge on a split's instances, under the limits that the runs share.
-
-    Weak isolation is allowed only if every run allowed it, and so are workers with other versions.
-    """
-    from behavesim.engine.judging import judging  # a slow import, which a report that tries nothing avoids
+    """Yield the task of these runs and a judge on a split's instances, under the limits that the runs share."""
+    # Weak isolation is allowed only if every run allowed it, and so are workers with other versions.
+    from behavesim.engine.build import judging  # a slow import, which a report that tries nothing avoids
 
     weak = all(run.settings.allow_weak_isolation for run in runs)
     others = all(run.settings.allow_other_workers for run in runs)

@@ -12,12 +12,11 @@ from behavesim.analysis.summary import TOP
 from behavesim.application.evaluation import program_of, read_program
 from behavesim.base.config import Settings, cores
 from behavesim.base.errors import UsageError
+from behavesim.engine.admission import changed_settings, settings_from_person
 from behavesim.engine.build import Launch
-from behavesim.engine.settings import changed_settings, settings_from_person
 from behavesim.evaluators.detection import is_evaluator, refuse_unused_thresholds
-from behavesim.proposers.installed import proposer_type, takes_notes
 from behavesim.proposers.openai_settings import has_endpoint
-from behavesim.proposers.proposer import Proposer
+from behavesim.proposers.proposer import Proposer, proposer_type, takes_notes
 from behavesim.proposers.replay import brought_again
 from behavesim.state.events import Advised, Asked, ClockRead, Injected
 from behavesim.state.settings import proposer_parts, settings_from_journal
@@ -98,19 +97,13 @@ def new_launch(
 
 
 def _replayed(settings: Settings, runs_dir: Path) -> RunFolder | None:
-    """Return the folder of the run that the proposer "replay:RUN" replays; None for other proposers.
-
-    Raises UsageError if no run or several match.
-    """
+    """Return the folder of the run that the proposer "replay:RUN" replays; None for other proposers."""
     kind, run = proposer_parts(settings.proposer)
     return RunFolder.find(runs_dir, run) if kind == "replay" else None
 
 
 def _asked_as_in(original: RunFolder) -> dict[str, Any]:
-    """Return `ask_once`, `ask_each_once` and `notes` by name, which a replay takes over from its original.
-
-    Raises UsageError if the settings of the original cannot be read.
-    """
+    """Return `ask_once`, `ask_each_once` and `notes` by name, which a replay takes over from its original."""
     settings = settings_from_journal(original.read_settings())
     # where nobody read the prompts, there were no notes and questions were repeated: the settings have to say so
     return {"ask_once": settings.ask_once, "ask_each_once": settings.ask_each_once, "notes": _took_notes(settings)}
@@ -156,11 +149,9 @@ def _first_events(
 
 
 def _best_of_run(text: str, runs_dir: Path) -> list[tuple[str, str]]:
-    """Return names and sources of the ten best programs of a run, best first; [] without a run or feasible program.
-
-    `text` is the run's id in `runs_dir`, or the path of its folder. A name is the run's id and the candidate's number.
-    Raises JournalError if the journal cannot be read, UsageError if recorded settings are invalid.
-    """
+    """Return names and sources of the ten best programs of a run, best first; [] without a run or feasible program."""
+    # `text` is the run's id in `runs_dir`, or the path of its folder. A name is the run's id and the candidate's
+    # number.
     # `RunFolder.find` takes the beginning of an id too, and would take a folder of programs for a run of that name
     if not any((path / "run.db").is_file() for path in (runs_dir / text, Path(text))):
         return []
@@ -169,11 +160,8 @@ def _best_of_run(text: str, runs_dir: Path) -> list[tuple[str, str]]:
 
 
 def _in_folder(folder: Path, task: Task) -> list[tuple[str, str]]:
-    """Return names and sources of a folder's programs, sorted by name; [] if there is no such folder.
-
-    A program is a file with the suffix of the task's programs, or a folder if those have several files. Raises
-    UsageError if a file cannot be read as text, TaskError if such a folder cannot.
-    """
+    """Return names and sources of a folder's programs, sorted by name; [] if there is no such folder."""
+    # A program is a file with the suffix of the task's programs, or a folder if those have several files.
     if not folder.is_dir():
         return []
     found = folder.glob(f"*{task.suffix}") if task.suffix else (path for path in folder.iterdir() if path.is_dir())

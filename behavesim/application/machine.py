@@ -15,23 +15,22 @@ from urllib.parse import urlsplit
 from behavesim.base.errors import BehavesimError, SandboxError, nearest
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.version import __version__
-from behavesim.engine.judging import sandbox
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
+from behavesim.engine.build import sandbox
 from behavesim.proposers.openai_settings import base_url, has_endpoint
-from behavesim.proposers.price_list import PriceList, name_of_list
-from behavesim.proposers.prices import as_setting
+from behavesim.proposers.prices import PriceList, as_setting, name_of_list
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure
 
+# What `findings` says of the key if the environment has neither a key nor an endpoint.
 OFFLINE = "not set: the offline proposer is used unless OPENAI_API_KEY or OPENAI_BASE_URL is set"
-"""What `findings` says of the key if the environment has neither a key nor an endpoint."""
+# What `findings` says of the key if the environment has an endpoint and no key.
 KEYLESS = "not set: the endpoint of OPENAI_BASE_URL is asked without one"
-"""What `findings` says of the key if the environment has an endpoint and no key."""
 
+# What `findings` says of the endpoint if the environment names none.
 NOT_ASKED = "not asked"
-"""What `findings` says of the endpoint if the environment names none."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +87,8 @@ async def findings(models: Sequence[str]) -> Findings:
 
 
 async def _endpoint(models: Sequence[str]) -> dict[str, str]:
-    """Return remarks by "endpoint", "prices" and "model NAME" for each model.
-
-    Without an endpoint nothing is asked: {"endpoint": "not asked"}. Raises ProposerError if it cannot be reached or
-    gives no list of models; an empty list is no error.
-    """
+    """Return remarks by "endpoint", "prices" and "model NAME" for each model."""
+    # Without an endpoint nothing is asked: {"endpoint": "not asked"}.
     if not has_endpoint():
         return {"endpoint": NOT_ASKED}
     from behavesim.proposers.openai_endpoint import LISTING_S, Endpoint  # openai and aiohttp take half a second to load
@@ -131,10 +127,7 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
 
 
 async def _evaluators() -> dict[str, str]:
-    """Return under "evaluators" the isolation of evaluators, and notes on it, or that they need Linux.
-
-    Raises SandboxError if the sandbox does not start, or fails at an evaluation that does nothing.
-    """
+    """Return under "evaluators" the isolation of evaluators, and notes on it, or that they need Linux."""
     if sys.platform != "linux":
         return {"evaluators": "they need Linux: their processes cannot be confined here"}
     limits = Limits(timeout_s=10.0, memory_mb=256, output_mb=1)

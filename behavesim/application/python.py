@@ -6,17 +6,22 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from behavesim.analysis.comparison import GroupTest, RunComparison, TaskComparison, Verdict, comparison, verdicts
+from behavesim.analysis.groups import Ranks
+from behavesim.analysis.metrics import Metric, available_metrics
+from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.console import moment_of_search
-from behavesim.application.event_loop import in_a_loop_of_its_own
+from behavesim.application.held_out import reports_of
 from behavesim.application.launch import new_launch, next_launch
-from behavesim.application.loaded import LoadedRun
+from behavesim.application.session import in_a_loop_of_its_own
 from behavesim.base.errors import UsageError
 from behavesim.base.plugins import Kind
 from behavesim.engine.build import Launch
@@ -30,13 +35,179 @@ from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.task import TASKS, Task
 
-OnEvent = Callable[[Event, RunState], None]
-"""Called with each new event after its commit, and the run's state with that event; it must not change the state."""
-SettingValue = str | int | float | bool | Sequence[str] | Mapping[str, object] | None
-"""The value of a setting, as a settings file may hold it."""
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
 
+    from behavesim.analysis.convergence import Checkpoint
+    from behavesim.analysis.summary import Summary
+    from behavesim.reports.figures import Plots
+
+
+# A run for scripts and notebooks: with its summary, its convergence and plots.
+
+
+class LoadedRun(Run):
+    """A run with figures; a notebook shows it as its summary table. Its length is `state.asked`."""
+
+    def __len__(self) -> int:
+        """Return the number of candidates asked for, without the template."""
+        return self.state.asked
+
+    def __bool__(self) -> bool:
+        """Return True: a run without candidates is a run."""
+        return True
+
+    @property
+    def summary(self) -> Summary:
+        """State, results and costs as `behavesim report` shows them; raises UsageError if its prices are invalid."""
+        from behavesim.analysis.run_summary import summary
+
+        return summary(self)
+
+    @property
+    def convergence(self) -> tuple[Checkpoint, ...]:
+        """The best score, its gap and the mean gap of the ten best after up to fifty numbers of candidates."""
+        from behavesim.analysis.convergence import convergence  # a slow import, as above
+
+        return convergence(self)
+
+    @property
+    def plot(self) -> Plots:
+        """The run's figures, such as `run.plot.convergence()`; they need the extra `figures`."""
+        from behavesim.reports.figures import Plots  # a slow import, which a run without plots does not need
+
+        return Plots(self)
+
+    def _repr_html_(self) -> str:
+        from behavesim.reports.markup import html_tables
+        from behavesim.reports.tables import summary_table
+
+        return html_tables([summary_table(self.summary, {})])
+
+
+def load_run(path: str | Path) -> LoadedRun:
+    """Load a run, ended or going on, by its folder, or by its id (or the beginning of it) in the folder `runs`.
+
+    Raises UsageError if no run matches, or several do, JournalError if its journal cannot be read.
+    """
+    return LoadedRun.load(path)
+
+
+# Several runs compared, for scripts and notebooks: groups, tests, ranks and plots.
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """A comparison of `runs`: those that differ only in their seeds are a group. A notebook shows it as its tables.
+
+    `found` has everything: the reports, the groups with their results, and the tests.
+    """
+
+    runs: tuple[Run, ...]
+    found: RunComparison
+
+    @property
+    def tasks(self) -> tuple[TaskComparison, ...]:
+        """The groups' results and the tests, for each task and its instances."""
+        return self.found.tasks
+
+    @property
+    def tests(self) -> tuple[GroupTest, ...]:
+        """All Mann–Whitney tests between groups; `p_holm` is p corrected for all tests of a metric."""
+        return tuple(test for task in self.found.tasks for test in task.tests)
+
+    @property
+    def ranks(self) -> Ranks | None:
+        """The groups' mean ranks by best gap over pairs of task and seed; None if they share fewer than two such pairs.
+
+        It is also None if fewer than two groups have gaps.
+        """
+        return self.found.ranks
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the tests say, in words: on held-out instances if these were tried, else on those of the search."""
+        return verdicts(self.found)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a data frame with a row per run, by its id: its task, group, seed and the value of each metric.
+
+        Runs that repeat another are left out; if fewer than two are left, there are no rows. Raises ImportError without
+        pandas.
+        """
+        import pandas
+
+        rows = [
+            {"run": run.summary.run, "task": run.summary.task, "group": group.label, "seed": run.summary.seed}
+            | dict(run.metrics)
+            for group in self.found.groups
+            for run in group.runs
+        ]
+        columns = ["run", "task", "group", "seed", *(metric.name for metric in self.found.metrics)]
+        return pandas.DataFrame(rows, columns=columns).set_index("run")
+
+    def convergence(self, axes: Axes | None = None) -> Axes:
+        """Draw each group's mean best gap, with a 95 % band for two runs or more, on the given axes or new ones.
+
+        If a gap is unknown, it is the mean best score. Raises UsageError if the groups are not all on one task and its
+        instances, if there is no group, or if matplotlib is not installed.
+        """
+        from behavesim.reports.figures import axes_or_new, draw_groups
+
+        if len(self.found.tasks) != 1:
+            raise UsageError(f"a plot of convergence takes groups on one task; these runs have {len(self.found.tasks)}")
+        axes = axes_or_new(axes)
+        draw_groups(axes, self.found.groups)
+        return axes
+
+    def __repr__(self) -> str:
+        said = "; ".join(verdict.sentence for verdict in self.verdicts) or "no groups to test"
+        return f"<comparison of {len(self.found.runs)} runs in {len(self.found.groups)} groups: {said}>"
+
+    def _repr_html_(self) -> str:
+        from behavesim.reports.comparison_tables import comparison_tables
+        from behavesim.reports.markup import html_tables, in_html
+
+        said = "".join(f"<li>{in_html(verdict.sentence)}</li>" for verdict in self.verdicts)
+        return f"<ul>{said}</ul>{html_tables(comparison_tables(self.found))}"
+
+
+def compare(
+    runs: Sequence[Run | str | Path],
+    *,
+    held_out: bool = False,
+    metrics: Sequence[str | Metric] = (),
+    tests_unfinished: bool = False,
+) -> ComparedRuns:
+    """Compare runs as `behavesim report RUN…` does: those that differ only in their seeds are a group.
+
+    `runs` are loaded runs, folders, or ids in the folder `runs`. With `held_out`, their best and recommended programs
+    are evaluated on held-out instances, unless earlier reports did that; it also works in a running event loop, and
+    needs the sandbox. Without it, no result on held-out instances is used. `metrics` are added to the built-in ones:
+    metric files, names such as `candidates_to_5`, or metrics. `tests_unfinished` includes runs in the tests that ended
+    before their budget was spent. Raises UsageError if `runs` is one run and no list, or if a run or metric is not
+    found. Raises JournalError if a journal cannot be read, and another BehavesimError if programs cannot be evaluated.
+    """
+    if isinstance(runs, str | Path | Run):
+        raise UsageError("compare takes a list of runs; one alone stands in brackets, as in compare([run])")
+    loaded = [run if isinstance(run, Run) else Run.load(run) for run in runs]
+    named = available_metrics([each for each in metrics if isinstance(each, str)])
+    own = [each for each in metrics if isinstance(each, Metric) and each not in named]
+    if held_out:
+        reports = in_a_loop_of_its_own(reports_of(loaded, lambda line: None, ["held-out"]))
+    else:
+        reports = [report(run) for run in loaded]
+    return ComparedRuns(tuple(loaded), comparison(reports, metrics=(*named, *own), tests_unfinished=tests_unfinished))
+
+
+# Called with each new event after its commit, and the run's state with that event; it must not change the state.
+OnEvent = Callable[[Event, RunState], None]
+# The value of a setting, as a settings file may hold it.
+SettingValue = str | int | float | bool | Sequence[str] | Mapping[str, object] | None
+
+# Seconds between two updates of the line that a notebook shows below its cell.
 PROGRESS_S = 1.0
-"""Seconds between two updates of the line that a notebook shows below its cell."""
 
 
 async def search(
@@ -120,11 +291,9 @@ def resume_sync(run: str | Path | Run, *, on_event: OnEvent | None = None, **cha
 
 
 def _reference(kind: Kind, part: object) -> str:
-    """Return the text by which other processes load a task, method or proposer (`part`) again.
-
-    A text is returned as it is. For an object it is its installed name, else the path of the file with its class, if
-    that file assigns to `task`, `method` or `proposer`. Raises UsageError if it has neither.
-    """
+    """Return the text by which other processes load a task, method or proposer (`part`) again."""
+    # A text is returned as it is. For an object it is its installed name, else the path of the file with its class, if
+    # that file assigns to `task`, `method` or `proposer`.
     if isinstance(part, str):
         return part
     for point in entry_points(group=kind.group):  # only loaded modules: the part is an object of one of them

@@ -11,28 +11,147 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from behavesim.application.event_loop import run_until_asked_to_end
-from behavesim.base.text import one_line
+import uvloop
+
+from behavesim.application.evaluation import program_of, read_program
+from behavesim.base.errors import INTERRUPTED, UsageError
+from behavesim.base.text import one_line, printable
 from behavesim.engine.admission import refuse_changes
-from behavesim.engine.build import Launch, forked_search, new_search, resumed_search
-from behavesim.engine.judging import shared_cluster
+from behavesim.engine.build import Launch, fork_search, new_search, resume_search, start_shared_cluster
 from behavesim.engine.loop import Search
 from behavesim.state.advice import LONGEST
 from behavesim.state.events import Advised, Injected
 from behavesim.store.database import count_registered
-from behavesim.store.folder import RunFolder
-from behavesim.store.inbox import ADVICE, Inbox
-from behavesim.task import instances_of
+from behavesim.store.folder import ADVICE, Inbox, RunFolder
+from behavesim.task import Task, instances_of
 
 if TYPE_CHECKING:
-    from behavesim.application.loaded import LoadedRun
+    from behavesim.application.python import LoadedRun
+
+
+# Runs asynchronous work from synchronous code: in a process that signals end in order, or in a notebook.
+
+
+T = TypeVar("T")
+# The terminal's control sequence that shows the cursor, which a live view hides.
+SHOW_CURSOR = b"\x1b[?25h"
+
+
+def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], object] = lambda: None) -> T:
+    """Run the work in a new event loop and return its result; raises what it raises.
+
+    The first SIGINT, SIGTERM or SIGHUP cancels the work, and the second calls `again` in the event loop. The third ends
+    the process at once with exit code 130: a task's own code may block a thread or the event loop for ever. If the work
+    ends as cancelled, raises KeyboardInterrupt.
+    """
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    loop = runner.get_loop()
+    working = loop.create_task(work)
+    acts = iter((working.cancel, again))  # what the first signal does, and the second
+
+    def end() -> None:
+        if (act := next(acts, None)) is None:
+            _leave()
+        if not loop.is_closed():  # the work may have ended just before
+            loop.call_soon_threadsafe(act)
+
+    with _when_asked_to_end(end), runner:
+        try:
+            return loop.run_until_complete(working)
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+
+@contextmanager
+def _when_asked_to_end(act: Callable[[], object]) -> Iterator[None]:
+    """Call `act` on each SIGINT, SIGTERM and SIGHUP during the block; signals ignored before (nohup) stay ignored."""
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in asked}
+    heard = [number for number in asked if before[number] is not signal.SIG_IGN]
+    for number in heard:
+        signal.signal(number, lambda *_: act())
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, before[number])
+
+
+def _leave() -> NoReturn:
+    """End the process at once with exit code 130, without waiting for threads or the event loop."""
+    if sys.stderr.isatty():
+        os.write(sys.stderr.fileno(), SHOW_CURSOR)
+    os._exit(INTERRUPTED)  # sys.exit would wait for threads
+
+
+def in_a_loop_of_its_own(work: Coroutine[Any, Any, T]) -> T:
+    """Run the work to its end and return its result; raises what it raises.
+
+    It runs in this thread, or in another one if this thread has a running event loop already, as in a notebook. Ctrl-C
+    cancels the work; once it has ended as cancelled, KeyboardInterrupt is raised.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    # with a factory, as Runner would else replace the event loop of the calling thread, which is the notebook's
+    runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+    loop = runner.get_loop()
+    working = loop.create_task(work)
+
+    def run() -> T:
+        with runner:
+            return loop.run_until_complete(working)
+
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(run)
+        while True:
+            try:
+                return running.result()
+            except KeyboardInterrupt:  # Python raises it in the main thread only, which waits here
+                with suppress(RuntimeError):  # the loop may just have been closed
+                    loop.call_soon_threadsafe(working.cancel)
+            except asyncio.CancelledError:
+                raise KeyboardInterrupt from None
+
+
+# Programs and advice that people put into a run, while it goes on or while it is stopped.
+
+
+def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:
+    """Put programs into a run's inbox, from which its search takes them, now or when it is resumed.
+
+    The path `template` stands for the task's template. Raises UsageError for the first file that cannot be read or has
+    no program of the task. Raises TaskError for a folder that cannot be read. No program is put into the inbox then.
+    Raises UsageError, too, if the inbox cannot be written.
+    """
+    programs = [(file.stem, program_of(task, str(file), read_program(file, task))) for file in files]
+    for stem, source in programs:
+        folder.inbox.put(stem, source)
+
+
+def advise(folder: RunFolder, sentence: str) -> None:
+    """Put a sentence for later prompts into a run's inbox; "" withdraws all advice of the run.
+
+    Raises UsageError if the sentence has only spaces, more than LONGEST characters, several lines, or control
+    characters, or if the inbox cannot be written.
+    """
+    if sentence and not (sentence.strip() and printable(sentence) == sentence and "\n" not in sentence):
+        raise UsageError("advice is one line of printable text")
+    if len(sentence) > LONGEST:
+        raise UsageError(f"advice has {LONGEST} characters at most, this one {len(sentence)}; shorten or divide it")
+    folder.inbox.put("advice", sentence, ADVICE)
 
 
 @dataclass(frozen=True)
@@ -44,23 +163,23 @@ class Ended:
     run: LoadedRun
 
 
+# Returns a context that shows the launch's search to a person until its block ends.
 View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
-"""Returns a context that shows the launch's search to a person until its block ends."""
+# Shows a person one line of text.
 Tell = Callable[[str], None]
-"""Shows a person one line of text."""
 
+# Seconds that a cancelled session waits for replies under way: they may be billed even if nobody waits.
 REPLIES_S = 30.0
-"""Seconds that a cancelled session waits for replies under way: they may be billed even if nobody waits."""
+# Seconds between two lines about a search that does not begin yet, or whose best programs are being validated.
 SAID_S = 5.0
-"""Seconds between two lines about a search that does not begin yet, or whose best programs are being validated."""
+# Seconds between two looks into the inbox: a person hardly waits, and a look costs one listing of a folder.
 LOOK_S = 0.5
-"""Seconds between two looks into the inbox: a person hardly waits, and a look costs one listing of a folder."""
+# Seconds after which a computing thread lets another run, in place of Python's 0.005: the event loop needs about twelve
+# turns for a reply.
 SWITCH_S = 0.001
-"""Seconds after which a computing thread lets another run, in place of Python's 0.005: the event loop needs about
-twelve turns for a reply."""
+# Number of garbage collections of the middle generation before a full one, which stops all threads for 0.1 s and frees
+# almost nothing.
 FULL_COLLECTION_AFTER = 1000
-"""Number of garbage collections of the middle generation before a full one, which stops all threads for 0.1 s and frees
-almost nothing."""
 
 
 async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
@@ -77,7 +196,7 @@ async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> End
 
     The arguments and other errors are those of `begin`. Raises UsageError if a setting changed that a fork must keep.
     """
-    return await _session(launch, forked_search(launch, source), view, tell)
+    return await _session(launch, fork_search(launch, source), view, tell)
 
 
 async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
@@ -89,7 +208,7 @@ async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
     search fails.
     """
     if count_registered(launch.folder.journal) < launch.settings.budget:
-        return await _session(launch, resumed_search(launch), view, tell)
+        return await _session(launch, resume_search(launch), view, tell)
     refuse_changes(launch.folder, launch.settings, launch.task)
     run = _read(launch)
     if not run.state.has_recommended:
@@ -97,7 +216,7 @@ async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
     return Ended("finished", run)
 
 
-def carried_out(launch: Launch, session: Coroutine[Any, Any, Ended]) -> Ended:
+def execute_launch(launch: Launch, session: Coroutine[Any, Any, Ended]) -> Ended:
     """Run a session of the launch in a process that has no other work, and return its end; raises what it raises.
 
     The first SIGINT, SIGTERM or SIGHUP cancels the session, which then raises KeyboardInterrupt. The second gives up
@@ -107,7 +226,7 @@ def carried_out(launch: Launch, session: Coroutine[Any, Any, Ended]) -> Ended:
     return run_until_asked_to_end(session, launch.requests.abandon)
 
 
-def interrupted(launch: Launch) -> Ended:
+def end_interrupted(launch: Launch) -> Ended:
     """Return the end of a session that was cancelled: the reason "interrupted", and the run as it was left."""
     return Ended("interrupted", _read(launch))
 
@@ -130,7 +249,7 @@ async def _session(
     doing: str = "reading the journal",
 ) -> Ended:
     """Run the search that `beginning` opens, shown by `view`, and recommend a program; `doing` names the opening."""
-    async with shared_cluster(launch.settings.workers):
+    async with start_shared_cluster(launch.settings.workers):
         async with AsyncExitStack() as stack:
             async with _said(tell, doing):
                 search = await stack.enter_async_context(beginning)
@@ -161,10 +280,8 @@ async def _said(tell: Tell, doing: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
-    """Bring the inbox's programs and advice to the search before and during the block; remove each once committed.
-
-    One that comes too late for this search stays in the inbox for the next session.
-    """
+    """Bring the inbox's programs and advice to the search before and during the block; remove each once committed."""
+    # One that comes too late for this search stays in the inbox for the next session.
 
     async def look() -> None:
         brought: list[Injected | Advised] = [Injected(*each) for each in await asyncio.to_thread(inbox.waiting)]
@@ -221,7 +338,7 @@ async def _wait_for_replies(launch: Launch) -> None:
 
 def _read(launch: Launch) -> LoadedRun:
     """Return the launch's run as its journal holds it now."""
-    from behavesim.application.loaded import load_run  # imported late: the first request does not wait for it
+    from behavesim.application.python import load_run  # imported late: the first request does not wait for it
 
     return load_run(launch.folder.path)
 

@@ -10,17 +10,17 @@ from behavesim.analysis.run import Run
 from behavesim.application.recommendation import choose_portfolio, validating
 from behavesim.audit.audit import Discrepancy, discrepancy
 from behavesim.audit.verify import OPENINGS, Verification, verify
-from behavesim.engine.judging import shared_cluster
+from behavesim.engine.build import start_shared_cluster
 from behavesim.state.events import PortfolioChosen, Recommended, RunForked, RunStarted
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
+# An event that records which programs were chosen after a search.
 Choice = Recommended | PortfolioChosen
-"""An event that records which programs were chosen after a search."""
 
 
-async def verified(
+async def verify_runs(
     folder: RunFolder,
     workers: int | str = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -33,7 +33,7 @@ async def verified(
     Choices are not repeated with a sample, since they depend on all candidates, or if the journal is damaged or an
     event cannot follow those before it. Raises what `verify` raises.
     """
-    async with shared_cluster(workers):
+    async with start_shared_cluster(workers):
         found = await verify(folder, workers, progress, sample)
         if not found.damage and not found.is_lost and sample is None:
             found.differences += [each async for each in _differences(folder, workers, found)]
@@ -64,10 +64,8 @@ def _task_of(event: RunStarted | RunForked) -> list[str | None]:
 
 
 async def _again(folder: RunFolder, workers: int | str, seq: int, event: Choice, found: Verification) -> Choice:
-    """Return the choice that follows from the events before event `seq`, and count that in `found`.
-
-    A portfolio of several runs is not chosen again: it is counted as unchecked, and returned as recorded.
-    """
+    """Return the choice that follows from the events before event `seq`, and count that in `found`."""
+    # A portfolio of several runs is not chosen again: it is counted as unchecked, and returned as recorded.
     if isinstance(event, PortfolioChosen) and event.others:
         found.unchecked["portfolio of several runs"] += 1
         return event

@@ -2,40 +2,132 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from behavesim.audit.inputs import contradiction
-from behavesim.base.config import Settings
+from behavesim.base.config import Settings, differences
 from behavesim.base.errors import JournalError, PartError, TaskError
+from behavesim.base.text import one_line
 from behavesim.engine.admission import method_of_run
 from behavesim.engine.caps import is_capped
-from behavesim.engine.due import Permits, Rules, due
-from behavesim.engine.outcome import extracted, injected_reply, with_comparison_checked
+from behavesim.engine.due import Allowed, Rules, next_decision
+from behavesim.engine.outcome import check_comparable, read_program, reply_with_program
 from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
-from behavesim.proposers.installed import proposer_type
+from behavesim.proposers.proposer import proposer_type
+from behavesim.sandbox.isolation import LEVELS
+from behavesim.state.advice import LONGEST
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
     TEMPLATE,
+    Advised,
     Asked,
     CandidateId,
+    ClockRead,
     Evaluated,
     Event,
+    Injected,
     NoteAsked,
     Prompt,
     Regrouped,
     Rejected,
     Responded,
     RunForked,
+    RunResumed,
+    RunStarted,
+    RunStopped,
 )
 from behavesim.state.state import RunState
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 
+# Checks of the events that no decision leads to: starts, forks, resumes, stops, clock readings, programs and advice.
+#
+# Most of what these events say came from outside, so a journal cannot prove it. docs/explanation/durability.md lists
+# what.
+
+
+# Keys of a run's provenance that are derived from the task again and must be equal in its last opening.
+MEASURED = ("direction", "best_known")
+
+
+def contradiction(event: Event, state: RunState, clock_every_s: float) -> str:
+    """Return, for people, the first thing that an event should have contained and lacks; empty if there is none.
+
+    state: the fold of all events before it. clock_every_s: active seconds between restarts of the method; 0 if it never
+    restarts by the clock, or replays the clock readings of an earlier run.
+    """
+    return next(_contradictions(event, state, clock_every_s), "")
+
+
+def _contradictions(event: Event, state: RunState, clock_every_s: float) -> Iterator[str]:
+    match event:
+        case RunResumed(asked_again, isolation, unanswered, _, notes_again):
+            waiting = tuple(number for number, candidate in state.open.items() if candidate.reply is None)
+            notes = tuple(note.asked.number for note in state.awaited_notes)
+            most = len(waiting) + len(notes) if state.under_way is None else state.under_way
+            if asked_again != waiting:
+                yield f"asked_again={waiting}, the candidates that were not answered"
+            if notes_again != notes:
+                yield f"notes_again={notes}, the notes that were not answered"
+            if not 0 <= unanswered <= most or (state.under_way is not None and unanswered not in (0, most)):
+                yield f"unanswered of 0 to {most}, as many as were under way"
+            if isolation not in LEVELS:
+                yield f"isolation of {', '.join(LEVELS)}"
+        case RunStopped(reason, under_way):
+            is_done = state.asked >= state.budget and not state.open
+            if reason == "budget" and not is_done:
+                asked = f"{state.asked} of {state.budget} candidates were asked for"
+                yield f"another reason: {asked}, and {len(state.open)} are open"
+            # a prompt that was sent several times may be billed as often: no limit follows from the journal
+            if under_way is not None and (under_way < 0 or (under_way and not state.waiting)):
+                yield "under_way of 0" if not state.waiting else "under_way of 0 or more"
+        case ClockRead(active_s, registered) if clock_every_s:
+            if registered != state.registered + 1:
+                yield f"registered={state.registered + 1}, the next registration"
+            if active_s // clock_every_s <= state.last_reading_s // clock_every_s:
+                yield f"active_s in a period of {clock_every_s:g} s after {state.last_reading_s:g} s"
+        case Injected(name) | Advised(name):
+            if name in state.brought_names:
+                yield f"another name than {name!r}, which a program or advice has already"
+            if isinstance(event, Advised) and event.text != one_line(event.text, LONGEST):
+                yield f"a text of one line, of at most {LONGEST} characters"
+        case RunStarted(_, _, isolation):
+            if isolation not in LEVELS:
+                yield f"isolation of {', '.join(LEVELS)}"
+
+
+def opening_contradictions(
+    event: RunStarted | RunForked, opened: Settings, now: Settings, is_resumed: bool, origin: dict[str, str]
+) -> Iterator[str]:
+    """Yield, for people, what the last start or fork of a run should have contained; nothing if all is as it should be.
+
+    opened: the settings recorded in `event`. now: those of the run's settings.toml. is_resumed: whether the run was
+    ever resumed, so that adjustable settings may have changed and the budget may be larger. origin: the provenance as
+    derived from the task now.
+    """
+    for key in MEASURED:
+        if key in event.provenance and event.provenance[key] != origin.get(key):
+            yield f"provenance {key}={origin.get(key)!r}, as the task has it now"
+    # a journal without the key is an older one, of a trusted task; one that lost it must not pass for trusted
+    if event.provenance.get("score_source", "trusted") != (source := origin.get("score_source", "trusted")):
+        yield f"provenance score_source={source!r}, as the task has it now"
+    moved = differences(opened.model_copy(update={"budget": now.budget, "task": now.task}), now)
+    if not is_resumed:
+        ours, theirs = opened.flat(), now.flat()
+        moved = {
+            key: (ours.get(key), value) for key, value in theirs.items() if key != "task" and ours.get(key) != value
+        }
+    elif opened.budget > now.budget:
+        moved["budget"] = opened.budget, now.budget
+    for key, (_, value) in moved.items():
+        yield f"setting {key}={value!r}, as in settings.toml"
+
+
+# Most characters of a value in a discrepancy; longer texts are cut and end with "…".
 SHOWN = 160
-"""Most characters of a value in a discrepancy; longer texts are cut and end with "…"."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +181,7 @@ class Audit:
         after these events.
         """
         try:
-            decided = due(self.state, self._behaviours, self._method, self._rules, self._permits(event))
+            decided = next_decision(self.state, self._behaviours, self._method, self._rules, self._permits(event))
             return decided[0] if decided else None
         # a forged or damaged journal can bring the method into a state that it never has in a run
         except (LookupError, ValueError, AssertionError, AttributeError, TypeError, PartError, TaskError) as error:
@@ -101,7 +193,7 @@ class Audit:
         That is a failure if the run needs behaviours, for decisions or prompts, and the verdict's trajectories cannot
         be compared.
         """
-        return with_comparison_checked(verdict, self._behaviours)
+        return check_comparable(verdict, self._behaviours)
 
     def reply(self, event: Responded) -> Responded:
         """Return the reply that the journal should hold.
@@ -112,7 +204,7 @@ class Audit:
         candidate = self.state.open.get(event.candidate)
         if candidate is None or candidate.asked.prompt.operator != INJECTED:
             return event
-        return injected_reply(candidate.asked)
+        return reply_with_program(candidate.asked)
 
     def contradiction(self, event: Event) -> str:
         """Return, for people, the first thing that an event of the run, such as a resume, should contain and lacks.
@@ -141,17 +233,15 @@ class Audit:
         candidate = self.state.open.get(event.candidate)
         if candidate is None or candidate.reply is None:
             raise JournalError(f"candidate {event.candidate} has an outcome before it has a reply")
-        return extracted(self._task, candidate.asked, candidate.reply, candidate.shown, candidate.idea)
+        return read_program(self._task, candidate.asked, candidate.reply, candidate.shown, candidate.idea)
 
-    def _permits(self, event: Event) -> Permits:
-        """Return which decisions the search could take at `event`.
-
-        They are the recorded one and, if no cap could end asking, all that the budget allows.
-        """
+    def _permits(self, event: Event) -> Allowed:
+        """Return which decisions the search could take at `event`."""
+        # They are the recorded one and, if no cap could end asking, all that the budget allows.
         is_repair = isinstance(event, Asked) and event.candidate in self.state.open
         asks = isinstance(event, Asked | NoteAsked) and not is_repair
         within = self.state.registered < self._settings.budget
-        return Permits(
+        return Allowed(
             regroup=isinstance(event, Regrouped) or within,
             repair=asks or is_repair or not self._is_capped,
             ask=asks or (not self._is_capped and self.state.asked < self._settings.budget),
@@ -179,11 +269,9 @@ def discrepancy(seq: int, expected: Event | None, recorded: Event) -> Discrepanc
 
 
 def _apart(name: str, ours: Any, theirs: Any) -> tuple[str, str]:
-    """Return the field `name` of two events as "name=value": as derived (`ours`), then as recorded (`theirs`).
-
-    Values are shortened to about SHOWN characters. Two different texts begin 20 characters before their first
-    difference, so that the difference is not cut off. Of two prompts with one operator only the texts are shown.
-    """
+    """Return the field `name` of two events as "name=value": as derived (`ours`), then as recorded (`theirs`)."""
+    # Values are shortened to about SHOWN characters. Two different texts begin 20 characters before their first
+    # difference, so that the difference is not cut off. Of two prompts with one operator only the texts are shown.
     if isinstance(ours, Prompt) and isinstance(theirs, Prompt) and ours.operator == theirs.operator:
         ours, theirs = ours.text, theirs.text
     start = 0

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from behavesim.audit.salvage import LOST, Salvage, stretched, unbroken
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.engine.admission import method_of_run, run_provenance
-from behavesim.engine.build import wired
+from behavesim.engine.build import assemble_search, evaluate_template, judging
 from behavesim.engine.caps import Caps
-from behavesim.engine.judging import evaluated_template, judging
 from behavesim.engine.loop import Search
-from behavesim.evaluators.judge import EvaluatorJudge
+from behavesim.evaluators.evaluation import EvaluatorJudge
 from behavesim.methods.method import Method
-from behavesim.programs.fences import fenced
+from behavesim.programs.answer import add_fence
+from behavesim.proposers.proposer import note_number
+from behavesim.proposers.replay import repeat_advice, repeat_injected
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
+    INJECTED,
+    TEMPLATE,
     Added,
+    Advised,
     Asked,
     CandidateId,
+    ClockRead,
+    Evaluated,
     Event,
+    Injected,
     NotAdded,
     NoteAsked,
     NoteReceived,
     Prompt,
     Regrouped,
+    Rejected,
     Reply,
     Responded,
     RunForked,
@@ -41,18 +50,151 @@ from behavesim.state.members import OpenCandidate
 from behavesim.state.protocols import Judge, Postponed, unnoticed
 from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
+from behavesim.store.damage import read_damaged
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
-from behavesim.store.salvage import salvaged
 from behavesim.task import Task, TaskReference
 from behavesim.task.verdict import Failure, Verdict
 
-POLL_S = 0.02
-"""Seconds between two checks whether the new run has used all saved replies.
+# The readable events of a damaged run, grouped by kind and divided where the run was forked to other settings.
 
-It is short because the new run has nothing else to do by then, and ends only at such a check."""
+
+# A reply or an outcome of a candidate.
+Arrival = Responded | Evaluated | Rejected
+
+# Finish reason of a reply that could not be read: its text is empty, or only the program that is known.
+LOST = "lost"
+
+
+@dataclass
+class RecoveredEvents:
+    """The readable events from the start or a fork of a damaged run to the next fork, in one field for each kind."""
+
+    opening: RunStarted | RunForked | None = None
+    """The start or fork that these events follow; None if it cannot be read."""
+    template: Evaluated | None = None
+    """The template's result; None if it cannot be read or came before an earlier fork."""
+    asked: dict[CandidateId, Asked] = field(default_factory=dict)
+    """The first question for each candidate; later ones are repairs."""
+    replies: dict[CandidateId, list[Reply]] = field(default_factory=lambda: defaultdict(list))
+    """The replies to each candidate or note, in order. The key of note n is -2 - n (`note_number`)."""
+    verdicts: dict[str, Verdict | Failure] = field(default_factory=dict)
+    """The verdict on each program, by its text."""
+    sources: dict[CandidateId, str] = field(default_factory=dict)
+    """The program text of each candidate whose outcome could be read and has one."""
+    injected: list[Injected] = field(default_factory=list)
+    """Programs that people injected, in order."""
+    advised: list[Advised] = field(default_factory=list)
+    """Advice of people, in order; `not_before` is the candidate from which each holds."""
+    readings: list[ClockRead] = field(default_factory=list)
+    """Readings of the clock, in order."""
+    registered: int = 0
+    """Number of candidates that were registered: one more than the highest number of one that was.
+
+    Candidates that were asked for and not registered yet have this number or higher ones (see `asks`).
+    """
+    late: list[Arrival] = field(default_factory=list)
+    """Replies and outcomes of candidates not registered yet at the next fork, in order; `split_at_forks` says which."""
+
+    @property
+    def asks(self) -> int:
+        """How many candidates had been asked for at the end of this part, judging by the events that are left."""
+        late = (event.candidate for event in self.late)
+        return max((*self.asked, *self.replies, *late, self.registered - 1), default=-1) + 1
+
+    @property
+    def injections(self) -> list[Injected]:
+        """The injected programs, each with the candidate number before which it must not be asked.
+
+        A program that had already been tried keeps its number; if its question is lost, the number of a reply with
+        that program is used. The others are queued after the last candidate.
+        """
+        again = repeat_injected(self.asked.values())
+        tried = {program.source for program in again}
+        replies = [(candidate, reply) for candidate, each in self.replies.items() for reply in each]
+        turns = {reply.text: candidate for candidate, reply in replies if reply.model == INJECTED}
+        after_all = max((*self.asked, *self.replies), default=-1) + 1
+        rest = (each for each in self.injected if each.source not in tried)
+        return [*again, *(replace(each, not_before=turns.get(add_fence(each.source), after_all)) for each in rest)]
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> RecoveredEvents:
+        """Return a Salvage with these events, each in the field for its kind; they must be in the journal's order."""
+        known = list(events)
+        salvage = cls(advised=repeat_advice(known))
+        for event in known:
+            salvage._take(event)
+        return salvage
+
+    def _take(self, event: Event) -> None:
+        """Put one event into the field for its kind."""
+        # Events must come in the order of the journal, since later ones replace earlier ones.
+        match event:
+            case RunStarted() | RunForked():
+                self.opening = event
+            case Injected():
+                self.injected.append(event)
+            case ClockRead():
+                self.readings.append(event)
+            case Asked(candidate):
+                self.asked.setdefault(candidate, event)  # a later question for the same candidate is a repair
+            case Responded(candidate, reply):
+                self.replies[candidate].append(reply)
+            case NoteReceived(number, reply):
+                self.replies[note_number(number)].append(reply)
+            case Added(candidate) | NotAdded(candidate):
+                self.registered = max(self.registered, candidate + 1)
+            case Evaluated() if event.candidate == TEMPLATE:
+                self.template = event
+            case Evaluated(candidate, source):
+                told = event.cpu_s, event.metrics, event.feedback, event.counted_s
+                self.verdicts[source] = Verdict(event.score, event.scores, tuple(event.trajectories), *told)
+                self.sources[candidate] = source
+            case Rejected(candidate, source=source) if source:
+                self.verdicts[source] = Failure(event.reason, event.message, event.cpu_s, event.metrics, event.feedback)
+                self.sources[candidate] = source
+
+
+def sound_prefix(events: Mapping[int, Event]) -> list[Event]:
+    """Return the events up to and with the last fork before which no event is missing; empty if there is no such fork.
+
+    events: by their number in the journal, ascending from 1 if none is missing.
+    """
+    # numbers ascend, so from the first gap on each is larger than its place
+    whole = [event for place, (seq, event) in enumerate(events.items(), 1) if seq == place]
+    last = max((place for place, event in enumerate(whole, 1) if isinstance(event, RunForked)), default=0)
+    return whole[:last]
+
+
+def split_at_forks(events: Sequence[Event]) -> list[RecoveredEvents]:
+    """Divide events at each fork and return one Salvage for each part, in order.
+
+    Before a fork, replies and outcomes of candidates that were not registered yet become the `late` of their own part.
+    If such a candidate does not have exactly one such reply, for example because of a repair, they move to the next.
+    """
+    parts: list[list[Event]] = [[]]
+    for event in events:
+        if isinstance(event, RunForked) and parts[-1]:
+            parts.append([])
+        parts[-1].append(event)
+    stretches, moved = list[RecoveredEvents](), list[Event]()
+    for number, part in enumerate(parts, 1):
+        registered = RecoveredEvents.of(part).registered if number < len(parts) else sys.maxsize
+        late = [event for event in part if isinstance(event, Arrival) and event.candidate >= registered]
+        answered = Counter(event.candidate for event in late if isinstance(event, Responded))
+        taken = [event for event in late if answered[event.candidate] == 1]
+        salvage = RecoveredEvents.of([*moved, *(event for event in part if event not in late)])
+        stretches.append(replace(salvage, late=taken))
+        moved = [event for event in late if event not in taken]
+    return stretches
+
+
+# Seconds between two checks whether the new run has used all saved replies.
+#
+# It is short because the new run has nothing else to do by then, and ends only at such a check.
+POLL_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -81,12 +223,12 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int | str = 1) 
     no journal, and UsageError if the target exists. Raises TaskError if the task cannot be loaded, and SandboxError if
     the sandbox fails.
     """
-    events = {seq: event for seq, (_, event) in salvaged(folder.journal).items()}
+    events = {seq: event for seq, (_, event) in read_damaged(folder.journal).items()}
     replies = sum(isinstance(event, Responded | NoteReceived) for event in events.values())
     if not replies:
         raise JournalError(f"no reply can be read in {folder.journal}; start the run anew")
-    kept = unbroken(events)
-    stretches = stretched([*kept[-1:], *list(events.values())[len(kept) :]])
+    kept = sound_prefix(events)
+    stretches = split_at_forks([*kept[-1:], *list(events.values())[len(kept) :]])
     known = [
         settings_from_journal(folder.read_settings() if each.opening is None else each.opening.settings)
         for each in stretches
@@ -98,11 +240,11 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int | str = 1) 
     return Recovery(target.run, len(events), replies, tuple(sorted(lost)), max(events) - len(events))
 
 
-async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Settings]], target: RunFolder) -> set[int]:
-    """Write the new run into the folder `target`; return the candidates and notes whose replies are lost.
-
-    kept: the events that are copied. stretches: what was salvaged from one fork to the next, with its settings.
-    """
+async def _rerun(
+    kept: Sequence[Event], stretches: Sequence[tuple[RecoveredEvents, Settings]], target: RunFolder
+) -> set[int]:
+    """Write the new run into the folder `target`; return the candidates and notes whose replies are lost."""
+    # kept: the events that are copied. stretches: what was salvaged from one fork to the next, with its settings.
     lost = set[int]()
     final, settings = stretches[-1]
     task = TaskReference(settings.task).load()
@@ -123,28 +265,28 @@ async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Setti
                     caps = Caps(budget, lambda model, tokens: 0.0, Heartbeat())
                     files = RunFiles(target, target.note, task.suffix)
                     method = SalvagedMethod(method_of_run(settings, task), salvage.asked)
-                    search = wired(settings, task, proposer, known, journal, caps, files, method=method)
+                    search = assemble_search(settings, task, proposer, known, journal, caps, files, method=method)
                     await _take_up(search, salvage, target)
-                    await _run_dry(search, proposer, max(salvage.replies, default=-1) + 1 if is_last else budget)
+                    await _use_saved_replies(
+                        search, proposer, max(salvage.replies, default=-1) + 1 if is_last else budget
+                    )
                     await search.record(*(each for each in salvage.late if each.candidate in search.state.open))
                     lost |= proposer.lost
     return lost
 
 
 async def _beginning(
-    salvage: Salvage, settings: Settings, task: Task, judge: SandboxJudge | EvaluatorJudge
+    salvage: RecoveredEvents, settings: Settings, task: Task, judge: SandboxJudge | EvaluatorJudge
 ) -> list[Event]:
     """Return the first two events of the new run: its start and the template's result, which is run again if lost."""
-    template = salvage.template or await evaluated_template(task, judge)
+    template = salvage.template or await evaluate_template(task, judge)
     made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
     return [RunStarted(settings.flat(), made_of, judge.isolation), template]
 
 
-async def _take_up(search: Search, salvage: Salvage, target: RunFolder) -> None:
-    """Fold the events of the journal of `target` into the search, and let it use what was salvaged.
-
-    Record the programs, advice and clock readings of `salvage`, but not what the state has already.
-    """
+async def _take_up(search: Search, salvage: RecoveredEvents, target: RunFolder) -> None:
+    """Fold the events of the journal of `target` into the search, and let it use what was salvaged."""
+    # Record the programs, advice and clock readings of `salvage`, but not what the state has already.
     for _, _, event in read_events(target.journal):
         search.fold(event)
     waiting = {program.source for program in search.state.injected}
@@ -153,13 +295,11 @@ async def _take_up(search: Search, salvage: Salvage, target: RunFolder) -> None:
     await search.record(*programs, *advice, *salvage.readings)
 
 
-async def _run_dry(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:
-    """Run the search until no saved reply is left to use, then stop it with the reason "recovered".
-
-    Then each open candidate has an outcome or waits in `proposer` for a reply that was not saved. The search has also
-    asked for at least `replied` candidates, or for its whole budget if that is less. `replied` is one more than the
-    last candidate with a saved reply. A candidate that keeps the search from getting there counts as lost.
-    """
+async def _use_saved_replies(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:
+    """Run the search until no saved reply is left to use, then stop it with the reason "recovered"."""
+    # Then each open candidate has an outcome or waits in `proposer` for a reply that was not saved. The search has also
+    # asked for at least `replied` candidates, or for its whole budget if that is less. `replied` is one more than the
+    # last candidate with a saved reply. A candidate that keeps the search from getting there counts as lost.
 
     def is_stuck() -> bool:
         state = search.state
@@ -194,7 +334,7 @@ def _asks_more(search: Search) -> bool:
 class SalvagedProposer:
     """A proposer that answers with the replies that could be read of a damaged run."""
 
-    def __init__(self, salvage: Salvage) -> None:
+    def __init__(self, salvage: RecoveredEvents) -> None:
         """`salvage` has the replies, the known programs, and how many candidates were registered."""
         self.lost: set[CandidateId] = set()  # candidates and notes whose replies could not be read
         self.waiting: dict[CandidateId, asyncio.Event] = {}  # those that had no reply yet; setting one gives it up
@@ -216,7 +356,7 @@ class SalvagedProposer:
             await self.waiting[number].wait()
         self.lost.add(number)
         source = self._sources.get(number)
-        return Reply(fenced(source) if source else "", "", finish_reason=LOST)
+        return Reply(add_fence(source) if source else "", "", finish_reason=LOST)
 
 
 class SalvagedJudge:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from behavesim.audit.audit import Audit, Discrepancy, discrepancy, misfit
-from behavesim.audit.bench import Bench
-from behavesim.audit.inputs import opening_contradictions
-from behavesim.audit.noise import Outcome, lasting, noise
-from behavesim.audit.salvage import LOST
+from behavesim.audit.audit import Audit, Discrepancy, discrepancy, misfit, opening_contradictions
+from behavesim.audit.recover import LOST
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.engine.admission import run_provenance
-from behavesim.engine.outcome import copied, judged
+from behavesim.engine.build import judging
+from behavesim.engine.outcome import outcome_of_copy, outcome_of_verdict, without_addresses
+from behavesim.evaluators.evaluation import STAGE_SCORE
+from behavesim.evaluators.tracing import is_of_the_clock
 from behavesim.programs.reading import Program
+from behavesim.proposers.proposer import ProposerContext, proposer_of, proposer_type
+from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.referee import COSTLY
 from behavesim.state.events import (
     DECISIONS,
@@ -35,24 +38,129 @@ from behavesim.state.events import (
     RunStarted,
 )
 from behavesim.state.protocols import Judge, Responder
-from behavesim.state.provenance import changed_parts
-from behavesim.state.settings import settings_from_journal
-from behavesim.store.damage import altered_rows, damages
+from behavesim.state.settings import changed_parts, settings_from_journal
+from behavesim.store.damage import damages, find_altered_rows
 from behavesim.store.database import count_registered, last_event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
-from behavesim.task import TaskReference
+from behavesim.task import Task, TaskReference
 from behavesim.task.verdict import Failure
 
-TIMED = ("timeout", "memory", COSTLY)
-"""Reasons for a rejection that depend on the machine's speed and memory; a difference in them is not an error."""
+# The sandboxes and proposers with which a verification runs programs and derives replies again.
 
+
+# Number of programs that a verification runs again at the same time on a cluster, whose number of workers is unknown
+# here.
+ON_A_CLUSTER = 256
+
+
+@dataclass(frozen=True)
+class VerifierResources:
+    """What a verification needs to run programs again: a run's folder, its task as it is now, judges and proposers."""
+
+    folder: RunFolder
+    task: Task
+    task_name: str
+    """The task's name or file, from which the sandbox loads it."""
+    workers: int | str
+    """Programs that each judge runs at once, or a cluster's name."""
+    stack: AsyncExitStack
+    """Closes the judges and proposers."""
+    _judges: dict[Limits, Judge] = field(default_factory=dict)
+
+    @property
+    def at_once(self) -> int:
+        """Number of programs handed out at once: two for each worker, so that none has to wait; or ON_A_CLUSTER."""
+        return 2 * self.workers if isinstance(self.workers, int) else ON_A_CLUSTER
+
+    async def judge(self, settings: Settings) -> Judge:
+        """Return a judge with the time and memory limits of these settings; equal limits share one judge.
+
+        Raises SandboxError if the sandbox cannot start, UsageError if its isolation is too weak.
+        """
+        limits = Limits.of(settings)
+        if limits not in self._judges:
+            here = settings.model_copy(update={"task": self.task_name, "workers": self.workers})
+            self._judges[limits] = await self.stack.enter_async_context(judging(here, self.task))
+        return self._judges[limits]
+
+    async def writer(self, settings: Settings) -> Responder | None:
+        """Return the proposer if its replies follow from prompt and number alone; None if a model or person gave them.
+
+        Raises UsageError if the proposer cannot be created.
+        """
+        if not proposer_type(settings.proposer).is_pure:
+            return None
+        context = ProposerContext(self.task, settings.seed, settings.connections)
+        return await self.stack.enter_async_context(proposer_of(settings, context))
+
+
+# Tells a program that draws at random, or a noisy evaluator, from a journal that was changed.
+
+
+# The event that ends the evaluation of a candidate.
+Outcome = Evaluated | Rejected
+# Most further evaluations of a program: more would tell rarer noise, at a higher cost for a changed journal.
+TRIALS = 3
+# what `noise` returns: the scores differ, or everything but the scores
+SCORE = "noisy: the score differs each time the program is run"
+REST = "noisy: the score is equal, metrics, feedback or behaviour differ each time"
+
+
+_WORDS_OF_EXIT, _OLD_EXIT = (
+    re.compile(r"\Athe program called os\._exit\((-?\d+)\)\Z"),
+    r"the program ended its process itself, with status \1",
+)
+_WORDS_OF_LENGTHS, _OLD_LENGTHS = (
+    re.compile(r"\Athe program's process sent bytes that are no solution .*\Z"),
+    "the program's solutions cannot be read: its lengths do not agree",
+)
+
+
+async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Awaitable[Outcome]]) -> str:
+    """Return in what the outcomes of a program differ between evaluations (SCORE or REST); "" if they do not.
+
+    `again` is the outcome of a new evaluation, and `evaluated` makes up to TRIALS more. If `again` is like the recorded
+    outcome, or all new ones are alike, there is no noise.
+    """
+    if without_volatile(again, True) == without_volatile(recorded, True):
+        return ""
+    for _ in range(TRIALS):
+        other = await evaluated()
+        if without_volatile(other, True) != without_volatile(again, True):
+            scores = {each.score if isinstance(each, Evaluated) else None for each in (recorded, again, other)}
+            return SCORE if len(scores) > 1 else REST
+    return ""
+
+
+def without_volatile(event: Outcome, is_self_reported: bool = False) -> Outcome:
+    """Return an outcome without what differs each time: its CPU times, and memory addresses in its message.
+
+    If an evaluator reported it (`is_self_reported`), its metrics of time and memory (`is_of_the_clock`) are left out
+    too. A task's own metrics are kept, whatever their names. A failure at a stage without a score counts as refused by
+    the evaluator, as it has been called since; "stage-N" named exceptions before, too. Sentences of the sandbox that
+    had other words in older journals get these.
+    """
+    metrics = event.metrics
+    if is_self_reported:
+        metrics = {name: value for name, value in metrics.items() if not is_of_the_clock(name)}
+    if isinstance(event, Rejected):
+        is_old = event.reason.startswith("stage-") and STAGE_SCORE not in event.metrics
+        reason = "evaluator" if is_old else event.reason
+        message = _WORDS_OF_LENGTHS.sub(_OLD_LENGTHS, _WORDS_OF_EXIT.sub(_OLD_EXIT, without_addresses(event.message)))
+        return replace(event, cpu_s=0.0, reason=reason, message=message, metrics=metrics)
+    return replace(event, cpu_s=0.0, counted_s=None, metrics=metrics)
+
+
+# Reasons for a rejection that depend on the machine's speed and memory; a difference in them is not an error.
+TIMED = ("timeout", "memory", COSTLY)
+
+# Events that carry settings, under which all later events are judged.
 OPENINGS = (RunStarted, RunForked)
-"""Events that carry settings, under which all later events are judged."""
+# What is expected in place of a lost reply that a proposer derives otherwise, such as the offline one.
 LOST_REPLY = "the reply, which was lost: `behavesim recover` put the program alone, or nothing, in its place"
-"""What is expected in place of a lost reply that a proposer derives otherwise, such as the offline one."""
+# Called after each event with the event's number in the journal, and the number of all events.
 OnProgress = Callable[[int, int], None]
-"""Called after each event with the event's number in the journal, and the number of all events."""
 
 
 @dataclass
@@ -111,7 +219,9 @@ async def verify(
     total = last_event(folder.journal)
     drawn = None if sample is None else _drawn(settings, sample, count_registered(folder.journal))
     async with AsyncExitStack() as stack:
-        verifier = Verifier(Bench(folder, task, settings.task, workers, stack), result, max(openings), drawn)
+        verifier = Verifier(
+            VerifierResources(folder, task, settings.task, workers, stack), result, max(openings), drawn
+        )
         for seq, _, event in read_events(folder.journal):
             await verifier.take(seq, event)
             progress(seq, total)
@@ -119,7 +229,7 @@ async def verify(
                 break
         await verifier.settle(0)
     named = {found.seq for found in result.differences}
-    for row in altered_rows(folder.journal):
+    for row in find_altered_rows(folder.journal):
         if row[0] not in named:  # another program added the row, or changed it afterwards
             result.differences.append(Discrepancy(*row, "a row with the seal of its columns", "a row without it"))
     result.differences.sort(key=lambda found: found.seq)
@@ -127,7 +237,7 @@ async def verify(
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Segment:
     """The part of a journal from one start or fork to the next, and what checks it."""
 
     audit: Audit
@@ -141,7 +251,11 @@ class Verifier:
     """Checks a journal's events in order and adds what differs to `result`; programs run a few at a time meanwhile."""
 
     def __init__(
-        self, bench: Bench, result: Verification, last_opening: int, drawn: frozenset[CandidateId] | None = None
+        self,
+        bench: VerifierResources,
+        result: Verification,
+        last_opening: int,
+        drawn: frozenset[CandidateId] | None = None,
     ) -> None:
         """Begin a check.
 
@@ -152,7 +266,7 @@ class Verifier:
         self._result = result
         self._last_opening = last_opening
         self._drawn = drawn
-        self._stretch: Stretch | None = None
+        self._stretch: Segment | None = None
         self._running: deque[tuple[int, Outcome, asyncio.Task[Outcome | None]]] = deque()
 
     async def take(self, seq: int, event: Event) -> None:
@@ -187,9 +301,9 @@ class Verifier:
             seq, recorded, running = self._running.popleft()
             expected = await running
             if expected is not None:
-                self._compare(seq, *(lasting(each, self._is_reported) for each in (expected, recorded)))
+                self._compare(seq, *(without_volatile(each, self._is_reported) for each in (expected, recorded)))
 
-    async def _opened(self, seq: int, event: RunStarted | RunForked) -> Stretch:
+    async def _opened(self, seq: int, event: RunStarted | RunForked) -> Segment:
         """Return what checks the part of the journal that begins with `event`; its audit has folded the events before.
 
         Differences of the settings, or of the task from what it was then, are recorded.
@@ -204,16 +318,16 @@ class Verifier:
         origin = run_provenance(settings, self._bench.task)
         changed = changed_parts(event.provenance, origin, self._bench.task)
         if seq < self._last_opening and changed:  # its task is gone, so its programs cannot be run again
-            return Stretch(audit, None, None)
+            return Segment(audit, None, None)
         if changed:
             self._differ(seq, f"the {' and '.join(changed)} as found on disk now", event)
         elif seq == self._last_opening:
             is_resumed = any(True for _ in read_events(self._bench.folder.journal, only=(RunResumed,)))
             for expected in opening_contradictions(event, settings, now, is_resumed, origin):
                 self._differ(seq, expected, event)
-        return Stretch(audit, await self._bench.judge(settings), await self._bench.writer(settings))
+        return Segment(audit, await self._bench.judge(settings), await self._bench.writer(settings))
 
-    async def _check(self, seq: int, event: Event, stretch: Stretch) -> None:
+    async def _check(self, seq: int, event: Event, stretch: Segment) -> None:
         audit = stretch.audit
         if isinstance(event, DECISIONS):
             self._result.decisions += 1
@@ -229,7 +343,7 @@ class Verifier:
         elif expected := audit.contradiction(event):
             self._differ(seq, expected, event)
 
-    async def _check_outcome(self, seq: int, event: Outcome, stretch: Stretch) -> None:
+    async def _check_outcome(self, seq: int, event: Outcome, stretch: Segment) -> None:
         """Check an outcome: of a reply without a program, a copy of an earlier result, or a program to run again."""
         audit = stretch.audit
         program = audit.program(event)
@@ -240,23 +354,23 @@ class Verifier:
         elif (first := audit.tried(event.candidate, program)) is not None:
             self._result.copies += 1
             twin = read_outcome(self._bench.folder.journal, first, program.source, seq)
-            self._compare(seq, copied(event.candidate, program, twin), event)
+            self._compare(seq, outcome_of_copy(event.candidate, program, twin), event)
         elif event.copy_of is not None:
             self._differ(seq, "no copy, as this text was not tried before", event)
         else:
             self._running.append((seq, event, asyncio.create_task(self._again(event, program, stretch))))
             await self.settle(self._bench.at_once)
 
-    async def _again(self, recorded: Outcome, program: Program, stretch: Stretch) -> Outcome | None:
-        """Run a program again and return its outcome; None if it cannot be compared with the recorded one.
-
-        That is so if the program now exceeds the time or memory limit, or if it or its evaluator draws at random. A
-        recorded timeout or lack of memory is not run again, since it depends on the machine.
-        """
+    async def _again(self, recorded: Outcome, program: Program, stretch: Segment) -> Outcome | None:
+        """Run a program again and return its outcome; None if it cannot be compared with the recorded one."""
+        # That is so if the program now exceeds the time or memory limit, or if it or its evaluator draws at random. A
+        # recorded timeout or lack of memory is not run again, since it depends on the machine.
         if isinstance(recorded, Rejected) and recorded.reason in TIMED:
             self._result.unchecked[recorded.reason] += 1
             told = recorded.metrics, recorded.feedback
-            then = judged(recorded.candidate, program, Failure(recorded.reason, recorded.message, 0.0, *told))
+            then = outcome_of_verdict(
+                recorded.candidate, program, Failure(recorded.reason, recorded.message, 0.0, *told)
+            )
             return replace(then, copy_of=recorded.copy_of)
         self._result.evaluations += 1
         outcome = await self._outcome(recorded, program, stretch)
@@ -267,10 +381,10 @@ class Verifier:
         self._result.unchecked += Counter([said] if said else [])
         return None if said else outcome
 
-    async def _outcome(self, recorded: Outcome, program: Program, stretch: Stretch) -> Outcome:
+    async def _outcome(self, recorded: Outcome, program: Program, stretch: Segment) -> Outcome:
         assert stretch.judge is not None, "programs are run again where they can be"
         verdict = stretch.audit.with_comparison_checked(await stretch.judge.evaluate(program.source))
-        return replace(judged(recorded.candidate, program, verdict), copy_of=recorded.copy_of)
+        return replace(outcome_of_verdict(recorded.candidate, program, verdict), copy_of=recorded.copy_of)
 
     def _differ(self, seq: int, expected: str, recorded: Event) -> None:
         self._result.differences.append(misfit(seq, expected, recorded))
@@ -287,12 +401,10 @@ def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[Candid
     return frozenset(rng.choice(registered, min(sample, registered), replace=False).tolist())
 
 
-async def _reply(event: Responded, stretch: Stretch) -> Responded:
-    """Return the reply that should have been recorded.
-
-    It is the injected program, or what a proposer such as the offline one derives again; else the reply itself. A reply
-    with a fault is not derived again, because a recovered run has faults in place of lost replies.
-    """
+async def _reply(event: Responded, stretch: Segment) -> Responded:
+    """Return the reply that should have been recorded."""
+    # It is the injected program, or what a proposer such as the offline one derives again; else the reply itself. A
+    # reply with a fault is not derived again, because a recovered run has faults in place of lost replies.
     candidate = stretch.audit.state.open.get(event.candidate)
     prompt = None if candidate is None else candidate.asked.prompt
     if stretch.writer is None or event.reply.fault or prompt is None or prompt.operator == INJECTED:

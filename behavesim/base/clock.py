@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+# Most seconds between two readings that a `Clock` counts without proof that the process was running.
+#
+# `Heartbeat` reads it every 0.25 s (`BEAT_S`).
 STEP_S = 1.0
-"""Most seconds between two readings that a `Clock` counts without proof that the process was running.
-
-`Heartbeat` reads it every 0.25 s (`BEAT_S`)."""
 
 
 def world_s() -> float:

@@ -25,7 +25,7 @@ from behavesim.base.text_file import read_text_file
 class Options(BaseModel):
     """Base class of the settings of one owner; it is frozen, and refuses unknown keys and infinite or NaN numbers.
 
-    The docstring below a setting is its description, which `described` reads.
+    The docstring below a setting is its description, which `describe_settings` reads.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
@@ -41,10 +41,10 @@ class Configurable:
     """The class of its settings; `Options` if it has none of its own."""
 
 
+# The mark in the pydantic metadata of each setting that is `Adjustable`.
 ADJUSTABLE = "adjustable"
-"""The mark in the pydantic metadata of each setting that is `Adjustable`."""
+# The type of a setting that `resume` may change: it affects speed, caps or prices, not what a run finds.
 Adjustable = Annotated[Value, ADJUSTABLE]
-"""The type of a setting that `resume` may change: it affects speed, caps or prices, not what a run finds."""
 
 
 def cores() -> int:
@@ -52,15 +52,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+# The pattern of texts that name a Dask cluster: one to be started here, or the address of its scheduler.
 CLUSTER = r"^(dask(:[1-9]\d*)?|(dask|tls)://[^/\s]+:\d+)$"
-"""The pattern of texts that name a Dask cluster: one to be started here, or the address of its scheduler."""
 
 
 def _checked_workers(value: Any) -> Any:
-    """Return a number of workers, 1 or more, also from text, or a text that names a cluster (`CLUSTER`).
-
-    Raises ValueError for anything else, a bool included.
-    """
+    """Return a number of workers, 1 or more, also from text, or a text that names a cluster (`CLUSTER`)."""
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
     is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
@@ -69,8 +66,8 @@ def _checked_workers(value: Any) -> Any:
     return value
 
 
+# Where programs are evaluated: a number of them at once on this machine, or the name of a Dask cluster.
 Workers = Annotated[int | str, BeforeValidator(_checked_workers)]
-"""Where programs are evaluated: a number of them at once on this machine, or the name of a Dask cluster."""
 
 
 def _checked_wall(value: str) -> str:
@@ -82,8 +79,8 @@ def _checked_wall(value: str) -> str:
     return value
 
 
+# A command that starts another one, whose words are put behind its own.
 Wall = Annotated[str, AfterValidator(_checked_wall)]
-"""A command that starts another one, whose words are put behind its own."""
 
 
 class Settings(Options):
@@ -258,10 +255,10 @@ class Owner:
         return frozenset(name for name, field in fields.items() if not field.exclude)
 
 
+# The owner of the settings that every run has.
 RUN = Owner("every run", Settings)
-"""The owner of the settings that every run has."""
+# Names of the settings that every run has.
 OWN = RUN.settings
-"""Names of the settings that every run has."""
 
 
 def read_toml(path: Path, kind: str = "settings file") -> dict[str, Any]:
@@ -275,7 +272,7 @@ def read_toml(path: Path, kind: str = "settings file") -> dict[str, Any]:
         raise UsageError(f"the {kind} {path} is not TOML: {error}") from None
 
 
-def described(options: type[Options]) -> list[tuple[str, str, str]]:
+def describe_settings(options: type[Options]) -> list[tuple[str, str, str]]:
     """Return name, default (as text) and description of every setting of a class, in the order of declaration.
 
     A default is '' if there is none or it is None; a description is '' if there is none or no source to read.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 from behavesim.base.text import one_line
 
+# Least difflib ratio, 0 to 1, at which a name may be a slip for another: "tps" for "tsp" has 0.67.
 NEAR = 0.65
-"""Least difflib ratio, 0 to 1, at which a name may be a slip for another: "tps" for "tsp" has 0.67."""
+# The exit code of a command that a person or the system interrupted (Ctrl-C or SIGTERM).
 INTERRUPTED = 130
-"""The exit code of a command that a person or the system interrupted (Ctrl-C or SIGTERM)."""
 
 
 class BehavesimError(Exception):
@@ -70,7 +72,7 @@ class JournalError(BehavesimError):
     """A journal or a file beside it cannot be opened, written or read, or its events contradict one another."""
 
 
-def what_failed(error: BaseException) -> str:
+def failure_message(error: BaseException) -> str:
     """Return in one line what went wrong: the message of a BehavesimError, of any other error only its class's name.
 
     The message of another error may hold anything, such as a key.
@@ -85,3 +87,28 @@ def nearest(name: str, known: Iterable[str], suffix: str = "") -> str:
     """
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=NEAR)
     return f"did you mean {near[0] + suffix!r}?" if near else ""
+
+
+# Findings: the results of `behavesim task check` and `method check`.
+
+
+# Exceptions that a task or method may raise if a check gives it invalid values; others are reported as faults.
+PROVOKED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+
+# The result of a check: "ok" needs nothing, "warning" is worth knowing, "mend" must be corrected.
+Result = Literal["ok", "warning", "mend"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of examining one thing: its name, and one line on what was found or what to correct.
+
+    `section` is the heading that it stands under, "" for the first findings. `text` are lines that belong to it, such
+    as a prompt; "" if there are none.
+    """
+
+    name: str
+    result: Result
+    message: str
+    section: str = ""
+    text: str = ""

@@ -4,13 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 from behavesim.base.clock import Clock, world_s
 
+# Awaiting work that must run to its end even if the caller is cancelled.
+
+
+T = TypeVar("T")
+
+
+async def await_finished(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of `work`; a cancellation of the caller is raised only after `work` has ended.
+
+    If `work` itself fails, its error is raised. If the caller was cancelled too, CancelledError is raised from it: a
+    caller that handles the error, and goes on, must not lose the cancellation.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError as cancelled:
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        raise cancelled from (None if task.cancelled() else task.exception())
+
+
+# Time limits on an event loop that leave out time in which the process was stopped or the machine slept.
+
+
+# Seconds between two readings of the clock while there is a deadline; well below `STEP_S`, so that no time is lost.
 BEAT_S = 0.25
-"""Seconds between two readings of the clock while there is a deadline; well below `STEP_S`, so that no time is lost."""
 
 
 class Heartbeat(Clock):

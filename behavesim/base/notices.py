@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from behavesim.base.text import counted, printable
+from behavesim.base.text import count_noun, printable
 
+# Least seconds between two notices of one kind from `Sparing`; only a notice of a long wait may come earlier.
 OFTEN_S = 60.0
-"""Least seconds between two notices of one kind from `Sparing`; only a notice of a long wait may come earlier."""
+# Waits of this many seconds or more are long: `Sparing` may report them at once. Shorter ones are common.
 LONG_S = 10.0
-"""Waits of this many seconds or more are long: `Sparing` may report them at once. Shorter ones are common."""
+# Number of notices from the end of the log that `behavesim watch` shows when it begins.
 LAST = 2
-"""Number of notices from the end of the log that `behavesim watch` shows when it begins."""
+# The strftime format of times in the log: local time with its offset from UTC.
 LOG_TIME = "%Y-%m-%d %H:%M:%S%z"
-"""The strftime format of times in the log: local time with its offset from UTC."""
 
 
 @dataclass(frozen=True)
@@ -130,4 +130,4 @@ class Sparing:
             return
         self._next_at[kind], self._ends_at[kind] = now + OFTEN_S, now + lasts_s
         times = self._unsaid.pop(kind, 0)
-        self._say(f"{text} (before it {counted(times, f'more {kind}')}, not shown)" if times else text)
+        self._say(f"{text} (before it {count_noun(times, f'more {kind}')}, not shown)" if times else text)

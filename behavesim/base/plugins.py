@@ -27,8 +27,8 @@ from behavesim.base.text import one_line
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
 
+# Most CPU seconds that running a plug-in's file may take when it is loaded, its imports included.
 READING_S = 10.0
-"""Most CPU seconds that running a plug-in's file may take when it is loaded, its imports included."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Kind:
         """Return the plug-in that `text` names: a file's path if it ends in .py, else an entry point.
 
         Raises the kind's `error` if there is none, if its code raises an Exception, or if a file takes more than
-        READING_S of CPU time (see `cpu_limited`). The plug-in's type is not checked.
+        READING_S of CPU time (see `limit_cpu`). The plug-in's type is not checked.
         """
         return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
 
@@ -114,7 +114,7 @@ class Kind:
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module  # dataclasses of the file look their module up there
         try:
-            with cpu_limited(READING_S):  # CPU time, so that a busy machine refuses no file
+            with limit_cpu(READING_S):  # CPU time, so that a busy machine refuses no file
                 spec.loader.exec_module(module)
         except TakesTooLong:
             line = f"the {self.noun} file {path} is not read after {READING_S:g} s of CPU time"
@@ -132,10 +132,9 @@ class Kind:
 
 
 class _CompiledAnew(SourceFileLoader):
-    """Loads a file without Python's bytecode cache, which compares size and modification time (1 s resolution).
+    """Loads a file without Python's bytecode cache, which compares size and modification time (1 s resolution)."""
 
-    With it, a file that is rewritten within a second could load its old code.
-    """
+    # With it, a file that is rewritten within a second could load its old code.
 
     def path_stats(self, path: str) -> NoReturn:
         raise OSError("the cache is not used")  # which makes Python compile the file
@@ -147,11 +146,11 @@ class _CompiledAnew(SourceFileLoader):
 
 
 class TakesTooLong(Exception):
-    """The block in `cpu_limited` used more CPU time than allowed."""
+    """The block in `limit_cpu` used more CPU time than allowed."""
 
 
 @contextmanager
-def cpu_limited(seconds: float) -> Iterator[None]:
+def limit_cpu(seconds: float) -> Iterator[None]:
     """Raise TakesTooLong in the block once the process has used `seconds` of CPU time in it, all threads together.
 
     Time in the kernel does not count. There is no limit outside the main thread, which alone receives signals.
@@ -227,7 +226,7 @@ def is_own(part: type) -> bool:
 
 
 @contextmanager
-def failures_named(part: type, noun: str) -> Iterator[None]:
+def as_part_errors(part: type, noun: str) -> Iterator[None]:
     """Raise an exception of a plug-in in the block as PartError, which names the plug-in's file and line.
 
     Left as they are: a BehavesimError, exceptions if `part` is of the package `behavesim` itself, and exceptions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+# Who computes a program's score: code that the program cannot reach, or code that runs beside it in one sandbox.
 ScoreSource = Literal["trusted", "self-reported"]
-"""Who computes a program's score: code that the program cannot reach, or code that runs beside it in one sandbox."""
 
 
 def mark(source: ScoreSource) -> str:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import TextWrapper
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+# Seconds of each unit of time above the second, largest first.
 _UNITS = {"d": 86400, "h": 3600, "min": 60}
-"""Seconds of each unit of time above the second, largest first."""
+# Stands for a space at which a line is not wrapped; printable text never has it.
 _KEPT = "\0"
-"""Stands for a space at which a line is not wrapped; printable text never has it."""
 
 
 def storable(text: str) -> str:
@@ -36,7 +44,7 @@ def printable(text: str) -> str:
     return "\n".join("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line) for line in lines)
 
 
-def wrapped(text: str, columns: int) -> str:
+def wrap(text: str, columns: int) -> str:
     """Return printable text wrapped between words to lines of at most `columns` characters; line feeds stay.
 
     A word, such as a path, is never broken, nor is a command: "behavesim …" up to a comma, semicolon, backtick or line
@@ -55,7 +63,7 @@ def one_line(text: str, limit: int = 500) -> str:
     return printable(" ".join(text[: 4 * limit].split()))[:limit]
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Return the text; if it is longer than `limit` characters, cut to at most that many, the "…" at its end included.
 
     It is cut between words where a space stands in the second half of what may be kept.
@@ -78,7 +86,7 @@ def comment(line: str) -> str:
     return f"# {printable(' '.join(line.splitlines()))}".rstrip()
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """Return a count with its noun: "1 run", "3,000 runs". `noun` is the singular, to which "s" is added."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
@@ -97,7 +105,7 @@ def duration(seconds: float) -> str:
 def long_time(seconds: float) -> str:
     """Return a time of hours or more in words, rounded up: "2 hours", "47 hours", from two days on "26,626 days"."""
     size, noun = (86400, "day") if seconds >= 2 * 86400 else (3600, "hour")
-    return counted(math.ceil(seconds / size), noun)
+    return count_noun(math.ceil(seconds / size), noun)
 
 
 def dollars(cost_usd: float | None) -> str:
@@ -111,3 +119,95 @@ def short_name(name: str) -> str:
     """Return the short name of a task or method: of a path to a .py or .toml file its stem, else the name itself."""
     # A person's task is a file, and its folder says nothing about the problem.
     return Path(name).stem if name.endswith((".py", ".toml")) else name
+
+
+# Says in plain words why a value was refused by pydantic: what was expected, and what came.
+
+
+# What was expected, by pydantic's type of the error; braces hold names of the error's context.
+WANTED: Mapping[str, str] = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float", "int_parsing_size"), "should be a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type"), "should be a number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "should be true or false"),
+    **dict.fromkeys(("list_type", "tuple_type"), "should be a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "dataclass_type"), "should be a table"),
+    "string_type": "should be text",
+    "finite_number": "should be a finite number",
+    "literal_error": "should be {expected}",
+    "greater_than": "should be more than {gt:.10g}",
+    "greater_than_equal": "should be at least {ge:.10g}",
+    "less_than": "should be less than {lt:.10g}",
+    "less_than_equal": "should be at most {le:.10g}",
+    "too_short": "should have {min_length} or more entries",
+    "too_long": "should have {max_length} or fewer entries",
+}
+# Most characters shown of the value that came.
+LONGEST = 100
+
+
+def validation_message(error: ValidationError) -> str:
+    """Return the first thing that is wrong, such as "budget should be at least 1, not 0".
+
+    A key in a table, or an entry of a list, follows the name after a dot. Entries are counted from 0.
+    """
+    first = error.errors()[0]
+    key = ".".join(map(str, first["loc"]))
+    if first["type"] == "missing":
+        return f"{key} is missing"
+    said, came = f"{key} {_wanted(first)}".strip(" ."), f"{first['input']!r:.{LONGEST}}"
+    is_named = isinstance(first["input"], str) and came in said  # as Typer names a text that came
+    return said if is_named else f"{said}, not {came}"
+
+
+def _wanted(error: ErrorDetails) -> str:
+    """Return what was expected, from WANTED, or as pydantic or the check of a setting says it."""
+    if error["type"] in WANTED:
+        return WANTED[error["type"]].format(**error.get("ctx", {}))
+    return error["msg"].removeprefix("Value error, ").removeprefix("Input ")
+
+
+# Parses Python source, in one thread at a time.
+
+
+# Held while a thread parses; reentrant, since a garbage collection in the middle may run code that parses.
+_PARSING = threading.RLock()
+
+
+def parse(source: str | bytes, filename: str = "<unknown>") -> ast.Module:
+    """Return the syntax tree of a module's source; raises what `ast.parse` does, such as SyntaxError.
+
+    Errors name `filename`; no file is read. Threads wait for one another: two at once could get a SystemError for a
+    correct program. Some Pythons count the depth of a tree for all threads together (CPython issue 106905).
+    """
+    with _PARSING:
+        return ast.parse(source, filename)
+
+
+# Comment lines in the language of a file, which its suffix tells.
+
+
+# Suffixes without their dot, separated by spaces, by the mark that begins a comment line in such files.
+_MARKS = {
+    "#": "py bash cmake jl mk nim pl r rb sh tcl toml yaml yml",
+    "//": "c cc cpp cs cu cxx dart go h hpp java js jsx kt mjs rs scala swift ts zig",
+    "--": "adb ads elm hs lua sql vhd",
+    "%": "erl m pro tex",
+    ";": "asm clj el lisp lsp scm",
+    "!": "f03 f08 f90 f95",
+}
+
+
+def with_header(source: str, headline: str, suffix: str = ".py") -> str:
+    """Return a program's text below `headline` as a comment line and a blank line; unknown suffixes get neither.
+
+    `suffix` is the file's, with or without its dot, in any case. Line feeds at both ends of the program are removed,
+    and one ends the text. A first line that begins with "#!" stays first, with the comment below it and no blank line.
+    No comment below it declares an encoding: Python reads one from the first two lines only.
+    """
+    mark = next((mark for mark, names in _MARKS.items() if suffix.lower().lstrip(".") in names.split()), None)
+    body = source.strip("\n")
+    if mark is None:
+        return f"{body}\n"
+    line = mark + comment(headline).removeprefix("#")
+    first, _, rest = body.partition("\n")
+    return f"{first}\n{line}\n{rest}\n" if first.startswith("#!") else f"{line}\n\n{body}\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from behavesim.base.errors import UsageError
 
+# Largest file that is read, in bytes (1 MiB): programs, prompts and settings have a few thousand.
 MOST_BYTES = 1 << 20
-"""Largest file that is read, in bytes (1 MiB): programs, prompts and settings have a few thousand."""
 
 
 def read_text_file(path: Path, noun: str) -> str:

@@ -11,15 +11,15 @@ from typing import Any
 
 from behavesim.base.text import one_line, storable
 
+# Token counts of this or more are treated as unknown: no request has so large a one.
 MOST_TOKENS = 10**9
-"""Token counts of this or more are treated as unknown: no request has so large a one."""
+# Costs of one request from this on are treated as unknown, as are negative ones and nan.
 MOST_USD = 1e6
-"""Costs of one request from this on are treated as unknown, as are negative ones and nan."""
+# Bytes a token is estimated to hold. Prompts and programs have 2.6 to 4.5, so 2 estimates too many rather than few.
 BYTES_PER_TOKEN = 2
-"""Bytes a token is estimated to hold. Prompts and programs have 2.6 to 4.5, so 2 estimates too many rather than few."""
 
 
-def estimated_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Return a text's UTF-8 bytes / BYTES_PER_TOKEN, rounded up: mostly more tokens than a model counts."""
     return math.ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)
 
@@ -73,14 +73,14 @@ class Usage:
         """Return a copy with estimates from these texts where `prompt` or `completion` has no count and no estimate."""
         estimates: dict[str, Any] = {}
         if self.prompt is None and self.estimated_prompt is None:
-            estimates["estimated_prompt"] = estimated_tokens(prompt)
+            estimates["estimated_prompt"] = estimate_tokens(prompt)
         if self.completion is None and self.estimated_completion is None:
-            estimates["estimated_completion"] = estimated_tokens(completion)
+            estimates["estimated_completion"] = estimate_tokens(completion)
         return replace(self, **estimates)
 
 
+# The fields of `Tokens` that add up the field of the same name of each `Usage`.
 _COUNTS = ("prompt", "cached", "completion", "reasoning", "cache_write", "estimated_prompt", "estimated_completion")
-"""The fields of `Tokens` that add up the field of the same name of each `Usage`."""
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,11 @@ class Tokens:
         return Tokens(*map(combine, vars(self).values(), vars(other).values()))
 
 
+# The sums over no requests: all are 0.
 NO_TOKENS = Tokens()
-"""The sums over no requests: all are 0."""
 
+# Takes a model's name and tokens; returns their cost in USD, or None if the model's price is unknown.
 Price = Callable[[str, Tokens], float | None]
-"""Takes a model's name and tokens; returns their cost in USD, or None if the model's price is unknown."""
 
 
 @dataclass(frozen=True)

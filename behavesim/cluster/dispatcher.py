@@ -13,20 +13,20 @@ from typing import Any
 
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.base.text import counted
+from behavesim.base.text import count_noun
 from behavesim.cluster.protocol import ENOUGH, HANDLER, Garbage, Line, LineLost, Order, failures_of, results_of
 from behavesim.cluster.task_files import TaskFiles, differing_facts
 from behavesim.sandbox.connection import GRACE_S, START_S, Ran
 from behavesim.sandbox.isolation import LEVELS
 
+# Seconds of silence after which a worker counts as hanging: it gives five signs of life in that time.
 SILENT_S = 10.0
-"""Seconds of silence after which a worker counts as hanging: it gives five signs of life in that time."""
+# The pickle that names `worker.install`, for Dask's worker to call; written here, so that Dask need not be loaded.
 INSTALL = b"cbehavesim.cluster.worker\ninstall\n."
-"""The pickle that names `worker.install`, for Dask's worker to call; written here, so that Dask need not be loaded."""
+# The setting, as it is written behind --set, that accepts workers whose facts differ.
 ALLOWED = "allow_other_workers=true"
-"""The setting, as it is written behind --set, that accepts workers whose facts differ."""
+# Most remarks on its isolation that are kept of a worker; the others are dropped.
 MOST_NOTES = 20
-"""Most remarks on its isolation that are kept of a worker; the others are dropped."""
 
 
 class Refused(UsageError):
@@ -122,10 +122,7 @@ class Link:
             await self.line.close()
 
     async def _send(self) -> None:
-        """Send the programs and cancellations that have come since the last message; go on until cancelled.
-
-        Raises LineLost if the connection is closed.
-        """
+        """Send the programs and cancellations that have come since the last message; go on until cancelled."""
         while True:
             await self._woken.wait()
             self._woken.clear()
@@ -134,10 +131,7 @@ class Link:
             await self.line.send({"run": run, "cancel": cancelled})
 
     async def _receive(self) -> None:
-        """Take in results until cancelled.
-
-        Raises LineLost if the worker is silent or ends no program for too long, Garbage if it sends what it must not.
-        """
+        """Take in results until cancelled."""
         while True:
             message = await _next_message(self.line, self.clock, SILENT_S)
             # a worker may be in other hands: nothing that it sends is believed
@@ -194,10 +188,7 @@ async def open_link(
 
 
 async def _install(line: Line, name: str, clock: Heartbeat) -> None:
-    """Add the operation HANDLER to a Dask worker; raises Refused if that fails, for example without behavesim there.
-
-    Raises LineLost if the worker is silent or lost, Garbage if its answer is no mapping.
-    """
+    """Add the operation HANDLER to a Dask worker; raises Refused if that fails, for example without behavesim there."""
     await line.send({"op": "run", "function": INSTALL, "args": b"", "kwargs": b""})
     answer = await _next_message(line, clock, START_S)
     if answer.get("status") != "OK":
@@ -206,11 +197,7 @@ async def _install(line: Line, name: str, clock: Heartbeat) -> None:
 
 
 async def _when_ready(line: Line, name: str, clock: Heartbeat) -> tuple[str, list[str], int]:
-    """Wait until a worker's sandbox has started; return its isolation, remarks on that, and its places.
-
-    Raises Refused if the worker says why it cannot serve. Raises LineLost if the start takes too long or the worker is
-    silent, Garbage for any other message.
-    """
+    """Wait until a worker's sandbox has started; return its isolation, remarks on that, and its places."""
     longest_s = 2 * START_S + GRACE_S  # a worker loads the task twice: to prove that it is ours, and in its sandbox
     try:
         async with clock.timeout(longest_s):
@@ -237,10 +224,7 @@ def _start_in(message: Mapping[str, Any], name: str) -> tuple[str, list[str], in
 
 
 def _facts_in(message: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the facts in a worker's message, texts by name.
-
-    Raises Garbage if the message has none, or if one of them is not a text or has 5000 characters or more.
-    """
+    """Return the facts in a worker's message, texts by name."""
     match message.get("facts"):
         case dict() as found if all(isinstance(text, str) and len(text) < 5000 for text in found.values()):
             return found
@@ -248,10 +232,7 @@ def _facts_in(message: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 async def _next_message(line: Line, clock: Heartbeat, patience_s: float) -> dict[str, Any]:
-    """Return a worker's next message.
-
-    Raises LineLost after `patience_s` seconds of silence or if the connection is closed, Garbage if it is no mapping.
-    """
+    """Return a worker's next message."""
     try:
         async with clock.timeout(patience_s):
             message = await line.receive()
@@ -262,16 +243,16 @@ async def _next_message(line: Line, clock: Heartbeat, patience_s: float) -> dict
     return message
 
 
+# The run stops when this many workers were lost or failed with one program running: it may be the cause.
 MOST_LOST = 3
-"""The run stops when this many workers were lost or failed with one program running: it may be the cause."""
+# A worker is left out when it was lost or failed with programs this many times, without a result in between.
 MOST_STRIKES = 3
-"""A worker is left out when it was lost or failed with programs this many times, without a result in between."""
+# Work queued at each place of a worker (s): covers the round trip.
 AHEAD_S = 0.05
-"""Work queued at each place of a worker (s): covers the round trip."""
+# Most programs that wait at each place of a worker.
 MOST_AHEAD = 16
-"""Most programs that wait at each place of a worker."""
+# Mean CPU seconds of programs from which none waits at a worker: another worker could be free earlier.
 SLOW_S = 1.0
-"""Mean CPU seconds of programs from which none waits at a worker: another worker could be free earlier."""
 
 
 class Dispatcher:
@@ -359,19 +340,15 @@ class Dispatcher:
         self._waiting.clear()
 
     def _deal(self, links: Iterable[Link] | None = None) -> None:
-        """Give the programs that wait to workers that have room; `links` are those that may have it, None for all.
-
-        Afterwards no worker has room for the first program that waits.
-        """
+        """Give the programs that wait to workers that have room; `links` are those that may have it, None for all."""
+        # Afterwards no worker has room for the first program that waits.
         among = self.links if links is None else links
         while self._waiting and (link := self._room_for(self._waiting[0], among)):
             link.give(self._waiting.popleft())
 
     def _room_for(self, job: Job, among: Iterable[Link]) -> Link | None:
-        """Return the one of the workers `among` with the fewest programs per place; None if all have enough.
-
-        One that had the program before, and was lost or failed, is taken only if there is no other.
-        """
+        """Return the one of the workers `among` with the fewest programs per place; None if all have enough."""
+        # One that had the program before, and was lost or failed, is taken only if there is no other.
         most = 1 + self._ahead()
         is_new = not job.had_by or job.had_by.issuperset(link.name for link in self.links)
         best, least = None, float(most)
@@ -390,10 +367,9 @@ class Dispatcher:
         return 0 if self._mean_s >= SLOW_S else min(MOST_AHEAD, math.ceil(AHEAD_S / max(self._mean_s, 1e-3)))
 
     def _again(self, job: Job, name: str, is_suspect: bool) -> None:
-        """Put a program before those that wait, since the worker `name` was lost or failed with it.
-
-        `is_suspect` is whether the program may be the cause. At the MOST_LOST-th such time it fails with SandboxError.
-        """
+        """Put a program before those that wait, since the worker `name` was lost or failed with it."""
+        # `is_suspect` is whether the program may be the cause. At the MOST_LOST-th such time it fails with
+        # SandboxError.
         job.link = None
         job.lost += is_suspect
         if job.done.done():
@@ -401,7 +377,7 @@ class Dispatcher:
         if job.lost < MOST_LOST:
             self._waiting.appendleft(job)
             return
-        said = f"{counted(MOST_LOST, 'worker')} were lost or failed while one program ran there, the last was {name}"
+        said = f"{count_noun(MOST_LOST, 'worker')} were lost or failed while one program ran there, the last was {name}"
         job.done.set_exception(SandboxError(f"{said}; look at the workers' logs, then resume"))
 
     def _strike(self, name: str, why: str) -> None:

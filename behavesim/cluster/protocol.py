@@ -28,19 +28,19 @@ from urllib.parse import urlsplit
 import msgpack
 
 from behavesim.sandbox.connection import Ran
-from behavesim.sandbox.messages import Ending, Instructions
+from behavesim.sandbox.messages import Instructions, ProcessEnd
 from behavesim.task import Split
 
+# A size or a count on the wire.
 NUMBER = struct.Struct("<Q")
-"""A size or a count on the wire."""
+# Largest message (bytes) besides programs' results; the list of a thousand workers has 2 MB.
 SMALL = 1 << 26
-"""Largest message (bytes) besides programs' results; the list of a thousand workers has 2 MB."""
+# Time limit in seconds for making a connection and exchanging greetings, both together.
 CONNECT_S = 10.0
-"""Time limit in seconds for making a connection and exchanging greetings, both together."""
+# The greeting that Dask's connections expect. It asks for messages without compression.
 HANDSHAKE = {"compression": None, "python": tuple(sys.version_info[:3]), "pickle-protocol": pickle.HIGHEST_PROTOCOL}
-"""The greeting that Dask's connections expect. It asks for messages without compression."""
+# Most frames of a message.
 MOST_FRAMES = 1000
-"""Most frames of a message."""
 
 
 class LineLost(OSError):
@@ -135,10 +135,7 @@ class Line:
 
 
 def _unpacked(frame: bytes) -> Any:
-    """Return the plain value that MessagePack bytes stand for.
-
-    Raises Garbage if they cannot be read, or hold a value of an extension type.
-    """
+    """Return the plain value that MessagePack bytes stand for."""
     try:
         return msgpack.unpackb(frame, strict_map_key=False, ext_hook=_refuse_extension)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
@@ -149,16 +146,16 @@ def _refuse_extension(code: int, data: bytes) -> NoReturn:
     raise Garbage(f"a message came with a value of the unknown kind {code}")
 
 
+# The operation under which a Dask worker serves us.
 HANDLER = "behavesim"
-"""The operation under which a Dask worker serves us."""
+# Seconds between two signs of life of a worker.
 BEAT_S = 2.0
-"""Seconds between two signs of life of a worker."""
+# Bytes of results after which a worker begins another message.
 ENOUGH = 1 << 22
-"""Bytes of results after which a worker begins another message."""
+# The values of `Ending.killed` that a worker may report: all but "cancelled".
 KILLED = ("", "cpu", "wall", "asleep", "waited", "machine", "memory", "processes", "files")
-"""The values of `Ending.killed` that a worker may report: all but "cancelled"."""
+# Bound on CPU seconds that a worker may report: 30 years.
 _LONGEST_S = 1e9
-"""Bound on CPU seconds that a worker may report: 30 years."""
 
 
 @dataclass(frozen=True)
@@ -208,14 +205,14 @@ def _read_result(values: Any, most: int) -> tuple[int, Ran]:
     raise Garbage(f"a result came that is none: {values!r:.100}")
 
 
-def _read_ending(job: int, values: list[Any]) -> Ending:
+def _read_ending(job: int, values: list[Any]) -> ProcessEnd:
     """Return how a process ended; raises Garbage unless types and ranges are those that a zygote can report."""
     match values:
         case [int(status), str(killed), float(cpu_s), int(peak), int(instance), int(calls), float(first_s), bool(busy)]:
             known = 0 <= status < 1 << 16 and killed in KILLED and min(peak, instance, calls) >= 0
             # 0x7F marks a process that was stopped and has not ended
             if known and (status & 0x7F) != 0x7F and 0 <= first_s <= cpu_s < _LONGEST_S:  # no NaN passes
-                return Ending(job, status, killed, cpu_s, peak, instance, calls, first_s, busy)
+                return ProcessEnd(job, status, killed, cpu_s, peak, instance, calls, first_s, busy)
     raise Garbage(f"a process is said to have ended as none can: {values!r:.100}")
 
 

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from behavesim.base.errors import SandboxError, UsageError
-from behavesim.base.finished import finished
-from behavesim.base.heartbeat import Heartbeat
-from behavesim.base.text import counted
+from behavesim.base.heartbeat import Heartbeat, await_finished
+from behavesim.base.text import count_noun
 from behavesim.cluster.dispatcher import Dispatcher, Link, Refused, Terms, open_link
 from behavesim.cluster.protocol import Garbage, Line, LineLost, Order
 from behavesim.cluster.schedulers import Scheduler, scheduler_of
 from behavesim.cluster.task_files import TaskFiles, files_of_evaluator, files_of_task, platform_facts, task_hash
-from behavesim.evaluators.judge import folders_of_runs
+from behavesim.evaluators.evaluation import folders_of_runs
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.isolation import LEVELS
@@ -31,10 +30,10 @@ from behavesim.sandbox.runner import NOT_ENTERED
 from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.evaluated import EvaluatorFile
 
+# Most serving workers that one line names, and most lost ones that are told of between two looks.
 MOST_NAMED = 8
-"""Most serving workers that one line names, and most lost ones that are told of between two looks."""
+# Looks in a row at which no worker serves, after which a person is told.
 LOOKS_WITHOUT = 5
-"""Looks in a row at which no worker serves, after which a person is told."""
 
 
 class WorkerNotices:
@@ -72,7 +71,7 @@ class WorkerNotices:
             self._told = said
             self._tell_idle(sum(link.places for link in links))
         elif self._looks_without == LOOKS_WITHOUT:
-            also = f" yet; {counted(starting, 'worker')} starting" if starting else ""
+            also = f" yet; {count_noun(starting, 'worker')} starting" if starting else ""
             self._tell(f"no worker of the cluster serves{also}; programs wait for one")
             self._told = ""
 
@@ -89,19 +88,19 @@ def _workers_in_words(links: Collection[Link]) -> str:
     names = sorted(link.name for link in links)
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     isolation = min((link.isolation for link in links), key=LEVELS.index)
-    places = counted(sum(link.places for link in links), "place")
-    said = f"the cluster: {counted(len(names), 'worker')}, {places}, isolation {isolation}"
+    places = count_noun(sum(link.places for link in links), "place")
+    said = f"the cluster: {count_noun(len(names), 'worker')}, {places}, isolation {isolation}"
     return f"{said} ({', '.join(names[:MOST_NAMED])}{more})"
 
 
+# Seconds between two questions to the scheduler which workers there are.
 LOOK_S = 2.0
-"""Seconds between two questions to the scheduler which workers there are."""
+# Seconds that each worker adds to LOOK_S: the answer for a thousand has 2 MB.
 LOOK_A_WORKER_S = 0.005
-"""Seconds that each worker adds to LOOK_S: the answer for a thousand has 2 MB."""
+# Seconds after which a worker that was lost, and is still listed, is tried again.
 AGAIN_S = 5.0
-"""Seconds after which a worker that was lost, and is still listed, is tried again."""
+# Least seconds over which the rate of evaluations is measured.
 RATED_S = 5.0
-"""Least seconds over which the rate of evaluations is measured."""
 
 
 class ClusterRunner:
@@ -162,7 +161,7 @@ class ClusterRunner:
 
     async def __aexit__(self, *_: object) -> None:
         async with self._entered:
-            await finished(self._close())
+            await await_finished(self._close())
 
     @property
     def ready(self) -> Ready:
@@ -181,7 +180,7 @@ class ClusterRunner:
             rate = (self.dealer.done - before) / passed_s
             self._rated = (then + passed_s, self.dealer.done, rate)
         workers, places = len(self.dealer.links), self.dealer.places
-        return f"{counted(workers, 'worker')}, {counted(places, 'place')}, {rate:.1f} evaluations/s"
+        return f"{count_noun(workers, 'worker')}, {count_noun(places, 'place')}, {rate:.1f} evaluations/s"
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
         """Run a program on every instance on some worker, or let it answer the encoded calls in `question`.
@@ -210,16 +209,13 @@ class ClusterRunner:
         self.dealer.fail(self._failure)
 
     async def _first_workers(self) -> None:
-        """Wait until some worker serves and no other one is beginning.
-
-        Raises UsageError if all were refused, SandboxError if the scheduler is lost.
-        """
+        """Wait until some worker serves and no other one is beginning."""
         while self._beginning or not self.dealer.links:
             if self._failure:
                 raise self._failure
             if self._refused and not self._beginning:
                 first, *others = self._refused.values()
-                raise UsageError(first + (f" (and {counted(len(others), 'other worker')})" if others else ""))
+                raise UsageError(first + (f" (and {count_noun(len(others), 'other worker')})" if others else ""))
             self._changed.clear()
             await self._changed.wait()
         self._news.looked(self.dealer.links, len(self._beginning))
@@ -279,10 +275,7 @@ class ClusterRunner:
                 await self._clock.sleep(AGAIN_S)
 
     async def _served(self, address: str, name: str) -> None:
-        """Use a worker until it is lost.
-
-        Raises LineLost if it is lost, Garbage if it sends what it must not, Refused if it does not fulfil the terms.
-        """
+        """Use a worker until it is lost."""
         link = await open_link(address, name, self._scheduler.context, self._terms, self._clock, self.dealer.end)
         why = "this run ends"
         try:
@@ -318,10 +311,7 @@ class ClusterRunner:
 
 
 def _workers_in(answer: Any) -> dict[str, str]:
-    """Return the names of the workers that run, by address, from a scheduler's answer.
-
-    Raises Garbage if the answer has no mapping of workers.
-    """
+    """Return the names of the workers that run, by address, from a scheduler's answer."""
     match answer:
         case {"workers": dict(found)}:
             return {
@@ -332,8 +322,8 @@ def _workers_in(answer: Any) -> dict[str, str]:
     raise Garbage(f"a list of workers was expected, not {answer!r:.100}")
 
 
+# Shows a person one line of text.
 Tell = Callable[[str], None]
-"""Shows a person one line of text."""
 
 
 @dataclass(frozen=True)

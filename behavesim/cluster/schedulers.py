@@ -25,14 +25,14 @@ from behavesim.base.config import cores
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.sandbox.connection import bare_environment
 
+# Longest time (s) for a local cluster to start.
 START_S = 60.0
-"""Longest time (s) for a local cluster to start."""
+# Longest time (s) for a local cluster to end in order.
 END_S = 10.0
-"""Longest time (s) for a local cluster to end in order."""
+# The key of Dask's configuration under which a process finds the local cluster that it shares.
 LOCAL = "behavesim.local-cluster"
-"""The key of Dask's configuration under which a process finds the local cluster that it shares."""
+# The key of Dask's configuration below which it has certificates.
 _TLS = "distributed.comm.tls"
-"""The key of Dask's configuration below which it has certificates."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ async def scheduler_of(workers: str) -> AsyncIterator[Scheduler]:
     elif workers.startswith("tls://"):
         yield Scheduler(workers, _configured_context())
     else:
-        async with shared_local_cluster(workers):
+        async with start_local_cluster(workers):
             yield Scheduler(str(dask.config.get(LOCAL)), _configured_context())
 
 
 @asynccontextmanager
-async def shared_local_cluster(workers: str) -> AsyncIterator[Mapping[str, str]]:
+async def start_local_cluster(workers: str) -> AsyncIterator[Mapping[str, str]]:
     """Start the cluster that "dask" or "dask:N" names, all cores or N places, which ends with the block.
 
     All that runs in the block shares it, also processes whose environment has the variables that are yielded. If one is

@@ -21,19 +21,19 @@ from behavesim.base.errors import BehavesimError, TaskError, UsageError
 from behavesim.base.plugins import file_hash
 from behavesim.base.version import __version__
 from behavesim.sandbox.namespaces import is_key
-from behavesim.state.provenance import instances_hash
+from behavesim.state.settings import instances_hash
 from behavesim.task import Split, Task, task_from
 from behavesim.task.evaluated import EvaluatorFile
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
+# Most bytes of a task's files together, since each worker gets a copy; a larger task is refused.
 LARGEST = 200 << 20
-"""Most bytes of a task's files together, since each worker gets a copy; a larger task is refused."""
+# Most files of a task; one with more is refused.
 MOST_FILES = 10_000
-"""Most files of a task; one with more is refused."""
+# Most bytes of a piece: while a file is sent to many workers, each of them adds this to the daemon's memory.
 PIECE = 1 << 22
-"""Most bytes of a piece: while a file is sent to many workers, each of them adds this to the daemon's memory."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ def _collected(folder: Path, paths: Iterable[Path]) -> TaskFiles:
     return TaskFiles(files)
 
 
+# Packages that programs compute with.
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite")
-"""Packages that programs compute with."""
 
 
 def platform_facts() -> dict[str, str]:

@@ -20,16 +20,16 @@ from behavesim.base.errors import BehavesimError, SandboxError, TaskError
 from behavesim.base.text import last_line
 from behavesim.cluster.protocol import BEAT_S, ENOUGH, HANDLER, Order, as_values
 from behavesim.cluster.task_files import Unpacking, platform_facts
-from behavesim.evaluators.judge import evaluator_pool
+from behavesim.evaluators.evaluation import evaluator_pool
 from behavesim.sandbox.connection import bare_environment
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.messages import TaskAssignment
 from behavesim.sandbox.pool import FIRST_USE_S, PRELOADED, SCIENTIFIC
-from behavesim.sandbox.runner import Places, Runner, TaskRunner
+from behavesim.sandbox.runner import Runner, Slots, TaskRunner
 from behavesim.task.evaluated import EvaluatorFile
 
+# Seconds for which a result waits for others, where other programs are running: they share a message.
 GATHER_S = 0.004
-"""Seconds for which a result waits for others, where other programs are running: they share a message."""
 
 
 def install(dask_worker: Worker) -> None:
@@ -43,7 +43,7 @@ class WorkerService:
 
     def __init__(self, places: int) -> None:
         self._places = places
-        self._free = Places(places)
+        self._free = Slots(places)
         self._proven: set[Order] = set()  # whose task here is the daemon's; finding that out takes a second
 
     async def serve(self, comm: Comm, order: str) -> Status:
@@ -76,11 +76,7 @@ class WorkerService:
 
     @asynccontextmanager
     async def _opened(self, order: Order, comm: Comm) -> AsyncIterator[Runner]:
-        """Receive an order's files into a temporary folder, and yield its runner; the folder is deleted afterwards.
-
-        Raises SandboxError if it does not start, and UsageError if its isolation is too weak. Raises TaskError if the
-        files or the task are not those that the daemon has, and OSError if the disk is full.
-        """
+        """Receive an order's files into a temporary folder, and yield its runner; the folder is deleted afterwards."""
         with tempfile.TemporaryDirectory(prefix="behavesim-") as place:
             folder = Path(place)
             if os.geteuid() == 0:
@@ -94,10 +90,7 @@ class WorkerService:
                 yield runner
 
     async def _runner(self, order: Order, folder: Path) -> Runner:
-        """Return an order's runner, not entered yet; its files are in `folder`.
-
-        Raises TaskError if the task here is another, SandboxError if it cannot be loaded.
-        """
+        """Return an order's runner, not entered yet; its files are in `folder`."""
         if order.profile == "evaluator":
             file = EvaluatorFile.from_json(order.task).from_folder(folder)
             return evaluator_pool(file, self._places, order.limits, order.allow_weak_isolation).runner
@@ -113,7 +106,7 @@ class WorkerService:
 class _Session:
     """One daemon's programs on this worker, and what is to be sent to it."""
 
-    def __init__(self, comm: Comm, free: Places) -> None:
+    def __init__(self, comm: Comm, free: Slots) -> None:
         self._comm = comm
         self._free = free
         self._running: dict[int, asyncio.Task[None]] = {}

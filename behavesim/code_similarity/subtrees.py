@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.base.syntax import parsed
+from behavesim.base.text import parse
 
 
 def subtree_distances(sources: Sequence[str]) -> NDArray[np.float64]:
@@ -34,7 +34,7 @@ def subtree_distances(sources: Sequence[str]) -> NDArray[np.float64]:
 @lru_cache(256)  # the programs of an archive are compared again with every newcomer
 def _parts(source: str) -> Mapping[str, int]:
     try:
-        nodes = [node for node in ast.walk(parsed(source)) if not isinstance(node, ast.expr_context)]
+        nodes = [node for node in ast.walk(parse(source)) if not isinstance(node, ast.expr_context)]
         return Counter(map(ast.dump, nodes))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Counter(source.splitlines() or [""])

@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from behavesim.base.config import Settings, differences
+from pydantic_core import from_json, to_json
+
+from behavesim.base.config import Owner, Settings, differences, read_toml
 from behavesim.base.errors import TaskError, UsageError
-from behavesim.methods.installed import method_of, method_type
-from behavesim.methods.method import Method
-from behavesim.prompts.wording import wording_hash
-from behavesim.proposers.installed import models_asked, proposer_type, takes_notes
-from behavesim.proposers.price_list import PriceList
-from behavesim.proposers.prices import Prices, as_setting
+from behavesim.base.plugins import absolute
+from behavesim.methods.method import Method, method_of, method_type
+from behavesim.prompts.wording import absolute_wording, wording_hash
+from behavesim.proposers.prices import PriceList, Prices, as_setting
+from behavesim.proposers.proposer import models_asked, proposer_type, takes_notes
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, RunForked, RunStarted
 from behavesim.state.protocols import Judge
-from behavesim.state.provenance import (
+from behavesim.state.settings import (
     changed_parts,
+    differing_parts,
     hashes_elsewhere,
     instances_hash,
-    made_otherwise,
+    name_of_part,
+    owners_in,
     provenance,
+    settings_from_journal,
+    settings_from_values,
 )
-from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import Task, TaskReference
 from behavesim.task.verdict import Failure, Verdict
-from behavesim.trajectory import packed
+from behavesim.trajectory import pack_states
 
+# Part of the error for a person who resumes a run with a smaller budget.
 LOWERED = "a budget can only be raised, as the method was set up for the one that the run began with"
-"""Part of the error for a person who resumes a run with a smaller budget."""
 
 
 def refuse_unpriced(settings: Settings) -> None:
@@ -64,7 +71,7 @@ async def refuse_unrepeatable(settings: Settings, task: Task, instances: str) ->
     if is_tested or not proposer_type(settings.proposer).costs_money:
         return  # it takes a process and up to a second
     if (await hashes_elsewhere(TaskReference(settings.task)))["search"] != instances:
-        raise TaskError(f"task {task.name!r} cannot be searched: {made_otherwise('search')}")
+        raise TaskError(f"task {task.name!r} cannot be searched: {differing_parts('search')}")
 
 
 def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None:
@@ -191,7 +198,7 @@ def _refuse_other(source: RunFolder, event: Evaluated, verdict: Verdict | Failur
         now = f"it fails now ({verdict.reason}: {verdict.message})"
     elif (verdict.score, verdict.scores) != (event.score, event.scores):
         now = f"its score was {event.score!r} and is {verdict.score!r}"
-    elif packed(verdict.trajectories) != packed(event.trajectories):
+    elif pack_states(verdict.trajectories) != pack_states(event.trajectories):
         now = "its behaviour is another"
     else:
         return
@@ -233,3 +240,110 @@ def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
     wording = wording_hash(settings.prompts)
     return parts | {"prompts": wording} if wording else parts
+
+
+# The settings of a run as a person gives them: flags, `--set`, a file and the defaults.
+
+
+def settings_from_person(
+    flags: Mapping[str, Any],
+    assignments: list[str] | None = None,
+    file: Path | None = None,
+    task: Task | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Return the settings of a new run: flags beat `--set`, then the `--config` file, then the defaults.
+
+    flags: settings by name; those that are None were not given. assignments: texts "key=value". file: a TOML file.
+    Among the defaults, the task's budget and time limit beat `defaults`, and these beat what the method suggests for
+    the task.
+
+    Raises UsageError for a setting that does not fit or that the run does not have, and for a text without "=". It is
+    also raised if a file cannot be read, or a method or proposer cannot be loaded.
+    """
+    given = {
+        **(defaults or {}),
+        **({} if task is None else {"budget": task.budget, "timeout_s": task.timeout_s}),
+        **(read_toml(file) if file else {}),
+        **_changes(flags, assignments),
+    }
+    for part in ("method", "proposer"):
+        if isinstance(given.get(part), str):
+            given[part] = absolute(given[part])
+    if isinstance(given.get("prompts"), str):
+        given["prompts"] = absolute_wording(given["prompts"])
+    budget = given.get("budget", Settings.model_fields["budget"].default)
+    if task is not None and isinstance(budget, int) and budget > 0:  # another is refused by its own name
+        given = {**method_type(name_of_part(given, "method")).settings_type.suited(task, budget), **given}
+    return _from_person(given)
+
+
+def changed_settings(settings: Settings, flags: Mapping[str, Any], assignments: list[str] | None = None) -> Settings:
+    """Return settings with changes from flags and "key=value" texts; flags that are None were not given.
+
+    Settings that only a replaced method or proposer has are dropped. Raises UsageError for a setting that does not fit
+    or that the run does not have, a text without "=", or a method or proposer that cannot be loaded.
+    """
+    changes = _changes(flags, assignments)
+    before = settings.flat()
+    known = {name for owner in owners_in({**before, **changes}) for name in owner.settings}
+    return _from_person({**{name: value for name, value in before.items() if name in known}, **changes})
+
+
+def _changes(flags: Mapping[str, Any], assignments: list[str] | None) -> dict[str, Any]:
+    given = {key: value for key, value in flags.items() if value is not None}
+    return {**dict(map(_assignment, assignments or ())), **given}
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """Return a setting and its value from `key=value`; a value that is no TOML is text. Raises UsageError without =."""
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise UsageError(f"--set takes key=value, not {text!r}")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()
+
+
+def _from_person(values: Mapping[str, Any]) -> Settings:
+    """Return settings from plain values by name; raises UsageError for one that is wrong or that files cannot keep."""
+    # A user's method or proposer may declare any name and type, and pydantic does not check defaults.
+    owners = owners_in(values)
+    _refuse_shared_names(owners)
+    _, *parts = owners
+    settings = settings_from_values(values, *parts)
+    kept = {name: value for name, value in settings.flat().items() if _is_kept(value)}
+    again = settings_from_values(kept, *parts).named()
+    for name, value in settings.named().items():
+        if again[name] != value or (value is not None and name not in kept):  # the files leave out None
+            raise UsageError(
+                f"setting {name} cannot be {value!r}, which the run's files would not give back; "
+                "use a finite number, text, or a list or table of them"
+            )
+    return settings
+
+
+def _refuse_shared_names(owners: Sequence[Owner]) -> None:
+    """Raise UsageError if two owners of a run's settings have one of the same name."""
+    # Names are flat, in files and on the command line: one value would set both, and the journal would hold one of two.
+    taken: dict[str, str] = {}
+    for owner in owners:
+        for name in owner.options.model_fields if owner.options else ():
+            if name in taken:
+                raise UsageError(
+                    f"{owner.name} has a setting {name!r}, as {taken[name]} has; rename it in the file that is yours, "
+                    "so that one value does not set both"
+                )
+            taken[name] = owner.name
+
+
+def _is_kept(value: Any) -> bool:
+    """Whether TOML and JSON both give a value back as it is: None, NaN, infinity and lone surrogates are lost."""
+    import tomli_w
+
+    try:
+        text = tomli_w.dumps({"value": value}).encode().decode()
+        return bool(tomllib.loads(text)["value"] == value == from_json(to_json(value), allow_inf_nan=False))
+    except (TypeError, ValueError):
+        return False

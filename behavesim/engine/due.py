@@ -27,15 +27,14 @@ from behavesim.state.events import (
 from behavesim.state.state import RunState
 
 D = TypeVar("D")
+# Regroupings and notes that a method may decide on in a row, without a candidate asked for or registered.
+#
+# ReEvo needs one note for each program of its population. A method that reaches this number would never stop.
 IN_A_ROW = 1000
-"""Regroupings and notes that a method may decide on in a row, without a candidate asked for or registered.
-
-ReEvo needs one note for each program of its population. A method that reaches this number would never stop.
-"""
 
 
 @dataclass(frozen=True)
-class Permits:
+class Allowed:
     """Which decisions the budget and the caps still allow."""
 
     regroup: bool
@@ -72,8 +71,8 @@ class Rules:
         return replace(asked, prompt=replace(asked.prompt, model=self.choose(state, number)))
 
 
-def due(
-    state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules, permits: Permits
+def next_decision(
+    state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules, permits: Allowed
 ) -> tuple[Decision, ...]:
     """Return the next decision; none if none is due, as while a reply is awaited.
 
@@ -127,11 +126,9 @@ def _written(
 
 
 def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:
-    """Raise PartError if the last IN_A_ROW decisions led to no candidate: the method would never stop.
-
-    `what` says in the message what the method does again, such as "asks for notes".
-    """
-    if state.without_candidate < IN_A_ROW:
+    """Raise PartError if the last IN_A_ROW decisions led to no candidate: the method would never stop."""
+    # `what` says in the message what the method does again, such as "asks for notes".
+    if state.idle_decisions < IN_A_ROW:
         return
     raise PartError(
         f"the method {method.name} {what} without end: {IN_A_ROW} decisions in a row, and no candidate was asked for "

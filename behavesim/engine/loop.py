@@ -9,13 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from typing import Any
 
-from behavesim.base.errors import BehavesimError, what_failed
-from behavesim.base.finished import finished
-from behavesim.base.plugins import failures_named
+from behavesim.base.errors import BehavesimError, failure_message
+from behavesim.base.heartbeat import await_finished
+from behavesim.base.plugins import as_part_errors
 from behavesim.engine.caps import Caps
-from behavesim.engine.due import Permits, Rules, due
-from behavesim.engine.outcome import injected_reply, is_paid, with_comparison_checked
-from behavesim.engine.trials import Trials
+from behavesim.engine.due import Allowed, Rules, next_decision
+from behavesim.engine.outcome import Trials, check_comparable, is_paid, reply_with_program
 from behavesim.methods.method import Method
 from behavesim.proposers.proposer import note_number
 from behavesim.state.behaviours import Behaviours
@@ -41,13 +40,13 @@ from behavesim.store.codec import is_storable
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 
+# Most decisions in one transaction. The request that follows from the first waits until the last is taken.
 DECISIONS_PER_COMMIT = 8
-"""Most decisions in one transaction. The request that follows from the first waits until the last is taken."""
+# Seconds that a decision may take before those taken earlier are committed and followed, without waiting for it.
 PATIENCE_S = 0.01
-"""Seconds that a decision may take before those taken earlier are committed and followed, without waiting for it."""
 
+# Called with each event after its commit, and with the state that includes it.
 Observe = Callable[[Event, RunState], None]
-"""Called with each event after its commit, and with the state that includes it."""
 
 
 class Search:
@@ -154,7 +153,7 @@ class Search:
                     task.cancel()
         except BaseExceptionGroup as failures:
             failure = failures.exceptions[0]  # the first is the cause; the others are from tasks being cancelled
-            await self._keep(RunStopped("failed", self.requests.unreported, what_failed(failure)))
+            await self._keep(RunStopped("failed", self.requests.unreported, failure_message(failure)))
             raise failure from None
         except asyncio.CancelledError:  # by somebody who did not call `stop` first
             await self._keep()
@@ -222,11 +221,9 @@ class Search:
         self._woken.set()
 
     async def _decide(self) -> tuple[Event, ...] | None:
-        """Return the next decision, made in the worker thread: () if none is due, None if it has to be made again.
-
-        What arrives meanwhile is committed, so that a kill costs none of it, and applied when the thread has ended,
-        before the decision. Raises PartError for a method's mistake. If it is cancelled, it waits for the thread.
-        """
+        """Return the next decision, made in the worker thread: () if none is due, None if it has to be made again."""
+        # What arrives meanwhile is committed, so that a kill costs none of it, and applied when the thread has ended,
+        # before the decision. If it is cancelled, it waits for the thread.
         if self._must_load:
             self._load_kernels()
             return ()
@@ -247,7 +244,7 @@ class Search:
         finally:
             impatient.cancel()
             if not deciding.done():  # cancelled: the state must not change below the thread
-                await finished(_until_done(asyncio.wrap_future(deciding)))
+                await await_finished(_until_done(asyncio.wrap_future(deciding)))
             came = self._apply_committed()
         # they are in the journal before the decision, which must be the one that follows from them
         if self._stopped_by is not None or any(map(self._comes_first, came)):
@@ -255,13 +252,13 @@ class Search:
         decided = deciding.result()
         return None if came and not decided else decided
 
-    def _due(self, permits: Permits) -> tuple[Decision, ...]:  # in the worker thread
-        with failures_named(type(self.method), "method"):
-            return due(self.state, self.behaviours, self.method, self.rules, permits)
+    def _due(self, permits: Allowed) -> tuple[Decision, ...]:  # in the worker thread
+        with as_part_errors(type(self.method), "method"):
+            return next_decision(self.state, self.behaviours, self.method, self.rules, permits)
 
-    def _permits(self) -> Permits:
+    def _permits(self) -> Allowed:
         may_pay = not self._unsent and self.caps.forbids_request(self.state) is None
-        return Permits(
+        return Allowed(
             regroup=self.state.registered < self.caps.budget,  # after the last candidate it would only empty islands
             repair=may_pay,
             ask=may_pay and self.state.asked < self.caps.budget,
@@ -292,7 +289,7 @@ class Search:
         """Commit what was decided and what has arrived; the latter waits to be applied (`_apply_committed`)."""
         (decided, self._decided), (arrived, self._arrived) = (self._decided, []), (self._arrived, [])
         if decided or arrived:
-            await finished(self._append_both(decided, arrived))
+            await await_finished(self._append_both(decided, arrived))
 
     async def _append_both(self, decided: list[Event], arrived: list[Event]) -> None:
         self._is_complete = False
@@ -331,7 +328,7 @@ class Search:
         journal. Nothing is appended if an earlier append failed, as that may have lost what these events refer to.
         """
         if self._is_complete and (events := [*self._decided, *self._arrived, *last]):
-            await finished(self._journal.append(events))
+            await await_finished(self._journal.append(events))
 
     def _clock_reading(self) -> ClockRead | None:
         """Return a clock reading, in force from the next registration, if another `clock_every_s` passed; else None."""
@@ -357,7 +354,7 @@ class Search:
     async def _checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """Return the verdict, or Failure "incomparable" if its trajectories cannot be compared with the template's."""
         await self._load_kernels()
-        return await asyncio.to_thread(with_comparison_checked, verdict, self.behaviours)
+        return await asyncio.to_thread(check_comparable, verdict, self.behaviours)
 
     def _advance(self, event: Event) -> None:
         """Start the step that follows from an event, if any: ask the model, or read and evaluate a reply."""
@@ -400,7 +397,7 @@ class Search:
         if isinstance(asked, NoteAsked):
             return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))
         if asked.prompt.operator == INJECTED:
-            return injected_reply(asked)
+            return reply_with_program(asked)
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
 
 

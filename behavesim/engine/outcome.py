@@ -5,27 +5,43 @@ The search records the outcome; an audit derives it again from the journal.
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from typing import Any
 
+from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import extract, form_of
-from behavesim.programs.fences import fenced
 from behavesim.programs.reading import Program, Request
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import INJECTED, Asked, CandidateId, Evaluated, NoteAsked, Rejected, Reply, Responded
-from behavesim.state.exchange import note_number
+from behavesim.state.events import (
+    INJECTED,
+    Asked,
+    CandidateId,
+    Evaluated,
+    Event,
+    NoteAsked,
+    PutOff,
+    Rejected,
+    Reply,
+    Responded,
+    RunForked,
+    note_number,
+)
+from behavesim.state.members import OpenCandidate
+from behavesim.state.protocols import Journal, Judge
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 
+# An object's address in memory, as Python's `repr` shows it.
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
-"""An object's address in memory, as Python's `repr` shows it."""
 
 
-def injected_reply(asked: Asked) -> Responded:
+def reply_with_program(asked: Asked) -> Responded:
     """Return the reply of a candidate whose program a person injected: the program in a fenced block."""
-    return Responded(asked.candidate, Reply(fenced(asked.prompt.text), INJECTED))
+    return Responded(asked.candidate, Reply(add_fence(asked.prompt.text), INJECTED))
 
 
 def is_paid(asked: Asked | NoteAsked, batched: Collection[int]) -> bool:
@@ -34,7 +50,7 @@ def is_paid(asked: Asked | NoteAsked, batched: Collection[int]) -> bool:
     return asked.prompt.operator == INJECTED or number in batched
 
 
-def extracted(task: Task, asked: Asked, reply: Reply, shown: str, idea: str = "") -> Program | Rejected:
+def read_program(task: Task, asked: Asked, reply: Reply, shown: str, idea: str = "") -> Program | Rejected:
     """Return the program of a reply, or a rejection if it has none.
 
     `shown` is the program to which edits apply. `idea` is kept as the program's thought in place of the reply's; "" for
@@ -50,7 +66,7 @@ def extracted(task: Task, asked: Asked, reply: Reply, shown: str, idea: str = ""
     return replace(program, thought=idea) if idea else program
 
 
-def with_comparison_checked(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
+def check_comparable(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
     """Return the verdict, or Failure "incomparable" if its trajectories cannot be compared with the template's.
 
     A method that compares could not decide on such a program: the comparison would raise an error.
@@ -64,7 +80,7 @@ def without_addresses(message: str) -> str:
     return _ADDRESS.sub("at 0x…", message)
 
 
-def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure) -> Evaluated | Rejected:
+def outcome_of_verdict(candidate: CandidateId, program: Program, verdict: Verdict | Failure) -> Evaluated | Rejected:
     """Return the outcome of a program with this verdict: Evaluated for a Verdict, Rejected for a Failure.
 
     Addresses in memory are taken out of its message and feedback.
@@ -84,9 +100,76 @@ def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure)
     return Evaluated(candidate, counted_s=verdict.counted_s, **known)
 
 
-def copied(candidate: CandidateId, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
+def outcome_of_copy(candidate: CandidateId, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
     """Return the outcome of a program whose text was evaluated before: that of `first`, with this candidate's thought.
 
     Its `copy_of` is the first candidate.
     """
     return replace(first, candidate=candidate, source=program.source, thought=program.thought, copy_of=first.candidate)
+
+
+# Trials of programs: each leads from a reply to an outcome. Programs with the same text share one evaluation.
+
+
+# Checks a verdict after the judge: returns it unchanged, or a failure.
+Check = Callable[[Verdict | Failure], Awaitable[Verdict | Failure]]
+
+
+class Trials:
+    """Evaluates each program text once; a later candidate with the same text takes the result from the journal.
+
+    Programs that differ only in names or layout are evaluated separately: a program can see its names and line
+    numbers, and the message of a failure shows them. Earlier results are read from `journal`. `check` is applied to
+    each verdict of the judge; None for no check. `arrive` is called with a PutOff event when a program was put off.
+    """
+
+    def __init__(
+        self, task: Task, judge: Judge, journal: Journal, check: Check | None, arrive: Callable[[Event], None]
+    ) -> None:
+        self._arrive = arrive
+        self._task = task
+        self._judge = judge
+        self._journal = journal
+        self._check = check  # `Search._checked`: behaviour that cannot be compared is a failure
+        self._reading = asyncio.Lock()
+        self._first: dict[bytes, CandidateId] = {}  # the candidate that was tried, by the hash of its text
+        self._under_way: dict[CandidateId, asyncio.Event] = {}  # set when the candidate's result is committed
+
+    def apply(self, event: Event) -> None:
+        """Apply a committed event: later candidates with the same text can take its result, until the run is forked."""
+        if isinstance(event, (Evaluated, Rejected)):  # a tuple: a union would be made at each call
+            if event.source:
+                self._first.setdefault(_text_hash(event.source), event.candidate)
+            if event.candidate in self._under_way:
+                self._under_way.pop(event.candidate).set()
+        elif isinstance(event, RunForked):
+            self._first.clear()  # results from before a fork were found under another task or other limits
+
+    async def outcome(self, opened: OpenCandidate, reply: Reply) -> Evaluated | Rejected:
+        """Return the outcome of a candidate with this reply: read the program, evaluate it, check the verdict.
+
+        Raises SandboxError if the sandbox itself fails, TaskError if the fault is the task's.
+        """
+        asked = opened.asked
+        # one at a time: several would only compete for the same core
+        async with self._reading:
+            program = await asyncio.to_thread(read_program, self._task, asked, reply, opened.shown, opened.idea)
+        if isinstance(program, Rejected):
+            return program
+        candidate = asked.candidate
+        first = self._first.setdefault(_text_hash(program.source), candidate)
+        if first != candidate:
+            return await self._copy(candidate, program, first)
+        self._under_way[candidate] = asyncio.Event()
+        verdict = await self._judge.evaluate(program.source, lambda *why: self._arrive(PutOff(candidate, *why)))
+        return outcome_of_verdict(candidate, program, verdict if self._check is None else await self._check(verdict))
+
+    async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
+        """Return the outcome of the candidate `first` for this candidate, as soon as it is committed."""
+        if first in self._under_way:
+            await self._under_way[first].wait()
+        return outcome_of_copy(candidate, program, await self._journal.earlier_outcome(first, program.source))
+
+
+def _text_hash(source: str) -> bytes:
+    return hashlib.sha256(source.encode()).digest()

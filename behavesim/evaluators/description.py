@@ -13,8 +13,8 @@ from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
 from behavesim.task.verdict import Failure
 
+# Address ("module:function") of `load`, which the sandbox calls.
 LOADER = "behavesim.evaluators.description:load"
-"""Address ("module:function") of `load`, which the sandbox calls."""
 _LIMITS = Limits(timeout_s=60.0)
 _LONGEST = 100_000
 
@@ -28,7 +28,7 @@ class Description:
     description: str
 
 
-async def described(place: str, allow_weak_isolation: bool = False) -> Description:
+async def describe_evaluator(place: str, allow_weak_isolation: bool = False) -> Description:
     """Return what the evaluator at "module:Class" or "FILE.py:Class", an absolute path, says of itself.
 
     Its code runs in the sandbox. Raises TaskError if it cannot be loaded or says nothing usable, UsageError if the

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from behavesim.base.errors import UsageError
-from behavesim.base.syntax import parsed
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from behavesim.base.errors import TaskError, UsageError
+from behavesim.base.text import parse, validation_message
 from behavesim.base.text_file import read_text_file
+from behavesim.programs.functions import functions_in
 from behavesim.task.evaluated import Convention, EvaluatorFile
 
+# Prefix of an evaluator's text on the command line if the rest is a command.
 COMMAND = "command:"
-"""Prefix of an evaluator's text on the command line if the rest is a command."""
 
 
 def convention_of(text: str) -> tuple[Convention, str]:
@@ -54,12 +59,9 @@ def _of_file(place: str) -> Convention:
 
 
 def _of_class(place: str, name: str) -> Convention:
-    """Return the convention of an evaluator class: "eoh" or "llm4ad".
-
-    `place` is the path of a .py file or the name of a module. In a file, a class with the base `BaseProblem` follows
-    "eoh", and one of EoH's older shape; a module does so if it is in the package `eoh`. All others follow "llm4ad".
-    Raises UsageError if the file cannot be read, is not Python, or lacks the class.
-    """
+    """Return the convention of an evaluator class: "eoh" or "llm4ad"."""
+    # `place` is the path of a .py file or the name of a module. In a file, a class with the base `BaseProblem` follows
+    # "eoh", and one of EoH's older shape; a module does so if it is in the package `eoh`. All others follow "llm4ad".
     if not place.endswith(".py"):
         return "eoh" if place.split(".")[0] == "eoh" else "llm4ad"
     classes = [
@@ -125,10 +127,119 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
 
 def _tree(source: str, place: str) -> ast.Module:
     try:
-        return parsed(source)
+        return parse(source)
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"the evaluator {place} is no Python: {error}") from None
 
 
 def _absolute(place: str) -> str:
     return str(Path(place).resolve()) if place.endswith(".py") else place
+
+
+# Reads an OpenEvolve configuration file (config.yaml): the values that are used here, and the keys ignored.
+
+
+class _Read(BaseModel):
+    """The keys of the file that are read, dotted, as fields with the names that they have here."""
+
+    # Null counts as missing.
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    budget: int | None = Field(None, alias="max_iterations")
+    seed: int | None = Field(None, alias="random_seed")
+    is_diff: bool | None = Field(None, alias="diff_based_evolution")
+    description: str | None = Field(None, alias="prompt.system_message")
+    timeout_s: float | None = Field(None, alias="evaluator.timeout")
+    has_stages: bool = Field(True, alias="evaluator.cascade_evaluation")
+    thresholds: tuple[float, ...] = Field((0.5, 0.75, 0.9), alias="evaluator.cascade_thresholds")
+
+    def values(self, thresholds: int) -> dict[str, Any]:
+        """Return the values that are known, by names of `EvaluatorFile` fields and settings."""
+        # Of the thresholds they have at most so many as the evaluator uses, and none of them if it has no stages.
+        found = {
+            "budget": self.budget,
+            "seed": self.seed,
+            "edits": None if self.is_diff is None else "diff" if self.is_diff else "full",
+            "description": None if self.description is None else self.description.strip(),
+            "timeout_s": self.timeout_s,
+            "thresholds": (self.has_stages and self.thresholds[:thresholds]) or None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Values of a config.yaml, by names of `EvaluatorFile` fields and settings.
+
+    `ignored` are its other dotted keys; among them that of the thresholds, with those that are not used.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+    @classmethod
+    def usual(cls, thresholds: int) -> Configuration:
+        """Return what holds without a file: only so many of OpenEvolve's thresholds 0.5, 0.75 and 0.9."""
+        return cls(_Read.model_validate({}).values(thresholds))
+
+
+def read_configuration(path: Path, thresholds: int) -> Configuration:
+    """Return what a config.yaml says; `thresholds` is the largest number of them that the evaluator uses.
+
+    They are OpenEvolve's defaults if the file gives none and does not turn stages off. A file without a mapping counts
+    as empty. Raises UsageError if the file cannot be read, is not YAML, or a value has the wrong kind.
+    """
+    import yaml  # imported late: few runs have such a file
+
+    try:
+        said = yaml.safe_load(read_text_file(path, "configuration"))
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+    flat = _flat(said if isinstance(said, dict) else {})
+    read = {known.alias for known in _Read.model_fields.values()}
+    try:
+        found = _Read.model_validate(flat)
+    except ValidationError as error:
+        raise UsageError(f"{path}: {validation_message(error)}") from None
+    values, given = found.values(thresholds), found.thresholds if "thresholds" in found.model_fields_set else ()
+    unused = "/".join(map(str, given[len(values.get("thresholds", ())) :]))
+    others = tuple(key for key in flat if key not in read)
+    return Configuration(values, (f"evaluator.cascade_thresholds {unused}", *others) if unused else others)
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found
+
+
+# What the text of a class evaluator's template program says: the name that is called, and what it returns.
+
+
+def entry_point(template: str) -> str:
+    """Return the name that an evaluator calls a template program by: its first class, else its last function.
+
+    Raises TaskError if it defines neither, SyntaxError if it is no Python.
+    """
+    body = parse(template).body
+    classes = [node.name for node in body if isinstance(node, ast.ClassDef)]
+    functions = [node.name for node in body if isinstance(node, ast.FunctionDef)]
+    if not classes and not functions:
+        raise TaskError("the evaluator's template_program defines no function and no class")
+    return classes[0] if classes else functions[-1]
+
+
+def is_class(template: str, name: str) -> bool:
+    """Return whether a template program defines a class of this name; raises SyntaxError if it is no Python."""
+    return any(isinstance(node, ast.ClassDef) and node.name == name for node in parse(template).body)
+
+
+def annotation_of(template: str, name: str) -> str:
+    """Return the text of the annotation of what a function returns; "" if there is none, or no such function.
+
+    Raises SyntaxError if the template is no Python.
+    """
+    function = functions_in(template).get(name)
+    return "" if function is None or function.returns is None else ast.unparse(function.returns)

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
+import operator
 import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from typing import Any, Self
 
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.text import parse
 from behavesim.evaluators.conventions import Run
-from behavesim.evaluators.result import LONGEST_FAILURE, Result, numbers
-from behavesim.evaluators.steps import metric_steps
-from behavesim.evaluators.tracing import METRICS, Recorder
-from behavesim.task.evaluated import Convention, EvaluatorFile
-from behavesim.task.files import separated
+from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import ResultPool, TreePool
+from behavesim.state.protocols import Postponed, unnoticed
+from behavesim.task.evaluated import Convention, EvaluatorFile, separate_files
+from behavesim.task.verdict import Failure, Verdict
+from behavesim.trajectory import Trajectory
 
+# For each convention, the module below `conventions` that loads an evaluator.
+#
+# The others are not imported: the more memory a process has, the longer each fork of it takes.
 _LOADERS: Mapping[Convention, str] = {
     "openevolve": "openevolve",
     "shinka": "shinka",
@@ -26,17 +37,13 @@ _LOADERS: Mapping[Convention, str] = {
     "eoh": "classes",
     "command": "command",
 }
-"""For each convention, the module below `conventions` that loads an evaluator.
-
-The others are not imported: the more memory a process has, the longer each fork of it takes.
-"""
 _SAID = Path("/tmp/said")
 _SHOWN = 2_000
+# Finds the system's words for a write or a connection that the sandbox refuses.
 _REFUSED = re.compile(
     "Read-only file system|Permission denied|Operation not permitted|Connection refused|Network is unreachable"
     "|Name or service not known|Temporary failure in name resolution"
 )
-"""Finds the system's words for a write or a connection that the sandbox refuses."""
 _ALLOWED = "in the sandbox, only files below /tmp can be written, and there is no network"
 
 
@@ -64,10 +71,8 @@ def load(given: str) -> Callable[[str], bytes]:
 
 
 def _fork_processes() -> None:
-    """Let the evaluator's processes be forks, as before Python 3.14, unless it has chosen how they begin.
-
-    The new way begins them from a server: they lack the program's module, and so every function to call.
-    """
+    """Let the evaluator's processes be forks, as before Python 3.14, unless it has chosen how they begin."""
+    # The new way begins them from a server: they lack the program's module, and so every function to call.
     import multiprocessing  # only here: most evaluators make no processes
 
     if multiprocessing.get_start_method(allow_none=True) is None:
@@ -98,7 +103,7 @@ def _evaluated(run: Run, file: EvaluatorFile, source: str) -> Result:
 
 def _written(source: str, file: EvaluatorFile) -> Path:
     """Write a program's files below /tmp; return the path of its file, or of the folder if the text names its files."""
-    folder, files = Path("/tmp/program"), separated(source)
+    folder, files = Path("/tmp/program"), separate_files(source)
     for path, text in files.items():
         place = folder / (path or f"program{file.suffix}")
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -132,3 +137,232 @@ def _traceback(error: BaseException) -> str:
 
 def _is_ours(filename: str) -> bool:
     return filename.startswith(("<frozen ", str(Path(__file__).parent)))
+
+
+# Reads from an evaluator's text which function of a program it calls, and with which arguments.
+
+
+_RUN = "run_shinka_eval"
+# What ShinkaEvolve gives a program's function if the script does not say: the keyword arguments of a run.
+_SEEDED = 'lambda run: {"seed": run + 1}'
+# What stands for an argument that could not be read; `task check` looks for it in the instances.
+UNREAD = "CHANGE"
+_CALCULATED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+
+
+@dataclass(frozen=True)
+class Called:
+    """A function of the program, and how an evaluator calls it.
+
+    `calls` is Python text: a list with the arguments of each call, as a tuple or, if `are_named`, as a mapping of
+    keyword arguments. `is_known` is whether all could be read. If not, UNREAD stands for a positional argument, and
+    others are left out or guessed.
+    """
+
+    function: str
+    calls: str
+    are_named: bool = False
+    is_known: bool = True
+
+
+def call_evaluator(evaluator: str, program: str, module: str = "") -> Called | None:
+    """Return what a Python evaluator calls of a program, both as texts; None if it names none of its functions.
+
+    `module` is the name under which `calls` may use the evaluator's own functions. Raises SyntaxError if a text is no
+    Python.
+    """
+    tree = parse(evaluator)
+    functions = [node.name for node in parse(program).body if isinstance(node, ast.FunctionDef)]
+    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    constants = dict(_constants(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node.func) == _RUN:
+            return _by_shinka(node, functions, constants, tree, module)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (name := _name(node.func)) in functions and name not in own:
+            values = [_value(each, constants) for each in node.args]
+            is_known = None not in values and not node.keywords
+            read = [UNREAD if each is None else each for each in values]
+            return Called(name, repr([tuple(read)]), is_known=is_known)
+    named = {_name(node) for node in ast.walk(tree) if isinstance(node, ast.expr)}
+    found = next((name for name in functions if name in named), None)
+    return None if found is None else Called(found, "[()]", is_known=False)
+
+
+def _by_shinka(
+    call: ast.Call, functions: Collection[str], constants: Mapping[str, Any], tree: ast.Module, module: str
+) -> Called | None:
+    """Return what a `call` of `run_shinka_eval` evaluates, by its keyword arguments; None if none of `functions`."""
+    # `constants` are the values by name in the script `tree`; `module` is the name under which its functions can be
+    # used.
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    function = _value(given["experiment_fn_name"], constants) if "experiment_fn_name" in given else None
+    runs = _value(given["num_runs"], constants) if "num_runs" in given else 1
+    if not isinstance(function, str) or function not in functions:
+        return None
+    making = given.get("get_experiment_kwargs")
+    known = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    match making:
+        case ast.Name(name) if name in known:
+            text = f"{module}.{name}"
+        case ast.Lambda(args=ast.arguments(args=[parameter])) if not _names(making.body) - {parameter.arg}:
+            text = f"({ast.unparse(making)})"
+        case _:
+            text = f"({_SEEDED})"
+    is_known = isinstance(runs, int) and (making is None or text != f"({_SEEDED})")
+    return Called(function, f"[{text}(run) for run in range({runs or 1})]", True, is_known)
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, Any]]:
+    """Yield the names that are assigned at a script's top level and can be read (see `_value`), each with its value."""
+    found: dict[str, Any] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            value = _value(node.value, found)
+            for target in node.targets:
+                if isinstance(target, ast.Name) and value is not None:
+                    found[target.id] = value
+                    yield target.id, value
+
+
+def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
+    """Return the value of a literal, a constant, or a sum, difference or product of numbers; None for anything else."""
+    match node:
+        case ast.Name(name):
+            return constants.get(name)
+        case ast.BinOp(left, operation, right) if type(operation) in _CALCULATED:
+            both = _value(left, constants), _value(right, constants)
+            is_number = all(isinstance(each, int | float) for each in both)
+            return _CALCULATED[type(operation)](*both) if is_number else None
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def _name(node: ast.expr) -> str:
+    """Return the name in `name`, `module.name` and `names["name"]`; "" for any other expression."""
+    match node:
+        case ast.Name(name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(str(name))):
+            return name
+    return ""
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+# Evaluates programs by an evaluator in the sandbox. The score is self-reported: the evaluator's own, unchecked.
+
+
+# Address ("module:function") of what the sandbox calls to load an evaluator.
+LOADER = "behavesim.evaluators.evaluation:load"
+# Name of the metric that holds a program's score at the stage where it stopped.
+STAGE_SCORE = "stage_score"
+_JOURNALS = ("run.db", "*/run.db", "*/*/run.db", "*/*/*/run.db")
+
+
+def evaluator_pool(
+    file: EvaluatorFile,
+    workers: int,
+    limits: Limits,
+    allow_weak_isolation: bool,
+    clock: Heartbeat | None = None,
+    wall: str = "",
+    devices: tuple[str, ...] = (),
+) -> TreePool:
+    """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
+
+    They can read the evaluator's folder as it is when the sandbox starts; where namespaces hold, without the folders
+    of runs in it and names that begin with a dot. `limits` are those of each evaluation. Entering raises UsageError if
+    the isolation is below "strong+", unless `allow_weak_isolation`. Time limits on the sandbox's processes go by
+    `clock`, a new one if None. Processes are started through the command `wall`, and may use `devices`.
+    """
+    hidden = folders_of_runs(file)
+    # without the description: it would stand in the process's command line, which others can read and which is limited
+    loaded = (LOADER, replace(file, description="").to_json())
+    given = (*loaded, workers, limits, [file.folder], hidden, allow_weak_isolation)
+    return TreePool(*given, clock=clock, wall=wall, devices=devices)
+
+
+def folders_of_runs(file: EvaluatorFile) -> set[Path]:
+    """Return the paths in an evaluator's folder that no program may read: runs, and the folders that hold runs."""
+    # the folder of a first run does not exist yet; naming one keeps later entries of the folder out of reach, too
+    return {file.folder / "runs", *runs_in(file.folder)}
+
+
+def runs_in(folder: Path) -> Iterator[Path]:
+    """Yield the paths of the runs in an evaluator's folder, at most three levels down, to hide them from programs.
+
+    They are the folders that hold runs; for a run directly in `folder` its own folder, for a `run.db` directly in it
+    that file and its temporary ones. A path may come more than once.
+    """
+    for journal in chain.from_iterable(map(folder.glob, _JOURNALS)):
+        if journal.parent == folder:
+            yield from folder.glob("run.db*")
+        else:
+            yield journal.parent if journal.parent.parent == folder else journal.parent.parent
+
+
+class EvaluatorJudge:
+    """Evaluates programs by running an evaluator together with each in `pool`.
+
+    An async context manager, which enters and leaves the pool.
+    """
+
+    def __init__(self, pool: ResultPool) -> None:
+        self._pool = pool
+        self.traced = ""
+        """`Result.traced` of the last program whose result could be read; "" before the first."""
+
+    async def __aenter__(self) -> Self:
+        await self._pool.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._pool.__aexit__(*raised)
+
+    @property
+    def behaviour(self) -> str:
+        """A sentence for people: by what programs are compared. Ask only after an evaluation."""
+        more = " Methods that compare behaviour have little to go by." if self.traced == METRICS else ""
+        return f"Behaviour: {in_words(self.traced)}.{more}"
+
+    @property
+    def isolation(self) -> str:
+        """The isolation level of evaluator and program; raises SandboxError if the pool is not entered."""
+        return self._pool.isolation
+
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
+        """Return the evaluator's verdict on a program's text.
+
+        Returns a Failure if the program fails, gets no score or stops at a stage, or if the result cannot be read.
+        `postponed` is called each time that the program must run again because the machine may be the cause of its
+        ending. Raises SandboxError if that is still in doubt after the last try, or if the sandbox itself fails,
+        TaskError if the evaluator can no longer be loaded.
+        """
+        sent, cpu_s = await self._pool.evaluate(source, postponed)
+        if isinstance(sent, Failure):
+            return Failure(sent.reason, sent.message, cpu_s)
+        try:
+            found = Result.decoded(sent)
+            self.traced = found.traced
+        except ValueError as error:
+            return Failure("output", f"the evaluation sent no result that can be read: {error}"[:500], cpu_s)
+        return verdict_of(found, cpu_s)
+
+
+def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
+    """Return an evaluation's Result as a Verdict, or a Failure; `cpu_s` is the CPU time of all its processes (s).
+
+    The Verdict has one instance score and one trajectory of prefixes, made of the steps. A program whose score at stage
+    N was too low has the reason "stage-N", and that score is its metric STAGE_SCORE. Any other failure, such as an
+    exception in a stage, has the reason "evaluator". The message is cut at 500 characters.
+    """
+    if found.failure or found.score is None:
+        reached = {STAGE_SCORE: found.score} if found.stage and found.score is not None else {}
+        reason = f"stage-{found.stage}" if reached else "evaluator"
+        said = found.failure[:500] or "the evaluator gave no score"
+        return Failure(reason, said, cpu_s, {**reached, **found.metrics}, found.feedback)
+    behaviour = Trajectory.prefixes(list(found.steps or (0,)))
+    return Verdict(found.score, (found.score,), (behaviour,), cpu_s, found.metrics, found.feedback, cpu_s)

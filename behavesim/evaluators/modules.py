@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from behavesim.base.errors import TaskError
-from behavesim.base.syntax import parsed
+from behavesim.base.text import parse
 
 
 def module_of(place: str, name: str = "") -> ModuleType:
@@ -31,7 +31,7 @@ def import_as(place: str) -> None:
     """Run only a script's top-level import statements. Raises TaskError if it cannot be read or an import fails."""
     try:
         _on_path(Path(place))
-        for node in parsed(Path(place).read_bytes(), place).body:
+        for node in parse(Path(place).read_bytes(), place).body:
             # those below `if` and `try` are the script's own business: it may do without them
             if isinstance(node, ast.Import | ast.ImportFrom):
                 exec(compile(ast.Module([node], []), place, "exec"), {"__name__": "__main__"})
@@ -56,10 +56,7 @@ def why(error: BaseException, place: str) -> str:
 
 
 def _imported(place: str, name: str) -> ModuleType:
-    """Execute a Python file as a new module of this name, with the file's folder on `sys.path`, and return it.
-
-    Raises ImportError if its name does not end as Python's do, OSError if it cannot be read, and what the file raises.
-    """
+    """Execute a Python file as a new module of this name, with the file's folder on `sys.path`, and return it."""
     path = Path(place)
     _on_path(path)
     spec = importlib.util.spec_from_file_location(name, path)

@@ -5,23 +5,271 @@ from __future__ import annotations
 import functools
 import importlib.machinery
 import inspect
+import json
 import math
+import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from itertools import islice
+from numbers import Real
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from behavesim.evaluators.result import MOST_STEPS
-from behavesim.evaluators.steps import answer_steps, choice, numbers_in
 from behavesim.task.evaluated import TRAJECTORY
+from behavesim.task.score import Metrics, limit_feedback, limit_metrics
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+# What one evaluation of a program found, as the evaluator reports it: nothing in it is checked.
+
+
+# Largest number of steps of a behaviour that is kept.
+MOST_STEPS = 1_000
+# Longest `failure` of a Result that is sent, in characters; the rest is cut.
+LONGEST_FAILURE = 2_000
+
+
+@dataclass(frozen=True)
+class Result:
+    """One evaluation. `failure` says why the program failed; it is empty if it did not.
+
+    `score` is None for a failed program, except one that stopped at a stage with a score too low. `metrics` are named
+    numbers; one that is not finite is kept as its text, such as "nan". `feedback` is text for people and models.
+    `steps` is the behaviour, a number for each step, and `traced` what it was taken from. `stage` is the stage, from 1,
+    that raised, or before the last gave no score or one too low; 0 if none did, or the evaluator has one stage.
+    """
+
+    score: float | None
+    metrics: Metrics = field(default_factory=dict)
+    feedback: str = ""
+    failure: str = ""
+    stage: int = 0
+    steps: tuple[int, ...] = ()
+    traced: str = ""
+
+    def encoded(self) -> bytes:
+        """Return the result as JSON, with metrics, feedback, failure and steps cut to their limits.
+
+        A metric that is not finite becomes a text, such as "nan". Raises ValueError if the score is not finite.
+        """
+        values = {
+            **asdict(self),
+            "metrics": limit_metrics(self.metrics),
+            "feedback": limit_feedback(self.feedback),
+            "failure": limit_feedback(self.failure[:LONGEST_FAILURE]),
+        }
+        return json.dumps({**values, "steps": self.steps[:MOST_STEPS]}, allow_nan=False).encode()
+
+    @classmethod
+    def decoded(cls, frame: bytes) -> Result:
+        """Return the result in JSON that an untrusted process sent, with metrics and feedback cut to their limits.
+
+        Raises ValueError if it is not a result, its score is not finite, or it has more than MOST_STEPS steps.
+        """
+        found = _adapter().validate_json(frame, strict=False)
+        if found.score is not None and not math.isfinite(found.score):
+            raise ValueError("the score is not finite")
+        if len(found.steps) > MOST_STEPS:
+            raise ValueError("the result is larger than it may be")
+        told = limit_metrics(found.metrics), limit_feedback(found.feedback)
+        return replace(found, metrics=told[0], feedback=told[1])
+
+
+@cache
+def _adapter() -> TypeAdapter[Result]:
+    from pydantic import TypeAdapter  # imported late: the sandbox does without it
+
+    return TypeAdapter(Result)
+
+
+def numbers(metrics: Mapping[Any, Any]) -> dict[str, float | str]:
+    """Return the numbers among an evaluator's metrics, by name; those that are not finite as text, such as "nan".
+
+    Truth values are 1 and 0; other values are left out. At most MOST_METRICS are kept, `combined_score` and `score`
+    first.
+    """
+    known = {name: value for name, value in metrics.items() if _is_number(value)}
+    return limit_metrics({name: known[name] for name in ("combined_score", "score") if name in known} | known)
+
+
+def combine_metrics(metrics: Metrics) -> float | None:
+    """Return OpenEvolve's score: `combined_score`, else the mean of all metrics but those that are NaN.
+
+    None if `combined_score` or any of the averaged metrics is not finite, or there is nothing to average.
+    """
+    if "combined_score" in metrics:
+        named = metrics["combined_score"]
+        return named if isinstance(named, float) else None
+    counted = [value for value in metrics.values() if value != "nan"]
+    finite = [value for value in counted if isinstance(value, float)]
+    return math.fsum(finite) / len(finite) if finite and len(finite) == len(counted) else None
+
+
+def _is_number(value: Any) -> bool:
+    is_numpys = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0
+    return isinstance(value, Real) or (is_numpys and value.dtype.kind in "biuf")
+
+
+# Steps of a behaviour: the integers that stand for what a program returned, or for its metrics.
+
+
+# Parts of 1 to which a number's asinh is rounded: to the nearest whole, half, quarter, 16th and 256th.
+#
+# asinh is linear near 0 and logarithmic beyond 1. The nearer two numbers are, the more of their rounded values are
+# equal. Pairs of circle packings are then ranked as by the distance of their final positions (docs/how-to/traces.md).
+ROUNDINGS = (1, 2, 4, 16, 256)
+# Largest number of bytes of a value that are read: values that differ only behind them count as equal.
+_PART = 4096
+_DEEPEST, _MOST_READ = 4, 100_000
+"""Levels of lists in lists, and numbers, that are read of an answer."""
+# Finds names of metrics of time or memory.
+_OF_THE_CLOCK = re.compile(r"time|second|duration|latency|speed|runtime|memory|(^|_)m?s$", re.IGNORECASE)
+
+
+def numbers_in(answer: Any) -> list[int] | list[float]:
+    """Return the numbers in an answer, in order: integers if all are, else floats.
+
+    An answer is a number, an array, or lists, tuples and values of mappings of these, up to four levels deep. Anything
+    else in it becomes one number, equal for equal values. Of more than MOST_STEPS numbers, some at equal intervals are
+    returned. [0] if the value raises.
+    """
+    try:
+        found = _thinned(list(islice(_numbers(answer, _DEEPEST), _MOST_READ)), MOST_STEPS)
+        return found if all(isinstance(each, int) for each in found) else [float(each) for each in found]
+    except Exception:  # noqa: BLE001 - whatever a program's own objects raise
+        return [0]
+
+
+def answer_steps(answers: Sequence[Sequence[int] | Sequence[float]]) -> tuple[int, ...]:
+    """Return the steps of whole answers, each given as the numbers that `numbers_in` returns; MOST_STEPS at most.
+
+    An integer is a step. Any other number is a step for each of ROUNDINGS, which also tells its place in the answer.
+    Of too many numbers, those at equal intervals count.
+    """
+    steps = [[_steps(number, str(place)) for place, number in enumerate(answer)] for answer in answers]
+    every = -(-sum(len(each) for answer in steps for each in answer) // MOST_STEPS) or 1
+    found = [step for answer in steps for each in answer[::every] for step in each]
+    return tuple(_thinned(found, MOST_STEPS))
+
+
+def metric_steps(metrics: Mapping[str, float | str]) -> tuple[int, ...]:
+    """Return the steps of metrics, in the order of their names.
+
+    A number has one step for each of ROUNDINGS, and one for its first six digits. A text, such as "nan", has one step.
+    Metrics of time or memory, by their names, are left out.
+    """
+    steps: list[int] = []
+    for name, value in sorted(metrics.items()):
+        if not is_of_the_clock(name):
+            steps += [] if isinstance(value, str) else _steps(value, name)
+            steps.append(token((name, value if isinstance(value, str) else f"{value:.6g}")))
+    return tuple(steps)
+
+
+def is_of_the_clock(name: str) -> bool:
+    """Return whether a metric's name speaks of time or memory, which differ from one evaluation to the next."""
+    return _OF_THE_CLOCK.search(name) is not None
+
+
+def choice(returned: Any) -> int:
+    """Return a number for what a function returned.
+
+    It is the lowest 31 bits of an integer or a whole float, or the index of the greatest number of a one-dimensional
+    array of floats. Any other single float gives one for its asinh rounded to a 16th, and all else gives `token`. 0 for
+    NaN, infinity, an array of one float without dimensions, and if the value raises.
+    """
+    try:
+        kind, dimensions = _kind(returned), getattr(returned, "ndim", 0)
+        if dimensions == 0 and (kind in "iub" or (kind == "f" and returned == round(returned))):
+            return int(returned) & 0x7FFFFFFF
+        if kind == "f" and dimensions == 0:
+            return token(_rounded(float(returned), 16))
+        if kind == "f" and dimensions == 1 and returned.size:
+            return int(returned.argmax())
+        return token(returned)
+    except Exception:  # noqa: BLE001 - whatever a program's own objects raise
+        return 0
+
+
+def token(value: Any) -> int:
+    """Return a number below 2**31, equal for equal values of the same types, their mappings in the same order.
+
+    At most the first 4096 bytes and three levels are read. Other objects than numbers, texts, bytes, None, lists,
+    tuples, mappings and arrays of numbers have one number for each type.
+    """
+    return zlib.crc32(_written(value, 3)[:_PART]) >> 1
+
+
+def _steps(number: float, place: str) -> list[int]:
+    if isinstance(number, int):
+        return [number & 0x7FFFFFFF]
+    return [token((place, each, _rounded(number, each))) for each in ROUNDINGS]
+
+
+def _rounded(number: float, parts: int) -> int | str:
+    return round(math.asinh(number) * parts) if math.isfinite(number) else str(number)
+
+
+def _numbers(value: Any, depth: int) -> Iterator[int | float]:
+    """Yield the numbers in a value, `depth` levels of lists and mappings deep; anything else gives one `token`."""
+    if isinstance(value, bool | int):
+        yield int(value)
+    elif isinstance(value, float):
+        yield float(value)
+    elif (kind := _kind(value)) in "iubf" and hasattr(value, "tolist"):
+        flat = value.reshape(-1) if getattr(value, "ndim", 0) else [value]
+        yield from (int(each) if kind in "iub" else float(each) for each in _thinned(flat, MOST_STEPS))
+    elif isinstance(value, Mapping) and depth:
+        yield from _numbers(list(value.values()), depth)
+    elif isinstance(value, list | tuple) and depth:
+        for each in _thinned(value, MOST_STEPS):
+            yield from _numbers(each, depth - 1)
+    else:
+        yield token(value)
+
+
+def _thinned(values: Any, most: int) -> Any:
+    return values[:: -(-len(values) // most) or 1]
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool | int):
+        return "i"
+    return str(getattr(getattr(value, "dtype", None), "kind", "f" if isinstance(value, float) else "O"))
+
+
+def _written(value: Any, depth: int) -> bytes:
+    """Return bytes that are equal for equal values (see `token`); lists and mappings are read `depth` levels deep."""
+    if hasattr(value, "tobytes") and _kind(value) in "iubf":
+        return value.reshape(-1)[: _PART // 8].tobytes() if getattr(value, "ndim", 0) else _written(value.item(), depth)
+    if isinstance(value, int):
+        return b"%d" % hash(int(value))  # as long as it may be, a hash is short
+    if isinstance(value, str | bytes):
+        return repr(value[:_PART]).encode()
+    if isinstance(value, Mapping):
+        value = list(value.items())
+    if not isinstance(value, list | tuple) or not depth:
+        return repr(value).encode() if isinstance(value, float | type(None)) else type(value).__name__.encode()
+    found = b""
+    for each in value:
+        found += _written(each, depth - 1) + b","
+        if len(found) > _PART:
+            break
+    return found
+
+
+# Value of `Result.traced` if the steps are one number for each recorded call of the program's functions.
 CALLS = "calls"
-"""Value of `Result.traced` if the steps are one number for each recorded call of the program's functions."""
+# Value of `Result.traced` if the steps stand for the numbers in what at most FEW calls returned.
 ANSWERS = "answers"
-"""Value of `Result.traced` if the steps stand for the numbers in what at most FEW calls returned."""
+# Value of `Result.traced` if the steps are made of the metrics, as none are made of calls.
 METRICS = "metrics"
-"""Value of `Result.traced` if the steps are made of the metrics, as none are made of calls."""
 _WORDS: Mapping[str | None, str] = {
     None: "",
     TRAJECTORY: "",
@@ -29,12 +277,12 @@ _WORDS: Mapping[str | None, str] = {
     ANSWERS: "programs are compared by the numbers that their functions return; near numbers are partly equal",
     METRICS: "programs are compared by their metrics alone: no Python code in the evaluator's process calls them",
 }
+# Return annotations of functions that return a priority: of these, the order of the priorities is recorded.
 _RANKED = ("float", "float64", "np.float64", "numpy.float64")
-"""Return annotations of functions that return a priority: of these, the order of the priorities is recorded."""
+# Largest number of calls that a ranking keeps: evaluators mostly use the highest priorities.
 MOST_RANKED = 200
-"""Largest number of calls that a ranking keeps: evaluators mostly use the highest priorities."""
+# Largest number of calls of which the whole answers are recorded; of more, one number for each (`Recorder`).
 FEW = 10
-"""Largest number of calls of which the whole answers are recorded; of more, one number for each (`Recorder`)."""
 
 
 def in_words(traced: str | None) -> str:
@@ -144,10 +392,9 @@ class Recorder:
 
 
 class _Compiled:
-    """Takes the place of a function that numba compiled, and has its calls from Python recorded.
+    """Takes the place of a function that numba compiled, and has its calls from Python recorded."""
 
-    Compiled code calls the compiled function itself: numba finds it by `_numba_type_`, one of its attributes.
-    """
+    # Compiled code calls the compiled function itself: numba finds it by `_numba_type_`, one of its attributes.
 
     def __init__(self, compiled: Any, watched: Callable[..., Any]) -> None:
         functools.update_wrapper(self, compiled, updated=())

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from behavesim.methods.method import Method, MethodSettings, kept_if_feasible
-from behavesim.prompts.places import emptied
+from behavesim.methods.method import Method, MethodSettings, add_if_feasible
+from behavesim.prompts.feedback import without_placeholders
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import OpenCandidate
 from behavesim.state.state import RunState
 
+# The name of the group that holds every feasible program.
 ARCHIVE = "archive"
-"""The name of the group that holds every feasible program."""
 
 
 class BestOfN(Method[MethodSettings]):
@@ -25,8 +25,8 @@ class BestOfN(Method[MethodSettings]):
         """Return the question for a candidate: its prompt shows the template alone, and nothing that the run found."""
         asked = self.first_question(state, candidate)
         # what the run knows would make the programs depend on one another
-        return replace(asked, prompt=replace(asked.prompt, text=emptied(asked.prompt.text)))
+        return replace(asked, prompt=replace(asked.prompt, text=without_placeholders(asked.prompt.text)))
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a feasible candidate joins the archive, and that an infeasible one is not added."""
-        return kept_if_feasible(candidate, ARCHIVE)
+        return add_if_feasible(candidate, ARCHIVE)

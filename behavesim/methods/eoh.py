@@ -12,24 +12,83 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from behavesim.methods.comparison import compared_with, is_copy
-from behavesim.methods.dominance import dissimilarity, similarities, survivors
-from behavesim.methods.draw import Generator, only, rank_probabilities, softmax
-from behavesim.methods.method import Method, MethodSettings, kept_if_it_stays, question
-from behavesim.programs.constants import has_constants
+from behavesim.methods.method import (
+    Generator,
+    Method,
+    MethodSettings,
+    add_if_it_stays,
+    compare_with,
+    is_copy,
+    only,
+    question,
+    rank_probabilities,
+    softmax,
+)
+from behavesim.programs.functions import has_constants
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
+# Dominance-dissimilarity: ranks programs by score and by behaviour together (paper, "EoH+BehaveSim").
+
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def dissimilarity(utility: Vector, similarity: Matrix) -> Vector:
+    """Return for each of N programs minus the sum of its similarities to those that dominate it: (N,), each 0 or less.
+
+    `utility` is (N,), greater is better; `similarity` is (N, N) in [0, 1]; N is at least 1. There are two objectives: a
+    high utility, and a low similarity to the best program, which is the first with the highest utility. One program
+    dominates another if it is no worse in both and better in one. The result is called v in the paper's algorithms
+    "Parent Selection" and "Population Management".
+    """
+    to_best = similarity[int(utility.argmax())]
+    no_worse = (utility[:, None] >= utility[None, :]) & (to_best[:, None] <= to_best[None, :])
+    better = (utility[:, None] > utility[None, :]) | (to_best[:, None] < to_best[None, :])
+    dominates = no_worse & better  # D[i, j] = 1 iff P[i] ≺ P[j]; 0 on the diagonal
+    return np.asarray(-(similarity * dominates).sum(axis=0), dtype=np.float64)  # ColumnwiseSum(S ⊙ D), S = −BehaveSim
+
+
+def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> list[CandidateId]:
+    """Return the numbers of the `size` members that stay, oldest first; of all if there are fewer.
+
+    The best by score always stays. The others stay in order of `values`, one for each member, higher first; then by
+    score, then by age, older first (paper, "Population Management"). Raises ValueError if there is no member, or not
+    one value for each.
+    """
+    best = max(members, key=lambda member: member.merit)
+    ranked = sorted(
+        zip(members, values, strict=True),
+        # False sorts before True, so the best by score comes first whatever its value
+        key=lambda pair: (pair[0] is not best, -pair[1], -pair[0].utility, pair[0].candidate),
+    )
+    return sorted(member.candidate for member, _ in ranked[:size])
+
+
+def similarities(members: Sequence[Member]) -> Matrix:
+    """Return the (N, N) similarities of members, given oldest first, from `Member.similarity`; 1 on the diagonal.
+
+    Raises KeyError if a member was not compared with an older one when it joined.
+    """
+    # 1 on the diagonal: a program is as similar to itself as can be
+    matrix = np.ones((len(members), len(members)))
+    for row, younger in enumerate(members):
+        for column, elder in enumerate(members[:row]):
+            matrix[row, column] = matrix[column, row] = younger.similarity[elder.candidate]
+    return matrix
+
+
+# The name of the only group.
 POPULATION = "population"
-"""The name of the only group."""
 
+# First programs asked for at most, per place of the population (the authors' `n_create`); more if none is feasible.
 FIRST_PROGRAMS = 2
-"""First programs asked for at most, per place of the population (the authors' `n_create`); more if none is feasible."""
 
+# The operators whose prompts show several parents; the prompts of the others show one.
 OF_SEVERAL = frozenset({"e1", "e2"})
-"""The operators whose prompts show several parents; the prompts of the others show one."""
 
 
 class EoHSettings(MethodSettings):
@@ -104,28 +163,24 @@ class EoH(Method[EoHSettings]):
             return NotAdded(candidate.id)
         newcomer = state.member(candidate)
         if self.uses_behaviour:  # also while there is room: those who come later choose by these similarities
-            newcomer = compared_with(newcomer, members, behaviours)
+            newcomer = compare_with(newcomer, members, behaviours)
         if len(members) < self.settings.population:
             return Added(candidate.id, POPULATION)
         # the newcomer takes part, where the paper's loop stops before it
         stay = set(self._survivors([*members, newcomer]))
-        return kept_if_it_stays(candidate.id, POPULATION, members, stay)
+        return add_if_it_stays(candidate.id, POPULATION, members, stay)
 
     def _is_filling(self, members: list[Member], candidate: CandidateId) -> bool:
-        """Return whether `candidate` is asked for as a first program: while the population is not full.
-
-        A task with few different scores or programs could never fill it. So operators begin after FIRST_PROGRAMS
-        candidates for each place of the population, if there is any member.
-        """
+        """Return whether `candidate` is asked for as a first program: while the population is not full."""
+        # A task with few different scores or programs could never fill it. So operators begin after FIRST_PROGRAMS
+        # candidates for each place of the population, if there is any member.
         size = self.settings.population
         return len(members) < size and (not members or candidate < FIRST_PROGRAMS * size)
 
     def _is_refused(self, members: list[Member], newcomer: Member) -> bool:
-        """Return whether the newcomer counts as a copy of a member, by normal form; in plain EoH by score.
-
-        There programs of equal score count as one, and the older stays (`population_management` of the authors'
-        pop_greedy.py). They round to 5 decimals first; here scores are compared as they are, since tasks scale them.
-        """
+        """Return whether the newcomer counts as a copy of a member, by normal form; in plain EoH by score."""
+        # There programs of equal score count as one, and the older stays (`population_management` of the authors'
+        # pop_greedy.py). They round to 5 decimals first; here scores are compared as they are, since tasks scale them.
         if self.uses_behaviour:
             return is_copy(newcomer, members)
         return any(member.score == newcomer.score for member in members)
@@ -137,12 +192,10 @@ class EoH(Method[EoHSettings]):
     def _of_one(
         self, state: RunState, operator: str, members: list[Member], rng: Generator
     ) -> tuple[str, list[Member]]:
-        """Return the operator, which shows one parent, and that parent.
-
-        With `asks_once`, another operator takes the turn of m2 if the parent has no constants. With `asks_each_once`,
-        the parent is a program that the operator has not shown alone yet, if there is one, and m2 gets one with
-        constants if it can.
-        """
+        """Return the operator, which shows one parent, and that parent."""
+        # With `asks_once`, another operator takes the turn of m2 if the parent has no constants. With `asks_each_once`,
+        # the parent is a program that the operator has not shown alone yet, if there is one, and m2 gets one with
+        # constants if it can.
         if not self.asks_each_once:
             parents = self._parents(members, 1, rng)
             helps = operator != "m2" or not self.asks_once or has_constants(parents[0].source)
@@ -174,11 +227,9 @@ class EoH(Method[EoHSettings]):
         is_uniform: bool = False,
         among: Sequence[Member] | None = None,
     ) -> list[Member]:
-        """Draw `count` different members, or all if there are fewer; worst first (paper, "Parent Selection").
-
-        Where `is_uniform`, all are equally probable. Otherwise, if `among` is not None, only those of it are drawn; it
-        must hold as many.
-        """
+        """Draw `count` different members, or all if there are fewer; worst first (paper, "Parent Selection")."""
+        # Where `is_uniform`, all are equally probable. Otherwise, if `among` is not None, only those of it are drawn;
+        # it must hold as many.
         size = min(count, len(members))
         by_rank = rank_probabilities([member.utility for member in members])
         probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else by_rank  # π

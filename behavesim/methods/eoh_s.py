@@ -13,19 +13,18 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from behavesim.base.text import counted
-from behavesim.methods.complement import set_order, utilities
-from behavesim.methods.draw import Generator, falling, only, rank_probabilities
-from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.base.text import count_noun
+from behavesim.methods.method import Generator, Method, MethodSettings, falling, only, question, rank_probabilities
+from behavesim.methods.set_search import set_order, utilities
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
+# The name of the only group: the set, in the order in which it was chosen.
 POPULATION = "population"
-"""The name of the only group: the set, in the order in which it was chosen."""
+# First programs asked for at most, per place of the population, as in plain EoH; more if none is feasible.
 FIRST_PROGRAMS = 2
-"""First programs asked for at most, per place of the population, as in plain EoH; more if none is feasible."""
 
 
 class EoHSSettings(MethodSettings):
@@ -86,7 +85,7 @@ class EoHS(Method[EoHSSettings]):
         members, rng = state.members_of(POPULATION), self.generator(candidate)
         operator = self.settings.operators[int(rng.integers(len(self.settings.operators)))]
         if operator == "cs" and len(members) > 1:
-            asked = state.asked_of.get("cs", set()) if self.asks_once else set()
+            asked = state.shown_parents.get("cs", set()) if self.asks_once else set()
             parents = sorted(farthest_pair(members, rng, asked), key=lambda member: member.merit)
         else:
             operator, parents = "ls", [_by_rank(members, self.not_asked(state, "ls", members), rng)]
@@ -109,7 +108,7 @@ class EoHS(Method[EoHSSettings]):
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return the set's size and how many of the generation are registered, or how many wait for the first set."""
         if POPULATION not in state.groups:
-            return {"set": f"none yet, {counted(len(state.ungrouped), 'first program')}"}
+            return {"set": f"none yet, {count_noun(len(state.ungrouped), 'first program')}"}
         group = state.groups[POPULATION]
         done = state.registered - group.arranged_at
         return {"set": f"{len(group.members)} programs, {done} of {self.settings.population} of the next generation"}

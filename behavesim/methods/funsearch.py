@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program, ranks
-from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.methods.method import (
+    Generator,
+    Method,
+    MethodSettings,
+    clusters,
+    pick_cluster,
+    pick_program,
+    question,
+    ranks,
+)
 from behavesim.similarity.clustering import average_linkage, k_means
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Regrouped
@@ -179,10 +187,8 @@ class FunSearch(Method[FunSearchSettings]):
         return str(self.generator(candidate.id, "place").integers(len(state.groups)))
 
     def _found(self, state: RunState, behaviours: Behaviours) -> Regrouped:
-        """Return the first islands: the initial programs dealt at random or, without any, copies of the template.
-
-        With `clustered_start`, the initial programs, if any, are grouped by behaviour.
-        """
+        """Return the first islands: the initial programs dealt at random or, without any, copies of the template."""
+        # With `clustered_start`, the initial programs, if any, are grouped by behaviour.
         settings, members = self.settings, state.ungrouped
         # without initial programs every island begins with the template, as in FunSearch
         if not members:
@@ -191,7 +197,7 @@ class FunSearch(Method[FunSearchSettings]):
         count = min(settings.islands, len(members))
         programs = tuple(state.members[member] for member in members)
         if settings.clustered_start:
-            return founded(self._clusters(members, count, behaviours), count, programs)
+            return initial_islands(self._clusters(members, count, behaviours), count, programs)
         # a deck that is shuffled and dealt gives islands of equal sizes, other than a draw for each program
         order = self.generator(state.registered, "deal").permutation(len(members))
         dealt = [tuple(members[k] for k in sorted(order[start::count])) for start in range(count)]
@@ -213,11 +219,9 @@ class FunSearch(Method[FunSearchSettings]):
         return [tuple(group) for group in groups.values()]
 
     def _restart(self, state: RunState) -> Regrouped:
-        """Return the restart: it empties the half of the islands with the lowest best scores.
-
-        Half of an odd number is rounded down. An emptied island gets the best program of a random one of the others
-        (paper, "Restarting Islands").
-        """
+        """Return the restart: it empties the half of the islands with the lowest best scores."""
+        # Half of an odd number is rounded down. An emptied island gets the best program of a random one of the others
+        # (paper, "Restarting Islands").
         rng, names = self.generator(state.registered, "restart"), list(state.groups)
         best = [state.best_member(group.members) for group in state.groups.values()]
         # equal islands in random order, or the first names would always survive
@@ -227,12 +231,10 @@ class FunSearch(Method[FunSearchSettings]):
         return Regrouped({names[i]: (best[int(rng.choice(survivors))].candidate,) for i in sorted(emptied)})
 
     def _parents(self, state: RunState, rng: Generator, is_uniform: bool) -> _Drawn:
-        """Return the programs of a prompt, worst first.
-
-        S1 takes them from different islands in turn, S2 all from one (paper, "Algorithm Selection"). No two have the
-        same normal form; there are fewer than `examples_per_prompt` if the islands have no more. Where `is_uniform`,
-        programs of an island are equally probable: neither scores nor lengths count.
-        """
+        """Return the programs of a prompt, worst first."""
+        # S1 takes them from different islands in turn, S2 all from one (paper, "Algorithm Selection"). No two have the
+        # same normal form; there are fewer than `examples_per_prompt` if the islands have no more. Where `is_uniform`,
+        # programs of an island are equally probable: neither scores nor lengths count.
         count = self.settings.examples_per_prompt
         across = rng.random() < self.settings.p_s1
         islands = deque(self._draw_islands(state, min(count, len(state.groups)) if across else 1, rng).tolist())
@@ -259,10 +261,8 @@ class FunSearch(Method[FunSearchSettings]):
     def _pick(
         self, state: RunState, island: GroupName, members: list[Member], used: set[float], rng: Generator
     ) -> Member:
-        """Draw a cluster by score, preferably one whose score is not in `used`, and from it a program by length.
-
-        `members` are those of `island` to draw from; the temperature falls with the programs added to it.
-        """
+        """Draw a cluster by score, preferably one whose score is not in `used`, and from it a program by length."""
+        # `members` are those of `island` to draw from; the temperature falls with the programs added to it.
         groups = clusters(members)
         groups = [group for group in groups if group[0].score not in used] or groups
         settings, added = self.settings, state.groups[island].added
@@ -278,7 +278,7 @@ class FunSearchBehaveSim(FunSearch):
     settings_type = FunSearchBehaveSimSettings
 
 
-def founded(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Sequence[Member]) -> Regrouped:
+def initial_islands(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Sequence[Member]) -> Regrouped:
     """Return the first islands, named "0", "1" and so on: the groups, and more up to `islands` if these are fewer.
 
     `members` are the programs of the groups. Each island added begins with the best of all.

@@ -12,8 +12,8 @@ from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
+# The name of the group with the one program that is changed.
 CURRENT = "current"
-"""The name of the group with the one program that is changed."""
 
 
 class HillClimbing(Method[MethodSettings]):

@@ -14,8 +14,8 @@ from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
+# The name of the group of programs at the centre of each cell. They stay centres after they have lost their cell.
 CENTRES = "centres"
-"""The name of the group of programs at the centre of each cell. They stay centres after they have lost their cell."""
 
 
 class MapElitesSettings(MethodSettings):
@@ -98,10 +98,8 @@ class MapElites(Method[MapElitesSettings]):
         return {"cells": str(len(state.islands))}
 
     def _centres(self, members: Sequence[Member], behaviours: Behaviours) -> Regrouped:
-        """Return the centres: the best program, then each time the farthest from all before.
-
-        `members`, at least one, come oldest first. The centres are at most `cells`, no two of them at distance 0.
-        """
+        """Return the centres: the best program, then each time the farthest from all before."""
+        # `members`, at least one, come oldest first. The centres are at most `cells`, no two of them at distance 0.
         distance = 1.0 - behaviours.matrix([member.candidate for member in members])
         chosen = [max(range(len(members)), key=lambda k: (members[k].utility, -k))]
         nearest = distance[chosen[0]].copy()
@@ -113,10 +111,8 @@ class MapElites(Method[MapElitesSettings]):
 
 
 def _first_elites(members: Sequence[Member], centres: Sequence[CandidateId], behaviours: Behaviours) -> Regrouped:
-    """Return a group for each cell, named "0", "1" and so on, with its elite: of equally good ones the oldest.
-
-    A member is in the cell whose centre it is most similar to. `members` come oldest first, the `centres` among them.
-    """
+    """Return a group for each cell, named "0", "1" and so on, with its elite: of equally good ones the oldest."""
+    # A member is in the cell whose centre it is most similar to. `members` come oldest first, the `centres` among them.
     candidates = [member.candidate for member in members]
     similarity = behaviours.matrix(candidates)[:, [candidates.index(centre) for centre in centres]]
     cells: dict[int, Member] = {}

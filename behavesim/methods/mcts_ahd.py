@@ -15,40 +15,37 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from behavesim.methods.draw import Generator
-from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
-from behavesim.programs.constants import has_constants
+from behavesim.methods.method import Generator, Method, MethodSettings, add_if_feasible, question
+from behavesim.programs.functions import has_constants
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
+# The name of the group of all programs in the tree.
 TREE = "tree"
-"""The name of the group of all programs in the tree."""
+# The number of the node at the root, which is no program; the other nodes are candidates.
 ROOT: CandidateId = -1
-"""The number of the node at the root, which is no program; the other nodes are candidates."""
 
+# The operators by which a leaf gets its children, in turn (section 4.2 and the authors' weights).
+#
+# e2 crosses it with a good program, m1 modifies it, m2 changes its parameters, s1 learns from its line of descent.
 EXPANSION: Sequence[str] = ("e2", "m1", "m1", "m2", "m2", "s1")
-"""The operators by which a leaf gets its children, in turn (section 4.2 and the authors' weights).
 
-e2 crosses it with a good program, m1 modifies it, m2 changes its parameters, s1 learns from its line of descent.
-"""
-
+# EXPANSION for a leaf right below the root: without s1, which needs two programs in the line of descent.
 FIRST_EXPANSION = [operator for operator in EXPANSION if operator != "s1"]
-"""EXPANSION for a leaf right below the root: without s1, which needs two programs in the line of descent."""
 
+# The fewest and the most subtrees of the root of which e1 shows a program each (the authors' `ec_m`).
+#
+# The number is drawn for each prompt; if the root has fewer subtrees than were drawn, all are shown.
 SUBTREES = (2, 5)
-"""The fewest and the most subtrees of the root of which e1 shows a program each (the authors' `ec_m`).
 
-The number is drawn for each prompt; if the root has fewer subtrees than were drawn, all are shown.
-"""
-
+# Most programs of a line of descent that s1 shows: the last ones. The authors show up to 10; prompts stay short.
 ANCESTRY = 3
-"""Most programs of a line of descent that s1 shows: the last ones. The authors show up to 10; prompts stay short."""
 
 
+# First programs asked for at most, per place below the root, as in plain EoH; more if none is feasible.
 FIRST_PROGRAMS = 2
-"""First programs asked for at most, per place below the root, as in plain EoH; more if none is feasible."""
 
 
 class MctsAhdSettings(MethodSettings):
@@ -236,7 +233,7 @@ class MctsAhd(Method[MctsAhdSettings]):
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a feasible candidate joins the tree, and that an infeasible one is not added."""
-        return kept_if_feasible(candidate, TREE)
+        return add_if_feasible(candidate, TREE)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return the number of programs in the tree and its depth: the longest line of programs below the root."""
@@ -265,11 +262,9 @@ class MctsAhd(Method[MctsAhdSettings]):
     def _drawing(
         self, tree: Tree, node: CandidateId, operator: str, rng: Generator
     ) -> tuple[str, Callable[[bool], list[Member]]]:
-        """Return the operator that can be used at a node, and what draws the programs of its prompt, worst first.
-
-        No prompt shows a program twice, nor a copy of it. Called with True, e2's draw crosses the node's program with
-        any other one, and not only with one of the best. A draw takes no longer in a large tree than in a small one.
-        """
+        """Return the operator that can be used at a node, and what draws the programs of its prompt, worst first."""
+        # No prompt shows a program twice, nor a copy of it. Called with True, e2's draw crosses the node's program with
+        # any other one, and not only with one of the best. A draw takes no longer in a large tree than in a small one.
         if operator == "e1":  # a program of each of some subtrees, as in the authors' `expand`
             subtrees = [tree.below(child) for child in tree.children[ROOT]]
             return operator, lambda is_uniform: _of_subtrees(subtrees, rng)
@@ -304,8 +299,6 @@ def _merit(member: Member) -> tuple[float, int]:
 
 
 def _node(origin: str | None) -> CandidateId:
-    """Return the node that a program grew from: the number that `origin` is the text of; ROOT for None.
-
-    Questions name the node as their group. A program that a person injected has none.
-    """
+    """Return the node that a program grew from: the number that `origin` is the text of; ROOT for None."""
+    # Questions name the node as their group. A program that a person injected has none.
     return ROOT if origin is None else int(origin)

@@ -6,10 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
+from zlib import crc32
 
-from behavesim.base.config import Configurable, Options
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from behavesim.base.config import Configurable, Options, Settings
 from behavesim.base.plugins import file_of, is_own
-from behavesim.methods.draw import Generator, generator
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
@@ -25,8 +28,114 @@ from behavesim.state.events import (
     Regrouped,
 )
 from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.settings import METHODS
 from behavesim.state.state import RunState
 from behavesim.task import Task
+
+# Random choices from the archive; each depends on its arguments and a generator alone.
+
+
+Generator = np.random.Generator
+
+# A number for each purpose of a generator. It is part of the seed, so two purposes never draw the same numbers.
+PURPOSES = {"ask": 1, "restart": 2, "place": 3, "deal": 4}
+
+
+# How strongly programs of better rank are preferred by `falling`: of many, the first is drawn about e^4 = 55 times as
+# often as the last.
+PRESSURE = 4.0
+
+
+def generator(seed: int, number: int, purpose: str) -> Generator:
+    """Return the generator of one decision: equal arguments give equal draws, whatever happened before.
+
+    `seed` is the run's. `number` is the candidate that the decision is about, or how many are registered. `purpose` is
+    a key of PURPOSES or any other text; decisions of different purposes draw different numbers.
+    """
+    # a user's method may name any purpose; crc32, since Python's own hash differs between processes
+    return np.random.default_rng([seed, number, PURPOSES.get(purpose) or crc32(purpose.encode())])
+
+
+def softmax(logits: ArrayLike) -> NDArray[np.float64]:
+    """Return N probabilities that sum to 1, each in proportion to exp(logit), from N logits; ValueError if N is 0."""
+    values = np.asarray(logits, dtype=np.float64)
+    # the greatest exponent is then 0, so that exp cannot overflow
+    weights = np.exp(values - values.max())
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def ranks(utilities: Sequence[float]) -> NDArray[np.float64]:
+    """Return the ranks 1 to N of N utilities, (N,): 1 for the highest; of equal ones the earlier has the lower rank."""
+    ranked = np.empty(len(utilities))
+    # a stable sort, so that equal utilities have the same ranks on every machine
+    ranked[np.argsort(-np.asarray(utilities), kind="stable")] = np.arange(1, len(utilities) + 1)
+    return ranked
+
+
+def rank_probabilities(utilities: Sequence[float]) -> NDArray[np.float64]:
+    """Return plain EoH's probabilities of N parents, (N,), ∝ 1 / (rank + N); the highest utility has rank 1."""
+    weights = 1.0 / (ranks(utilities) + len(utilities))
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def falling(count: int) -> NDArray[np.float64]:
+    """Return the probabilities of ranks r = 0 to count − 1, (count,), ∝ exp(−PRESSURE · r / count); count ≥ 1."""
+    return softmax(-PRESSURE * np.arange(count) / count)
+
+
+def only(probabilities: NDArray[np.float64], members: Sequence[Member], among: Sequence[Member]) -> NDArray[np.float64]:
+    """Return the probabilities of N members, (N,), if only those of `among` may be drawn; it must hold at least one.
+
+    Their sum is 1. If all that are left have probability 0, they become equally probable.
+    """
+    if len(among) == len(members):
+        return probabilities  # the same bits, so that draws among all are what they were
+    left = np.isin([member.candidate for member in members], [member.candidate for member in among])
+    weights = np.where(left, probabilities, 0.0)
+    # a softmax can underflow to 0 for all that are left
+    return np.asarray(weights / weights.sum() if weights.any() else left / left.sum(), dtype=np.float64)
+
+
+def clusters(members: Sequence[Member]) -> list[list[Member]]:
+    """Group members by equal score, in order of first arrival (paper, "Algorithm Database")."""
+    groups: dict[float, list[Member]] = {}
+    for member in members:
+        groups.setdefault(member.score, []).append(member)
+    return list(groups.values())
+
+
+def pick_cluster(groups: Sequence[list[Member]], scale: float, temperature: float, rng: Generator) -> list[Member]:
+    """Draw one of the clusters `groups` by a softmax of utility / scale / temperature: higher ones are preferred.
+
+    `scale` is the difference in score that counts as 1. A lower temperature prefers the best more; it is above 0. All
+    programs of a cluster have one score. Raises ValueError if there is no cluster.
+    """
+    # subtracting the greatest changes no probability, and large scores keep their digits
+    greatest = max(group[0].utility for group in groups)
+    probabilities = softmax([(group[0].utility - greatest) / scale / temperature for group in groups])
+    return groups[rng.choice(len(groups), p=probabilities)]
+
+
+def pick_program(cluster: Sequence[Member], rng: Generator) -> Member:
+    """Draw one program of a cluster by a softmax of minus its length, scaled as in FunSearch: prefers shorter ones."""
+    # the 1e-6 is FunSearch's, against a division by zero
+    lengths = np.array([len(member.source) for member in cluster], dtype=np.float64)
+    probabilities = softmax(-(lengths - lengths.min()) / (lengths.max() + 1e-6))
+    return cluster[rng.choice(len(cluster), p=probabilities)]
+
+
+# A newcomer beside the programs of an archive: whether it is a copy of one, and how similar it is to each.
+
+
+def is_copy(newcomer: Member, members: Sequence[Member]) -> bool:
+    """Return whether a member has the newcomer's `identity`: equal normal form or, if that is unknown, equal text."""
+    return any(member.identity == newcomer.identity for member in members)
+
+
+def compare_with(newcomer: Member, members: Sequence[Member], behaviours: Behaviours) -> Member:
+    """Return a newcomer with its `similarity` to each of the members. Read while it is registered, it is recorded."""
+    similarity = behaviours.similarities(newcomer.candidate, [member.candidate for member in members])
+    return replace(newcomer, similarity=similarity)
 
 
 class MethodSettings(Options):
@@ -46,14 +155,14 @@ class MethodSettings(Options):
 
 S = TypeVar("S", bound=MethodSettings)
 Parents = TypeVar("Parents", bound=Sequence[Member])
+# The numbers of some parents, in the order in which a prompt shows them.
 Numbers = tuple[CandidateId, ...]
-"""The numbers of some parents, in the order in which a prompt shows them."""
+# Most draws of parents in search of some that were not shown together; after them, at most TRIES − 1 uniform ones.
 TRIES = 32
-"""Most draws of parents in search of some that were not shown together; after them, at most TRIES − 1 uniform ones."""
 
 
 @dataclass(frozen=True)
-class Brief:
+class MethodContext:
     """What a method knows of its run beside its own settings: the seed and the prompts."""
 
     seed: int
@@ -75,7 +184,7 @@ class Method(Configurable, ABC, Generic[S]):
     asks_notes: ClassVar[bool] = False
     """Whether the method asks for texts about programs, if the proposer answers such requests."""
 
-    def __init__(self, settings: S, brief: Brief) -> None:
+    def __init__(self, settings: S, brief: MethodContext) -> None:
         self.settings = settings
         self.brief = brief
 
@@ -166,7 +275,7 @@ class Method(Configurable, ABC, Generic[S]):
         first = draw(False)
         if not self.asks_once or len(first) < 2:
             return first
-        shown = state.asked_of.get(operator, ())
+        shown = state.shown_parents.get(operator, ())
         for drawn in range(2 * TRIES - 1):
             parents = draw(drawn >= TRIES) if drawn else first
             numbers = tuple(parent.candidate for parent in parents)
@@ -181,7 +290,7 @@ class Method(Configurable, ABC, Generic[S]):
         """
         if not self.asks_each_once:
             return members
-        shown = state.asked_of.get(operator, ())
+        shown = state.shown_parents.get(operator, ())
         return [member for member in members if (member.candidate,) not in shown] or members
 
     def generator(self, number: int, purpose: str = "ask") -> Generator:
@@ -200,7 +309,7 @@ def question(
     return Asked(candidate, tuple(parent.candidate for parent in parents), group, prompt)
 
 
-def kept_if_it_stays(
+def add_if_it_stays(
     candidate: CandidateId, group: GroupName, members: Sequence[Member], stay: Collection[CandidateId]
 ) -> Added | NotAdded:
     """Return that a candidate joins `group` and `members` not in `stay` leave it; not added if it is not in `stay`."""
@@ -209,6 +318,23 @@ def kept_if_it_stays(
     return Added(candidate, group, tuple(m.candidate for m in members if m.candidate not in stay))
 
 
-def kept_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:
+def add_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:
     """Return that a feasible candidate joins `group`, and that any other is not added."""
     return Added(candidate.id, group) if isinstance(candidate.outcome, Evaluated) else NotAdded(candidate.id)
+
+
+# Finds a method by its name or by the path of its file.
+
+
+def method_type(name: str) -> type[Method[Any]]:
+    """Return a method's class; raises UsageError if there is none of that name or path, or it is no Method."""
+    return METHODS.load_type(name, Method)
+
+
+def method_of(settings: Settings, task: Task, takes_notes: bool = False) -> Method[Any]:
+    """Return the method of a run; `takes_notes` says whether its proposer answers requests for texts.
+
+    Raises UsageError if there is no such method, or if the wording of its prompts cannot be loaded.
+    """
+    brief = MethodContext(settings.seed, Prompts.of_run(settings, task), takes_notes)
+    return method_type(settings.method)(settings.of_method, brief)

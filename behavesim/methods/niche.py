@@ -7,18 +7,17 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from behavesim.methods.draw import Generator, falling
-from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
+from behavesim.methods.method import Generator, Method, MethodSettings, add_if_feasible, falling, question
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.task import Task
 
+# The name of the group of every feasible program.
 ARCHIVE = "archive"
-"""The name of the group of every feasible program."""
+# The name of the group of elites: the best program of each niche, best first.
 ELITES = "elites"
-"""The name of the group of elites: the best program of each niche, best first."""
 
 
 class NicheSettings(MethodSettings):
@@ -95,7 +94,7 @@ class Niche(Method[NicheSettings]):
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a feasible candidate joins the archive, and that an infeasible one is not added."""
-        return kept_if_feasible(candidate, ARCHIVE)
+        return add_if_feasible(candidate, ARCHIVE)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return how many elites there are and how many candidates ago they were chosen, or that there are none yet."""
@@ -105,10 +104,8 @@ class Niche(Method[NicheSettings]):
         return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
 
     def _parents(self, elites: list[Member], rng: Generator, is_uniform: bool) -> list[Member]:
-        """Draw different elites, better ones preferred (`falling`), and return them worst first.
-
-        `elites` come best first. Where `is_uniform`, all are equally probable.
-        """
+        """Draw different elites, better ones preferred (`falling`), and return them worst first."""
+        # `elites` come best first. Where `is_uniform`, all are equally probable.
         size = min(self.settings.examples_per_prompt, len(elites))
         drawn = rng.choice(len(elites), size=size, replace=False, p=None if is_uniform else falling(len(elites)))
         # elites come best first, and prompts show the best last

@@ -11,24 +11,23 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from behavesim.methods.draw import Generator
-from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.methods.method import Generator, Method, MethodSettings, question
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
 from behavesim.state.members import Member, Note, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.task import Task
 
+# The name of the group of parents: the last generation's children and the mutants after them.
 POPULATION = "population"
-"""The name of the group of parents: the last generation's children and the mutants after them."""
+# The name of the group of one: the best program when the last generation's children were complete.
 ELITE = "elite"
-"""The name of the group of one: the best program when the last generation's children were complete."""
 
 SHORT_TERM, LONG_TERM = "short-term-reflection", "long-term-reflection"
 """The operators of the two kinds of notes: on one pair of parents, and on those short-term ones since the last
 long-term one that found a difference."""
+# How a reflection begins that finds nothing to learn: the prompt offers these words.
 NOTHING = "no difference"
-"""How a reflection begins that finds nothing to learn: the prompt offers these words."""
 
 
 class ReEvoSettings(MethodSettings):
@@ -128,10 +127,8 @@ class ReEvo(Method[ReEvoSettings]):
         return self.settings.reflection and self.brief.takes_notes
 
     def _last_boundary(self, registered: int) -> int | None:
-        """Return the number of candidates up to the last child of the last generation whose children are registered.
-
-        The initial programs are the first generation's children; None before all of them are registered.
-        """
+        """Return the number of candidates up to the last child of the last generation whose children are registered."""
+        # The initial programs are the first generation's children; None before all of them are registered.
         beyond = registered - self.settings.initial_population
         if beyond < 0:
             return None
@@ -143,11 +140,9 @@ class ReEvo(Method[ReEvoSettings]):
         return start if generation == 0 else start - self.settings.mutants
 
     def _cross(self, state: RunState, candidate: CandidateId, end: CandidateId) -> Asked | NoteAsked:
-        """Return the question for a child of two parents, or first for a reflection that the generation still needs.
-
-        `end` is the number after the generation's last child. If no two parents differ in score, the best program is
-        mutated instead: the authors' code (`evolve`) then skips crossover too.
-        """
+        """Return the question for a child of two parents, or first for a reflection that the generation still needs."""
+        # `end` is the number after the generation's last child. If no two parents differ in score, the best program is
+        # mutated instead: the authors' code (`evolve`) then skips crossover too.
         pairs = self._pairs(state, candidate, max(candidate + 1, min(end, state.budget)))
         if not pairs:
             return self._mutate(state, candidate)
@@ -175,10 +170,8 @@ class ReEvo(Method[ReEvoSettings]):
         return question(candidate, [best], self.prompts.hinted("mutation", [best], learnt))
 
     def _pairs(self, state: RunState, begin: CandidateId, end: CandidateId) -> list[list[Member]]:
-        """Return two parents of different scores, the worse first, for each child from `begin` to before `end`.
-
-        It is empty if all parents score the same.
-        """
+        """Return two parents of different scores, the worse first, for each child from `begin` to before `end`."""
+        # It is empty if all parents score the same.
         parents = {m.candidate: m for m in (*state.members_of(POPULATION), *state.members_of(ELITE))}
         pool = list(parents.values())
         if len({member.score for member in pool}) < 2:
@@ -204,10 +197,8 @@ def _numbers(programs: Sequence[Member]) -> tuple[CandidateId, ...]:
 
 
 def _learnt(state: RunState) -> tuple[str, list[Note]]:
-    """Return the text of the last long-term reflection ("" before the first), and the short-term ones since.
-
-    Those that say that there is no difference are left out.
-    """
+    """Return the text of the last long-term reflection ("" before the first), and the short-term ones since."""
+    # Those that say that there is no difference are left out.
     learnt, hints = "", list[Note]()
     for note in state.notes.values():
         if note.asked.prompt.operator == LONG_TERM:

@@ -10,30 +10,81 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from behavesim.code_similarity.subtrees import subtree_distances
-from behavesim.methods.comparison import compared_with, is_copy
-from behavesim.methods.complement import Matrix, set_order, utilities
-from behavesim.methods.dominance import similarities
-from behavesim.methods.draw import Generator, falling, ranks, softmax
-from behavesim.methods.method import Method, MethodSettings, kept_if_it_stays, question
+from behavesim.methods.eoh import similarities
+from behavesim.methods.method import (
+    Generator,
+    Method,
+    MethodSettings,
+    add_if_it_stays,
+    compare_with,
+    falling,
+    is_copy,
+    question,
+    ranks,
+    softmax,
+)
 from behavesim.prompts.feedback import IDEA_SHOWN, prose
+from behavesim.similarity.clustering import median_distance
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.task import Objective
 
+# Which programs are good together: the order in which a set takes them.
+
+
+Matrix = NDArray[np.float64]
+
+
+def utilities(members: Sequence[Member], objective: Objective) -> Matrix:
+    """Return, (N, instances), the scores of N members, negated if the task minimises: higher is better."""
+    return objective.utility(1.0) * np.array([member.scores for member in members], dtype=np.float64)
+
+
+def set_order(
+    members: Sequence[Member], gains: Matrix, distances: Matrix | None = None, radius: float = 0.0
+) -> list[int]:
+    """Return the indices of all N members, at least one, in the order in which a set takes them.
+
+    The first is the best by score. Each next one most improves the mean over instances of the set's best gain. This
+    mean is submodular, so greedy choice is near the best. Of equal ones the better by score comes first, then the
+    shorter text, then the earlier in `members`. First come those whose distance to all before is at least `radius`
+    times the median distance; then the rest, by the same rule without the distance.
+    gains: (N, instances), higher is better. distances: (N, N); None if distance does not count.
+    """
+    standing = sorted(
+        range(len(members)), key=lambda place: (-members[place].utility, len(members[place].source), place)
+    )
+    gains = gains[standing]
+    distances = np.zeros((len(members),) * 2) if distances is None else distances[np.ix_(standing, standing)]
+    apart = radius * median_distance(distances)
+    left, far = np.ones(len(standing), dtype=bool), np.ones(len(standing), dtype=bool)
+    best, order = np.full(gains.shape[1], np.inf), list[int]()  # nothing improves on infinity: the best by score leads
+    while left.any():
+        pool = left & far if (left & far).any() else left
+        added = np.where(pool, np.maximum(gains - best, 0.0).sum(axis=1), -1.0)
+        place = int(added.argmax())  # the first of equal ones, which stand in order of preference
+        best = np.maximum(best, gains[place]) if order else gains[place]
+        far &= distances[place] >= apart
+        left[place] = False
+        order.append(standing[place])
+    return order
+
+
 Worth = Literal["both", "instances", "behaviour", "text"]
 
+# The name of the group of all programs that are kept.
 POPULATION = "population"
-"""The name of the group of all programs that are kept."""
+# The name of the group of those that are the set, in the order in which it takes them.
 SET = "set"
-"""The name of the group of those that are the set, in the order in which it takes them."""
 
+# Most instances of which a prompt says how good the set is there, the weakest first.
 WEAKEST_SHOWN = 3
-"""Most instances of which a prompt says how good the set is there, the weakest first."""
 
 
 class SetSearchSettings(MethodSettings):
@@ -110,7 +161,7 @@ class SetSearch(Method[SetSearchSettings]):
         says = self.prompts.settings.prompt_feedback != "none"
         words = lacks(taken, parents, state.template, state.objective) if says else ""
         by_instance = settings.worth in ("both", "instances") and len(parents[0].scores) > 1
-        wanted = wanted_of(is_set_told=says, by_instance=by_instance)
+        wanted = describe_wanted(is_set_told=says, by_instance=by_instance)
         prompt = self.prompts.showing_programs("complement", parents, set=words, adds=wanted)
         return question(candidate, parents, prompt, POPULATION)
 
@@ -124,12 +175,12 @@ class SetSearch(Method[SetSearchSettings]):
             return NotAdded(candidate.id)
         newcomer = state.member(candidate)
         if self.uses_behaviour:  # also while there is room: those who come later choose by these similarities
-            newcomer = compared_with(newcomer, members, behaviours)
+            newcomer = compare_with(newcomer, members, behaviours)
         if len(members) < self.settings.population:
             return Added(candidate.id, POPULATION)
         order = self._order(state, [*members, newcomer])
         stay = {member.candidate for member in order[: self.settings.population]}
-        return kept_if_it_stays(candidate.id, POPULATION, members, stay)
+        return add_if_it_stays(candidate.id, POPULATION, members, stay)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return the set's size and, of several instances, its weakest (from 1); or that there is no set yet."""
@@ -150,12 +201,10 @@ class SetSearch(Method[SetSearchSettings]):
         return [members[place] for place in set_order(members, counted, distances, self.settings.set_radius)]
 
     def _drawing(self, state: RunState, taken: Sequence[Member], rng: Generator) -> Callable[[bool], list[Member]]:
-        """Return what draws a program of the set, `taken`, and one that complements it; the worse comes first.
-
-        Both are drawn by rank, better ones preferred. The setting `worth` says what ranks the second: the mean over
-        instances of the better gain of the two, its distance from the first, or the sum of both ranks. If the
-        population has one program, it comes alone. Called with True, the draw does not count ranks.
-        """
+        """Return what draws a program of the set, `taken`, and one that complements it; the worse comes first."""
+        # Both are drawn by rank, better ones preferred. The setting `worth` says what ranks the second: the mean over
+        # instances of the better gain of the two, its distance from the first, or the sum of both ranks. If the
+        # population has one program, it comes alone. Called with True, the draw does not count ranks.
         assert state.template is not None, "every run begins with its template"
         members, worth = state.members_of(POPULATION), self.settings.worth
         # once for all draws of a question: they cost more than the draws
@@ -207,7 +256,7 @@ def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | N
     return " ".join(said)
 
 
-def wanted_of(is_set_told: bool, by_instance: bool) -> str:
+def describe_wanted(is_set_told: bool, by_instance: bool) -> str:
     """Return what a new program should do, as the end of "Write a program that …".
 
     `is_set_told`: the prompt says what the set lacks, so the words may speak of the set. `by_instance`: a better score
@@ -231,21 +280,17 @@ def _by_rank(count: int, rng: Generator, is_uniform: bool) -> int:
 
 
 def _relative(members: Sequence[Member], template: Member, objective: Objective) -> Matrix:
-    """Return, (N, instances), how much better N ≥ 1 members are than the template, as a fraction of its score there.
-
-    On an instance where the template scores 0 it is the plain difference.
-    """
+    """Return, (N, instances), how much better N ≥ 1 members are than the template, as a fraction of its score there."""
+    # On an instance where the template scores 0 it is the plain difference.
     base = utilities([template], objective)
     found: Matrix = (utilities(members, objective) - base) / np.where(base == 0, 1.0, np.abs(base))
     return found
 
 
 def _distances(members: Sequence[Member], gains: Matrix, worth: Worth) -> Matrix:
-    """Return (N, N) distances of members, given oldest first: of behaviour, 1 − BehaveSim, or as `worth` says.
-
-    For "text" they are those of the syntax trees. For "instances" they are 1 where two differ in any of their `gains`,
-    (N, instances), else 0.
-    """
+    """Return (N, N) distances of members, given oldest first: of behaviour, 1 − BehaveSim, or as `worth` says."""
+    # For "text" they are those of the syntax trees. For "instances" they are 1 where two differ in any of their
+    # `gains`, (N, instances), else 0.
     if worth == "text":
         return subtree_distances([member.source for member in members])
     if worth == "instances":

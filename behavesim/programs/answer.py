@@ -4,27 +4,107 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from behavesim.programs.fences import fenced
+# Markdown's fenced blocks, which hold the code of a reply, in the forms that models write.
 
+
+# Most blocks of a reply that are read for its program, counted from its end: hostile replies have thousands.
+BLOCKS_READ = 100
+# A line that is a fence: its indentation, the fence's characters, and a label without back-quotes.
+_FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<label>[^`]*)")
+
+
+def add_fence(source: str, label: str = "python") -> str:
+    """Return a program in a fenced block, stripped, with `label` after the opening fence.
+
+    The fence has one back-quote more than the longest row of them in the program, but at least three.
+    """
+    marks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", source))])
+    return f"{marks}{label}\n{source.strip()}\n{marks}"
+
+
+@dataclass(frozen=True)
+class Block:
+    """The code in a fenced block, and whether its closing fence came.
+
+    `begin` and `end` are the block's lines in the reply, fences included: from `begin` (from 0) to `end` - 1.
+    """
+
+    code: str
+    closed: bool
+    begin: int = 0
+    end: int = 0
+
+
+def fenced_blocks(text: str) -> list[str]:
+    """Return the code of every fenced block in order, whatever its label. A block left open reaches to the end."""
+    return [block.code for block in blocks(text)]
+
+
+def blocks(text: str) -> list[Block]:
+    """Return the fenced blocks of a reply in order. The last one reaches to the end if no fence closes it.
+
+    A fence closes a block only on a line of its own: behind code on the same line it is a part of the code. It has the
+    opening one's character, is at least as long and has no label. It closes none if it is indented more than three
+    columns deeper than the opening one, as in a docstring.
+    """
+    found: list[Block] = []
+    opening: re.Match[str] | None = None
+    begin = 0
+    inside: list[str] = []
+    for number, line in enumerate(text.split("\n")):
+        fence = _FENCE.fullmatch(line)
+        if opening is None:
+            if fence is not None:
+                opening, begin, inside = fence, number, []
+        elif fence is None or not _closes(fence, opening):
+            inside.append(line)
+        else:
+            found.append(Block(_code(inside, opening), True, begin, number + 1))
+            opening = None
+    if opening is not None:
+        found.append(Block(_code(inside, opening), False, begin, begin + 1 + len(inside)))
+    return found
+
+
+def outside(text: str, parts: Sequence[Block]) -> str:
+    """Return the lines of a text, joined, that are in none of its blocks `parts`."""
+    inside = {number for part in parts for number in range(part.begin, part.end)}
+    return "\n".join(line for number, line in enumerate(text.split("\n")) if number not in inside)
+
+
+def _closes(fence: re.Match[str], opening: re.Match[str]) -> bool:
+    """Whether a fence closes the block that `opening` begins: of its character, at least as long, without a label."""
+    is_as_long = fence["marks"].startswith(opening["marks"]) and not fence["label"].strip()
+    return is_as_long and len(fence["indent"]) <= len(opening["indent"]) + 3
+
+
+def _code(lines: Sequence[str], opening: re.Match[str]) -> str:
+    """Return a block's lines, joined, without the indentation of its opening fence where they have it."""
+    margin = len(opening["indent"])
+    return "\n".join(line[margin:] if not line[:margin].strip() else line for line in lines)
+
+
+# Why a reply broke off: "truncated" at its limit of tokens, "refusal" by the endpoint's content filter.
 Interruption = Literal["truncated", "refusal"]
-"""Why a reply broke off: "truncated" at its limit of tokens, "refusal" by the endpoint's content filter."""
 
 # what endpoints call the limit of tokens
 _TOO_LONG = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
 # what people do not see and Python refuses: byte-order mark, zero-width space, form feed, two kinds of spaces
 _CLEAN = str.maketrans({"\ufeff": None, "\u200b": None, "\f": None, "\u00a0": " ", "\u2028": " "})
 _TAG = "(?:seed:)?(?:think|thinking|thought|reasoning)"
+# Tokens of a model's own format, such as `<|im_end|>`: some servers leave them in replies.
 _TOKEN = r"<\|[\w ]{1,40}\|>|</s>"
-"""Tokens of a model's own format, such as `<|im_end|>`: some servers leave them in replies."""
 _SPECIAL_TOKEN = re.compile(_TOKEN)
 _LAST_TOKENS = re.compile(rf"(?:\s*+(?:{_TOKEN}))+\s*\Z")
+# Most characters at the end of a reply in which special tokens are looked for, if it ends inside a block.
 _TOKENS_END = 200
-"""Most characters at the end of a reply in which special tokens are looked for, if it ends inside a block."""
 _BLANK = "[ \t\ufeff\u200b\f\u00a0\u2028]"
 _LINE_BEGINS = r"(?:^|(?<=\|>)|(?<=</s>))"  # a special token ends a line
+# What must be read before what is inside it: a fenced block, a thought, an edit, or a line that may begin JSON.
 _PART_BEGINS = re.compile(
     rf"{_LINE_BEGINS}(?P<indent>{_BLANK}*+)(?P<marks>`{{3,}}+|~{{3,}}+)[^`\n]*+$"
     rf"|<(?P<thought>{_TAG})>|(?P<thought_ends></{_TAG}>)"
@@ -32,15 +112,14 @@ _PART_BEGINS = re.compile(
     rf"|{_LINE_BEGINS}[ \t]*+(?P<document>[{{\[])",
     re.MULTILINE | re.IGNORECASE,
 )
-"""What must be read before what is inside it: a fenced block, a thought, an edit, or a line that may begin JSON."""
 _EDIT_ENDS = re.compile(r"^[ \t]*+>{5,9} ?REPLACE[ \t]*$", re.MULTILINE)
 _THOUGHT_ENDS = re.compile(f"</{_TAG}>", re.IGNORECASE)
-_LABELLED = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})\w", re.MULTILINE)
+_LABELLED = re.compile(r"^[ \t]*+(`{3,}|~{3,})\w", re.MULTILINE)
 _FUNCTION = re.compile(r"^[ \t]*(?:async )?def \w+ *\(|= *lambda\b", re.MULTILINE)
+# Most places of a reply at which a JSON document is looked for: hostile replies have thousands of brackets.
 _DOCUMENTS_TRIED = 20
-"""Most places of a reply at which a JSON document is looked for: hostile replies have thousands of brackets."""
+# Accepts strings with line breaks in them, as models write them.
 _DECODER = json.JSONDecoder(strict=False)
-"""Accepts strings with line breaks in them, as models write them."""
 
 
 def interruption(finish_reason: str | None) -> Interruption | None:
@@ -85,7 +164,7 @@ def _with_unix_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def written_out(document: object) -> str:
+def json_strings(document: object) -> str:
     """Return the strings of a JSON document, joined by blank lines; "" if it has none. Keys do not count.
 
     `document` is decoded JSON, or text. Any text that is itself a JSON object, array or string is replaced by its
@@ -93,15 +172,13 @@ def written_out(document: object) -> str:
     Strings with a function are put in fenced blocks, unless they contain ```; the others are cleaned.
     """
     strings = _strings(document)
-    return "\n\n".join(fenced(text) if _FUNCTION.search(text) and "```" not in text else text for text in strings)
+    return "\n\n".join(add_fence(text) if _FUNCTION.search(text) and "```" not in text else text for text in strings)
 
 
 def _read_parts(text: str, has_thoughts: bool) -> str:
-    """Return the answer in a text with Unix line ends (see `answer`); without `has_thoughts`, tags are plain text.
-
-    The text is read from its beginning: whichever part begins first contains the others. A program may hold tags and
-    JSON in its strings, a thought may hold blocks with drafts, and JSON may hold whole replies.
-    """
+    """Return the answer in a text with Unix line ends (see `answer`); without `has_thoughts`, tags are plain text."""
+    # The text is read from its beginning: whichever part begins first contains the others. A program may hold tags and
+    # JSON in its strings, a thought may hold blocks with drafts, and JSON may hold whole replies.
     found: list[str] = []
     place = at = 0  # what is before `place` is in `found`; the next part is looked for from `at`
     tries = _DOCUMENTS_TRIED if "def " in text or "lambda" in text else 0
@@ -109,7 +186,7 @@ def _read_parts(text: str, has_thoughts: bool) -> str:
         at = part.end()
         if part["marks"]:
             inside, closing, at = _block(text, part)
-            if has_thoughts and "</" in inside and (draft := _thought_in(inside)):
+            if has_thoughts and "</" in inside and (draft := _thought_in(inside, len(part["marks"]))):
                 # a thought that the prompt opened, and in it a block that nothing closed
                 found.clear()
                 place = at = part.end() + draft
@@ -155,30 +232,28 @@ def _block(text: str, opening: re.Match[str]) -> tuple[str, str, int]:
     return text[opening.end() : closing.start()], closing[0], closing.end()
 
 
-def _thought_in(inside: str) -> int:
+def _thought_in(inside: str, marks: int) -> int:
     """Return where a thought ends inside a block that another one begins in; 0 if there is no such end."""
-    last = max((fence.start() for fence in _LABELLED.finditer(inside)), default=0)
+    # a fence of fewer marks than the block's begins no block: it is part of the code, as in a docstring
+    fences = (fence for fence in _LABELLED.finditer(inside) if len(fence[1]) >= marks)
+    last = max((fence.start() for fence in fences), default=0)
     return max((tag.end() for tag in _THOUGHT_ENDS.finditer(inside, 0, last)), default=0)
 
 
 def _document(text: str, begin: int) -> tuple[str, int]:
-    """Return the strings of the JSON document that begins here (see `written_out`), and where it ends.
-
-    The strings are "" if they hold no function; the end is behind the first character if there is no document.
-    """
+    """Return the strings of the JSON document that begins here (see `json_strings`), and where it ends."""
+    # The strings are "" if they hold no function; the end is behind the first character if there is no document.
     try:
         document, end = _DECODER.raw_decode(text, begin)
     except (ValueError, RecursionError):
         return "", begin + 1
-    return f"\n{written_out(document)}\n" if any(map(_FUNCTION.search, _strings(document))) else "", end
+    return f"\n{json_strings(document)}\n" if any(map(_FUNCTION.search, _strings(document))) else "", end
 
 
 def _strings(document: object) -> list[str]:
-    """Return the strings in a document, in order and without keys; those that hold no function are cleaned.
-
-    A string that is itself a JSON object, array or string is replaced by its strings. If an object has "arguments",
-    "parameters" or "input", as a tool's call has, only that value counts.
-    """
+    """Return the strings in a document, in order and without keys; those that hold no function are cleaned."""
+    # A string that is itself a JSON object, array or string is replaced by its strings. If an object has "arguments",
+    # "parameters" or "input", as a tool's call has, only that value counts.
     found: list[str] = []
     waiting = [document]  # a list and not recursion: a document can be nested deeper than Python's stack
     while waiting:
@@ -199,3 +274,34 @@ def _strings(document: object) -> list[str]:
             case Mapping() as members:
                 waiting += reversed([*members.values()])
     return found
+
+
+# Finds the sentence in which a model describes its program.
+
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+# Two words: braces with a single word are LaTeX or a placeholder.
+_WORDS = re.compile(r"\w\s+\w")
+# Most characters of a program's description, which prompts show; a longer one is cut.
+_LIMIT = 500
+
+
+def thought_in(prose: str) -> str:
+    """Return the description of a program in a text, on one line of at most 500 characters; "" for a blank text.
+
+    It is the first text of several words in braces, as EoH asks for it, else the whole text. A longer description is
+    cut and ends in "…".
+    """
+    description = next((inside for inside in _BRACES.findall(prose) if _WORDS.search(inside)), prose)
+    words = " ".join(description.split())
+    return words if len(words) <= _LIMIT else f"{words[: _LIMIT - 1]}…"
+
+
+def prose_around(text: str, parts: Sequence[Block]) -> str:
+    """Return the text before the first of its fenced blocks `parts`; if that is blank, the text after the last one.
+
+    There must be at least one block.
+    """
+    lines = text.split("\n")
+    before, after = "\n".join(lines[: parts[0].begin]), "\n".join(lines[parts[-1].end :])
+    return before if before.strip() else after

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from behavesim.base.syntax import parsed
+from behavesim.base.text import parse
 from behavesim.task.verdict import Failure
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -14,9 +14,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def functions_in(source: str) -> dict[str, ast.FunctionDef]:
     """Return the functions at the top level of a source by name; of several with one name, the last.
 
-    Coroutines and functions inside `if` and the like are left out. Raises what `parsed` does, such as SyntaxError.
+    Coroutines and functions inside `if` and the like are left out. Raises what `parse` does, such as SyntaxError.
     """
-    return {node.name: node for node in parsed(source).body if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
 def signature(function: ast.FunctionDef) -> str:
@@ -92,7 +92,7 @@ def _positional(arguments: ast.arguments) -> list[str]:
     return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
 
 
-def renamed(source: str, tree: ast.Module, wanted: EntryPoint) -> str | None:
+def rename_function(source: str, tree: ast.Module, wanted: EntryPoint) -> str | None:
     """Return a program with the name that is wanted in place of its only function's; None if it is not clearly meant.
 
     Clear is a program without classes whose one function at the top level has the template's positional parameters,
@@ -127,7 +127,7 @@ def with_entry_point(source: str, template: str, entry_point: str) -> str:
     Python is unchanged.
     """
     try:
-        tree = parsed(source)
+        tree = parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte; nested too deep
         return source
     functions, wanted = callables(tree), functions_in(template).get(entry_point)
@@ -147,3 +147,20 @@ def _named_by_others(tree: ast.Module) -> set[str]:
         for node in ast.walk(each)
         if isinstance(node, ast.Name) and node.id != each.name
     }
+
+
+# Whether a program has numbers that could be other ones.
+
+
+# Numbers that hardly ever stand for a choice: first elements, steps of one, halves and squares.
+PLAIN = frozenset({0, 1, 2})
+
+
+def has_constants(source: str) -> bool:
+    """Return whether a Python program has a real number other than those in PLAIN; True for text that is no Python."""
+    try:
+        tree = parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    numbers = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return any(isinstance(number, int | float) and number not in PLAIN for number in numbers)

@@ -8,11 +8,12 @@ import re
 import warnings
 from collections.abc import Sequence, Set
 
-from behavesim.base.syntax import parsed
-from behavesim.programs.scopes import Binding, Occurrence, children, names
+from behavesim.base.text import parse
+from behavesim.programs.parsing import Binding, Occurrence, children, names
 
 _WORD = re.compile(r"\w+")
 
+# Words that let a program see its own names, line numbers or text. A program with one of them is not normalised.
 _INTROSPECTIVE = frozenset(
     {
         *("eval", "exec", "compile", "query", "numexpr", "locals", "globals", "vars", "dir"),
@@ -26,10 +27,9 @@ _INTROSPECTIVE = frozenset(
         *("__str__", "__repr__", "__format__"),
     }
 )
-"""Words that let a program see its own names, line numbers or text. A program with one of them is not normalised."""
 
+# Parameter names that a library looks for in the functions it is given (scipy.optimize's callbacks).
 _KNOWN_TO_LIBRARIES = frozenset({"intermediate_result"})
-"""Parameter names that a library looks for in the functions it is given (scipy.optimize's callbacks)."""
 
 
 def program_hash(source: str, tree: ast.Module | None = None) -> str:
@@ -52,7 +52,7 @@ def normalise(source: str, tree: ast.Module | None = None) -> str:
     try:
         if tree is None:
             with warnings.catch_warnings(action="ignore"):
-                tree = parsed(source)
+                tree = parse(source)
         _drop_docstrings(tree)
         words, keywords = _words(tree)
         if not _INTROSPECTIVE.isdisjoint(words | keywords):
@@ -83,11 +83,9 @@ def _is_docstring(statement: ast.AST) -> bool:
 
 
 def _words(tree: ast.Module) -> tuple[set[str], set[str | None]]:
-    """Return the words by which a program could see its own text, and the keywords of all its calls.
-
-    Words are its names, attributes, imports and those in its strings; `format` if it puts values into text, and
-    `__traceback__` if it names an exception that it catches. A call with a mapping (`**`) has the keyword None.
-    """
+    """Return the words by which a program could see its own text, and the keywords of all its calls."""
+    # Words are its names, attributes, imports and those in its strings; `format` if it puts values into text, and
+    # `__traceback__` if it names an exception that it catches. A call with a mapping (`**`) has the keyword None.
     words: set[str] = set()
     keywords: set[str | None] = set()
     nodes: list[ast.AST] = [tree]
@@ -114,12 +112,10 @@ def _may_rename(name: str, binding: Binding, keywords: Set[str | None]) -> bool:
 
 
 def _rename(occurrences: Sequence[Occurrence], keywords: Set[str | None]) -> None:
-    """Rename the locals among all names of a tree, in place, to v0, v1, … in order of appearance.
-
-    A parameter keeps its name if `keywords`, those of all calls, have it; every parameter does if they have None, from
-    `**`. Some other names are kept, too (see `_may_rename`). If a name that is kept looks like v1, the prefix is `v_`,
-    and so on.
-    """
+    """Rename the locals among all names of a tree, in place, to v0, v1, … in order of appearance."""
+    # A parameter keeps its name if `keywords`, those of all calls, have it; every parameter does if they have None,
+    # from `**`. Some other names are kept, too (see `_may_rename`). If a name that is kept looks like v1, the prefix is
+    # `v_`, and so on.
     kept: set[str] = set()
     renamed: list[tuple[Occurrence, Binding]] = []
     for each in occurrences:

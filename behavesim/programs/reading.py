@@ -10,17 +10,25 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from behavesim.base.errors import TaskError
-from behavesim.programs.answer import Interruption, answer, interruption, tidy
-from behavesim.programs.fences import BLOCKS_READ, Block, blocks, outside
-from behavesim.programs.functions import EntryPoint, callables, functions_in, renamed
+from behavesim.programs.answer import (
+    BLOCKS_READ,
+    Block,
+    Interruption,
+    answer,
+    blocks,
+    interruption,
+    outside,
+    prose_around,
+    thought_in,
+    tidy,
+)
+from behavesim.programs.functions import EntryPoint, callables, functions_in, rename_function
 from behavesim.programs.hashing import program_hash
-from behavesim.programs.imports import imports_in, usual_imports, with_imports
-from behavesim.programs.parsing import Parsed, Parser, TooComplex, TooLong
-from behavesim.programs.thought import prose_around, thought_in
+from behavesim.programs.parsing import Parsed, Parser, TooComplex, TooLong, imports_in, usual_imports, with_imports
 from behavesim.task.verdict import Failure
 
+# Why `FunctionForm.read` finds no program. Of several reasons, the one that comes first here is given.
 REASONS = ("signature", "truncated", "too-complex", "too-long", "syntax", "no-function", "refusal", "empty")
-"""Why `FunctionForm.read` finds no program. Of several reasons, the one that comes first here is given."""
 
 _REFUSAL = re.compile(
     r"\b(?:sorry|apologi[sz]e|as an ai|i(?:['’]m| am)? (?:can['’]?t|cannot|won['’]?t|will not|unable|not able))\b",
@@ -33,12 +41,12 @@ _CODE_BEGINS = re.compile(
     re.MULTILINE,
 )
 _FUNCTION = re.compile(r"\bdef \w+ *\(|\blambda\b")
+# Most beginnings of a block that are tried, by whether its closing fence came. An open one may end in prose.
 _BEGINNINGS_TRIED = {True: 2, False: 20}
-"""Most beginnings of a block that are tried, by whether its closing fence came. An open one may end in prose."""
+# Characters at the start of a reply without code in which a refusal is looked for.
 _SAID = 10_000
-"""Characters at the start of a reply without code in which a refusal is looked for."""
+# Most characters of a reply, about 125 000 tokens; nothing of a longer reply is read, it fails as `too-long`.
 LONGEST_REPLY = 500_000
-"""Most characters of a reply, about 125 000 tokens; nothing of a longer reply is read, it fails as `too-long`."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +80,9 @@ class Request:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The entry point that the task needs, imports that a program gets, by name, and the parser of the reply.
+    """The entry point that the task needs, imports that a program gets, by name, and the parser of the reply."""
 
-    `is_own` says that a person wrote the program, `is_whole` that the reply was not cut off.
-    """
+    # `is_own` says that a person wrote the program, `is_whole` that the reply was not cut off.
 
     entry: EntryPoint
     imports: Mapping[str, str]
@@ -120,13 +127,13 @@ class FunctionForm:
             return said
         parts = blocks(said)
         if cut and not (parts and parts[-1].closed):
-            return cut_off(cut)
+            return truncation_failure(cut)
         imports, parser = usual_imports(self.template), Parser(has_limits)
         wanted = _Wanted(_entry_point(self), imports, parser, request.is_own, is_whole=cut is None)
         with warnings.catch_warnings(action="ignore"):  # else a candidate's "\d" would print one on the console
             found = _found(said, parts, wanted)
         if isinstance(found, Failure):
-            return _weightiest([found, cut_off(cut)]) if cut else found
+            return _weightiest([found, truncation_failure(cut)]) if cut else found
         key = program_hash(found.source, found.tree)  # this changes the tree, which is not used afterwards
         if not request.thought:
             return Program(found.source, "", key)
@@ -166,10 +173,8 @@ def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failu
 
 
 def _read_tidied(block: Block, wanted: _Wanted) -> Parsed | Failure:
-    """Return what `_read` finds in a model's block or, if that is a Failure, in the same code made tidy.
-
-    So spaces that Python refuses do no harm, and where it refuses none, every character of a string stays.
-    """
+    """Return what `_read` finds in a model's block or, if that is a Failure, in the same code made tidy."""
+    # So spaces that Python refuses do no harm, and where it refuses none, every character of a string stays.
     found = _read(block, wanted.parser)
     code = block.code if wanted.is_own or isinstance(found, Parsed) else tidy(block.code)
     again = found if code == block.code else _read(replace(block, code=code), wanted.parser)
@@ -177,10 +182,8 @@ def _read_tidied(block: Block, wanted: _Wanted) -> Parsed | Failure:
 
 
 def _read(block: Block, parser: Parser) -> Parsed | Failure:
-    """Return the program at the beginning of a block; a Failure if there is none.
-
-    Text after it is left out only if the program has functions, and this text has none; else that is a Failure too.
-    """
+    """Return the program at the beginning of a block; a Failure if there is none."""
+    # Text after it is left out only if the program has functions, and this text has none; else that is a Failure too.
     try:
         program = parser.parse_beginning(block.code, _BEGINNINGS_TRIED[block.closed])
         # what follows the last function may be prose, and is left out
@@ -203,10 +206,8 @@ def _read_prose(text: str, parser: Parser) -> list[Parsed | Failure]:
 
 
 def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
-    """Return the last of the readings that has the entry point, with the imports that it lacks; else a failure.
-
-    Of several failures it is the one whose reason comes first in REASONS.
-    """
+    """Return the last of the readings that has the entry point, with the imports that it lacks; else a failure."""
+    # Of several failures it is the one whose reason comes first in REASONS.
     programs = [reading for reading in reversed(readings) if isinstance(reading, Parsed)]
     unread = [reading for reading in reversed(readings) if isinstance(reading, Failure)]
     failures: list[Failure] = []
@@ -221,7 +222,7 @@ def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | F
     defining = [program for program in programs if callables(program.tree)]
     # small models name it as they like; it is clear what they mean where nothing else can be meant
     if len(defining) == 1 and not unread and wanted.is_whole and not wanted.is_own:
-        source = renamed(defining[0].source, defining[0].tree, wanted.entry)
+        source = rename_function(defining[0].source, defining[0].tree, wanted.entry)
         try:
             return _with_imports(wanted.parser.parse(source), wanted) if source else _weightiest(failures)
         except SyntaxError as error:  # it is too long with the name or the imports
@@ -262,7 +263,7 @@ def answer_in(request: Request) -> str | Failure:
     return answer(request.text, is_whole=interruption(request.finish_reason) is None)
 
 
-def cut_off(cut: Interruption) -> Failure:
+def truncation_failure(cut: Interruption) -> Failure:
     """Return the failure of a reply that broke off before its program was whole: `refusal` or `truncated`."""
     if cut == "refusal":
         return Failure("refusal", "the endpoint's content filter ended the reply")

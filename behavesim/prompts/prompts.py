@@ -8,27 +8,46 @@ from itertools import chain
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
-from behavesim.base.tokens import estimated_tokens
-from behavesim.programs.fences import fenced
-from behavesim.prompts.answering import Answering
-from behavesim.prompts.budget import FIRST_LEFT_OUT, KEPT_SHARES, Shorter, cut, fits, fitted
-from behavesim.prompts.contract import contract
-from behavesim.prompts.feedback import FEEDBACK_SHOWN, prose, quoted, what_became, with_advice
-from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words, ways_in_words
-from behavesim.prompts.parting import Parting, shown_in
-from behavesim.prompts.places import LATE, filled_within, place, sendable
-from behavesim.prompts.shown import paired_spread, parts_of, said_with_metrics
-from behavesim.prompts.wording import PARTS, Wording
+from behavesim.base.tokens import estimate_tokens
+from behavesim.programs.answer import add_fence
+from behavesim.prompts.behaviour_diff import Parting, shown_numbers
+from behavesim.prompts.feedback import (
+    DEFERRED,
+    FEEDBACK_SHOWN,
+    FIRST_LEFT_OUT,
+    KEPT_SHARES,
+    Shorter,
+    cut_to_tokens,
+    fill_within_budget,
+    fit_to_budget,
+    fits,
+    place,
+    prose,
+    quote_lines,
+    sendable,
+    what_became,
+    with_advice,
+)
+from behavesim.prompts.shown import (
+    compare_by_instance,
+    describe_run,
+    describe_score_and_metrics,
+    failures_in_words,
+    ideas_in_words,
+    parts_of,
+    ways_in_words,
+)
+from behavesim.prompts.wording import PARTS, AnswerFormat, Wording, contract
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState
 from behavesim.task import InWords, Objective, Task
 
+# Most characters of a hint that prompts show: 50 words were asked for, and some models write pages.
 HINT_SHOWN = 600
-"""Most characters of a hint that prompts show: 50 words were asked for, and some models write pages."""
+# Characters of a failed reply, from its start, that a repair shows if no program could be read from it.
 REPLY_SHOWN = 4000
-"""Characters of a failed reply, from its start, that a repair shows if no program could be read from it."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +62,7 @@ class Prompts:
     """Puts the task's instances and decisions into words."""
     settings: Settings
     """The run's settings; `prompt_feedback`, `prompt_times` and `prompt_angles` say what prompts hold."""
-    answering: Answering
+    answering: AnswerFormat
     """How programs are shown and asked for."""
 
     @classmethod
@@ -53,14 +72,14 @@ class Prompts:
         Raises UsageError if the wording in its settings cannot be loaded, or if a first prompt does not fit
         `prompt_tokens` even when it is shortened. Raises TaskError if the task's instances cannot be made.
         """
-        answering = Answering.of(task)
+        answering = AnswerFormat.of(task)
         says = settings.prompt_feedback != "none"
         said = {
-            **{each: place(each) if says else "" for each in LATE},
+            **{each: place(each) if says else "" for each in DEFERRED},
             "description": sendable(task.description),
             "about": " ".join(sendable(task.description).strip().split("\n\n")[0].split()),
             "contract": sendable(contract(task, settings.timeout_s, settings.memory_mb)),
-            "template": fenced(sendable(task.template), answering.label),
+            "template": add_fence(sendable(task.template), answering.label),
             "entry_point": task.entry_point,
             "form": answering.form,
             "base": "the program above",  # of first prompts; the others say it themselves
@@ -89,7 +108,7 @@ class Prompts:
         known = self.wording.angles if self.settings.prompt_angles else []
         turn, line = divmod(number, len(known) or 1)
         feedback = self.settings.prompt_feedback
-        score = "" if template is None or feedback == "none" else said_with_metrics(template, self.objective)
+        score = "" if template is None or feedback == "none" else describe_score_and_metrics(template, self.objective)
         angle = known[line] if known else ""
         if known and turn % len(known):  # all lines were begun from once: two of them are combined
             angle += f" Combine this with another start: {known[(number + turn) % len(known)]}"
@@ -104,7 +123,7 @@ class Prompts:
         """
         says = self.settings.prompt_feedback != "none"
         known = parts_of(programs, self.objective, says, self._limit_s, self.answering.label)
-        parts = {"spread": paired_spread(programs, self.objective) if says else "", **known, **words}
+        parts = {"spread": compare_by_instance(programs, self.objective) if says else "", **known, **words}
         return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
 
     def completed(self, asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours) -> Asked | NoteAsked:
@@ -114,17 +133,17 @@ class Prompts:
         request for a program ends with the advice in force; one for a note has none. Raises TaskError as `InWords`
         does.
         """
-        programs = shown_in(asked)
+        programs = shown_numbers(asked)
         members = [state.members[each] for each in programs if each in state.members]
         told = {
-            "run": lambda: run_in_words(state, members, self.in_words, self._limit_s),
+            "run": lambda: describe_run(state, members, self.in_words, self._limit_s),
             "failures": lambda: failures_in_words(state, programs),
         }
         if self.settings.prompt_feedback != "behaviour" or not state.tried.ran:
             told |= {"tried": lambda: ideas_in_words(state, members), "behaviour": str}
         elif not members:
             told |= {"behaviour": str}
-        prompt = filled_within(asked.prompt, told, self.settings.prompt_tokens)
+        prompt = fill_within_budget(asked.prompt, told, self.settings.prompt_tokens)
         if isinstance(asked, Asked):
             prompt = replace(prompt, text=with_advice(prompt.text, state, asked.candidate))
         # last, and within the tokens that the rest leaves: these words are the first that a prompt can do without
@@ -132,7 +151,7 @@ class Prompts:
         kept = tuple((each.candidate, each.scores) for each in state.members.values())
         parting = Parting(programs, scores, self.in_words, self.objective, kept)
         told = {"tried": lambda: ways_in_words(behaviours.ways()), "behaviour": lambda: parting.in_words(behaviours)}
-        return replace(asked, prompt=filled_within(prompt, told, self.settings.prompt_tokens))
+        return replace(asked, prompt=fill_within_budget(prompt, told, self.settings.prompt_tokens))
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
         """Return the prompt `name` that shows programs and a model's hint, which is cut after HINT_SHOWN characters.
@@ -162,10 +181,16 @@ class Prompts:
         If no program could be read, it has the first REPLY_SHOWN characters of its reply's text `reply` instead.
         Feedback on the failure is added, its last FEEDBACK_SHOWN characters, unless `prompt_feedback` is "none".
         """
-        told = "" if self.settings.prompt_feedback == "none" else quoted(rejected.feedback, FEEDBACK_SHOWN, is_end=True)
+        told = (
+            ""
+            if self.settings.prompt_feedback == "none"
+            else quote_lines(rejected.feedback, FEEDBACK_SHOWN, is_end=True)
+        )
         parts = {
             "prompt": asked.prompt.text,
-            "reply": fenced(rejected.source, self.answering.label) if rejected.source else reply[:REPLY_SHOWN].strip(),
+            "reply": add_fence(rejected.source, self.answering.label)
+            if rejected.source
+            else reply[:REPLY_SHOWN].strip(),
             "reason": rejected.reason,
             "message": f"{rejected.message}\n\n{told}" if told else rejected.message,
         }
@@ -175,22 +200,24 @@ class Prompts:
             shorter.append(("first prompt", {"prompt": f"{self.task['about']}\n\n{answer}"}))
         shown = rejected.source or reply[:REPLY_SHOWN].strip()
         for share in KEPT_SHARES:
-            shorter.append(("end of the answer", {"reply": fenced(cut(shown, share), self.answering.label)}))
+            shorter.append(
+                ("end of the answer", {"reply": add_fence(cut_to_tokens(shown, share), self.answering.label)})
+            )
         prompt = self._prompt("repair", parts, shorter=shorter)
         return replace(asked, prompt=replace(prompt, asks_thought=True, model=asked.prompt.model))
 
     def _prompt(
         self, name: str, parts: Mapping[str, str], operator: str = "", shorter: Iterable[Shorter] = ()
     ) -> Prompt:
-        """Return the prompt with the text `name` and these parts; other parts are blank. `operator` "" means `name`.
-
-        If it would exceed `prompt_tokens`, parts are left out: those that any prompt can spare, then those of
-        `shorter`, then parts of the task. It may still be too long.
-        """
+        """Return the prompt with the text `name` and these parts; other parts are blank. `operator` "" means `name`."""
+        # If it would exceed `prompt_tokens`, parts are left out: those that any prompt can spare, then those of
+        # `shorter`, then parts of the task. It may still be too long.
         known = {**dict.fromkeys(PARTS, ""), **self.task, **_without_places(parts)}
         less = ((what, _without_places(fewer)) for what, fewer in shorter)  # made only where the text is too long
         least = chain(FIRST_LEFT_OUT, less, self._shorter_task())
-        text, left_out = fitted(lambda known: self.wording.text(name, known), known, least, self.settings.prompt_tokens)
+        text, left_out = fit_to_budget(
+            lambda known: self.wording.text(name, known), known, least, self.settings.prompt_tokens
+        )
         return Prompt(text, operator or name, self.wording.asks_thought(name), left_out)
 
     def _shorter(self, programs: Sequence[Member]) -> Iterator[Shorter]:
@@ -203,7 +230,7 @@ class Prompts:
             yield what, parts_of(programs[behind:], self.objective, scores=False, label=self.answering.label)
         yield from self._shorter_task()
         for share in KEPT_SHARES:
-            best = replace(programs[-1], source=cut(programs[-1].source, share), thought="")
+            best = replace(programs[-1], source=cut_to_tokens(programs[-1].source, share), thought="")
             yield "end of the program", parts_of([best], self.objective, scores=False, label=self.answering.label)
 
     def _shorter_task(self) -> tuple[Shorter, ...]:
@@ -217,7 +244,7 @@ class Prompts:
         for name in ("template", "i1", "initial"):
             shortest = self.showing_template(name, 0).text
             if not fits(shortest, self.settings.prompt_tokens):
-                needed = estimated_tokens(shortest)
+                needed = estimate_tokens(shortest)
                 raise UsageError(f"prompt_tokens should be at least {needed}: the shortest first prompt takes as many")
 
 

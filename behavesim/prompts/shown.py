@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from statistics import fmean, stdev
 from typing import Literal
 
-from behavesim.programs.fences import fenced
-from behavesim.prompts.feedback import feedback_in_words, metrics_in_words, prose
+from behavesim.base.text import count_noun
+from behavesim.programs.answer import add_fence
+from behavesim.prompts.feedback import IDEA_SHOWN, failure_in_words, feedback_in_words, metrics_in_words, prose
+from behavesim.state.events import TEMPLATE, CandidateId
 from behavesim.state.members import Member
-from behavesim.task import Objective
+from behavesim.state.state import RunState
+from behavesim.state.views import BehaviourGroup
+from behavesim.task import InWords, Objective
 
+# Most instances whose scores prompts show; of a task with more, the program's score and a table of this many.
 INSTANCES_SHOWN = 8
-"""Most instances whose scores prompts show; of a task with more, the program's score and a table of this many."""
+# Gaps to the best known score up to this fraction are rounding errors: the score is as good as the best known.
 REACHED = 1e-9
-"""Gaps to the best known score up to this fraction are rounding errors: the score is as good as the best known."""
 
 
 def parts_of(
@@ -33,8 +37,8 @@ def parts_of(
         "shown": _shown(programs, objective, scores, limit_s, label),
         "programs": _listed("program", programs, label),
         "algorithms": _listed("algorithm", programs, label),
-        "worse": fenced(programs[0].source, label),
-        "better": fenced(programs[-1].source, label),
+        "worse": add_fence(programs[0].source, label),
+        "better": add_fence(programs[-1].source, label),
         "comparison": f"The {last} program is better than those before it." if has_best else "",
         "aim": "it" if one else "all of them",
         "base": "the program above" if one else "program 1, the first of those above",
@@ -56,7 +60,7 @@ def _reached(programs: Sequence[Member], objective: Objective) -> str:
     )
 
 
-def paired_spread(programs: Sequence[Member], objective: Objective) -> str:
+def compare_by_instance(programs: Sequence[Member], objective: Objective) -> str:
     """Return a sentence that compares the scores of the last program with those of the first, instance by instance.
 
     It says on how many instances the last is better, and the mean and standard deviation of the differences. It is ""
@@ -84,10 +88,10 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
         said = [f"Here are {len(programs)} programs that solve the problem, {order}."]
     for number, each in enumerate(programs, 1):
         title = "" if len(programs) == 1 else f"Program {number}. "
-        facts = [said_with_metrics(each, objective)] if scores else []
+        facts = [describe_score_and_metrics(each, objective)] if scores else []
         facts += [time_in_words(each, limit_s)] if limit_s else []
         facts += [f"Its idea: {prose(each.thought)}"] if each.thought else []
-        said += [f"{title}{' '.join([*filter(None, facts), 'Its code:'])}", fenced(each.source, label)]
+        said += [f"{title}{' '.join([*filter(None, facts), 'Its code:'])}", add_fence(each.source, label)]
         said += feedback_in_words(each) if scores else []
     return "\n\n".join(said)
 
@@ -99,22 +103,22 @@ def time_in_words(program: Member, limit_s: float) -> str:
     return "" if program.cpu_s is None else f"It took {program.cpu_s:.2g} s of CPU time."
 
 
-def said_with_metrics(program: Member, objective: Objective) -> str:
-    """Return a program's score, its gap and its metrics as sentences (see `said_score`, `metrics_in_words`)."""
-    return f"{said_score(program, objective)} {metrics_in_words(program.metrics, program.score)}".rstrip()
+def describe_score_and_metrics(program: Member, objective: Objective) -> str:
+    """Return a program's score, its gap and its metrics as sentences (see `describe_score`, `metrics_in_words`)."""
+    return f"{describe_score(program, objective)} {metrics_in_words(program.metrics, program.score)}".rstrip()
 
 
-def said_score(program: Member, objective: Objective) -> str:
+def describe_score(program: Member, objective: Objective) -> str:
     """Return a program's score as a sentence, with its gap in % to the best known score, if one is known.
 
     It has the score of each instance as well if there are 2 to INSTANCES_SHOWN.
     """
     each = " ".join(f"{score:.5g}" for score in program.scores)
     by_instance = f" ({each} on the single instances)" if 1 < len(program.scores) <= INSTANCES_SHOWN else ""
-    return f"Score {program.score:.6g}{by_instance}{said_gap(objective.gap(program.score))}."
+    return f"Score {program.score:.6g}{by_instance}{describe_gap(objective.gap(program.score))}."
 
 
-def said_gap(gap: float | None) -> str:
+def describe_gap(gap: float | None) -> str:
     """Return a gap, a fraction, as the end of a sentence; "" if it is unknown."""
     if gap is None:
         return ""
@@ -128,11 +132,11 @@ def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], l
     ends = [":" if noun == "program" else f". {_idea(each)}" for each in programs]
     if len(programs) == 1:
         article = "a" if noun == "program" else "an"
-        return f"Here is {article} {noun} that solves the problem{ends[0]}\n\n{fenced(programs[0].source, label)}"
+        return f"Here is {article} {noun} that solves the problem{ends[0]}\n\n{add_fence(programs[0].source, label)}"
     order = "; they score the same" if _are_equal(programs) else ", from worse to better"
     said = [f"Here are {len(programs)} {noun}s that solve the problem{order}."]
     for number, (each, end) in enumerate(zip(programs, ends, strict=True), 1):
-        said += [f"{noun.capitalize()} {number}{end}", fenced(each.source, label)]
+        said += [f"{noun.capitalize()} {number}{end}", add_fence(each.source, label)]
     return "\n\n".join(said)
 
 
@@ -145,3 +149,128 @@ def _idea(program: Member) -> str:
     """Return the words before a program's code: its idea in the model's words, if there is one, and "Its code:"."""
     thought = prose(program.thought)
     return f"Its idea: {thought}\nIts code:" if thought else "Its code:"
+
+
+# Says in prompts how far the run has come: its best scores, the ideas it has tried, and what failed.
+
+
+# Most ideas, or ways, in the list of what was tried; one more line sums up the other ways.
+WAYS_SHOWN = 8
+# Most failures shown, the latest, of programs that were written from any of those that the prompt shows.
+CHILDREN_SHOWN = 3
+
+
+def describe_run(state: RunState, shown: Sequence[Member], words: InWords, limit_s: float = 0.0) -> str:
+    """Return how many programs a run has tried, its best score, and how far behind `shown` are on each instance.
+
+    Return "" before the first candidate is registered. `shown` are the prompt's programs, in its order. `words` names
+    the instances. If the best program is better than the template, and none of `shown` has its score, its CPU time is
+    said beside `limit_s`, the limit in seconds. A limit of 0 leaves it out. Raises TaskError as `InWords` does.
+    """
+    tried = state.tried
+    if not state.registered:
+        return ""
+    failed = str(tried.failed or "none")
+    said = f"The search has tried {count_noun(state.registered, 'program')} so far, of which {failed} failed."
+    best, template = state.best, state.template
+    if best is None:
+        return f"{said} None of them ran."
+    table = "\n".join(_behind(state, shown, words))
+    if template is not None and template.utility >= best.utility:
+        known = f"which scores {template.score:.6g}{describe_gap(state.objective.gap(template.score))}"
+        return f"{said} None is better than the program that the search began with, {known}.\n\n{table}".rstrip()
+    at = next((number for number, each in enumerate(shown, 1) if each.score == best.score), None)
+    which = "is not shown here" if at is None else "is the one above" if len(shown) == 1 else f"is program {at} above"
+    said += f" The best one scores {best.score:.6g}{describe_gap(state.objective.gap(best.score))}, and {which}."
+    if at is None and limit_s:
+        said = f"{said} {time_in_words(best, limit_s)}".rstrip()
+    return f"{said}\n\n{table}".rstrip()
+
+
+def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterator[str]:
+    """Yield the lines of a table: per instance the best score so far, and how far behind it the shown programs are."""
+    # The template has no column. There are no lines if the task has one instance, or only the template is shown. Of
+    # more than INSTANCES_SHOWN instances, those are shown on which the last program is furthest behind.
+    utility = state.objective.utility
+    best = state.tried.best_scores
+    if state.template is not None:
+        best = tuple(max(pair, key=utility) for pair in zip(best, state.template.scores, strict=False))
+    programs = [each for each in shown if each.candidate != TEMPLATE and len(each.scores) == len(best)]
+    if len(best) < 2 or not programs:
+        return
+    relative = all(best)
+
+    def behind(member: Member, index: int) -> float:
+        much = utility(best[index]) - utility(member.scores[index])
+        return 100 * much / abs(best[index]) if relative else much
+
+    rows = sorted(range(len(best)), key=lambda index: -behind(programs[-1], index))[:INSTANCES_SHOWN]
+    unit = "in %" if relative else "in the unit of the score"
+    which = "each instance" if len(rows) == len(best) else "the instances on which the last one is furthest behind"
+    yield f"How far behind the best score so far on {which}, {unit}:"
+    names = {index: f"{index + 1} {words.name(index)}".rstrip() for index in rows}
+    width = max(len("instance"), *map(len, names.values()))
+    titles = ["program"] if len(shown) == 1 else [f"program {shown.index(each) + 1}" for each in programs]
+    yield f"    {'instance':<{width}}  best so far  {'  '.join(titles)}"
+    for index in sorted(rows):
+        cells = (f"{behind(each, index):>{len(title)}.3g}" for each, title in zip(programs, titles, strict=True))
+        yield f"    {names[index]:<{width}}  {best[index]:>11.6g}  {'  '.join(cells)}"
+
+
+def ideas_in_words(state: RunState, shown: Sequence[Member] = ()) -> str:
+    """Return a line for each of the best ideas, at most WAYS_SHOWN, with the score of its best program; "" if none.
+
+    `shown` are the programs that the prompt shows with their ideas; the list leaves these out.
+    """
+    known = {each.thought for each in shown}
+    ideas = [idea for idea in state.tried.ideas if idea.thought not in known]
+    if not ideas:
+        return ""
+    lines = [f"- {idea.score:.6g}: {prose(idea.thought, IDEA_SHOWN)}" for idea in ideas[:WAYS_SHOWN]]
+    which = "best other ideas" if shown else "best ideas"
+    return "\n".join([f"The {which} tried so far, each with the score of its best program:", *lines])
+
+
+def ways_in_words(ways: Sequence[BehaviourGroup]) -> str:
+    """Return a line for each of the WAYS_SHOWN best ways: its best score, number of programs and idea; one on the rest.
+
+    A way is a group of programs that do nearly the same. `ways` are all of the run, best first. "" if none has an idea.
+    """
+    if not any(way.idea for way in ways):
+        return ""
+    said = [
+        "What was tried so far, a line for each behaviour (programs that do nearly the same count together): the best "
+        "score, how many programs, and the idea of the best one."
+    ]
+    said += [
+        f"- {way.score:.6g} ({way.count}): {prose(way.idea, IDEA_SHOWN) or 'its idea was not told'}"
+        for way in ways[:WAYS_SHOWN]
+    ]
+    if rest := ways[WAYS_SHOWN:]:
+        more = count_noun(sum(way.count for way in rest), "program")
+        said.append(f"- {count_noun(len(rest), 'other behaviour')} ({more}), none of which scores better.")
+    return "\n".join(said)
+
+
+def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
+    """Return the last CHILDREN_SHOWN failures of programs written from `parents`, and the run's; "" if there is none.
+
+    `parents` are the programs that the prompt shows, in its order. What was written from the template alone counts as
+    written from none of them.
+    """
+    known = set(parents) - {TEMPLATE}
+    children = [each for each in state.tried.failures if not known.isdisjoint(each.parents)][-CHILDREN_SHOWN:]
+    lines = [failure_in_words(each.rejected, _origin(known.intersection(each.parents), parents)) for each in children]
+    own = {each.rejected.candidate for each in children}
+    lines += [failure_in_words(each) for each in state.failures if each.candidate not in own]
+    if not lines:
+        return ""
+    return "\n".join(["Programs that failed lately; do not repeat their mistakes:", *dict.fromkeys(lines)])
+
+
+def _origin(parents: Set[CandidateId], shown: Sequence[CandidateId]) -> str:
+    """Return from which of the programs `shown` one with these parents was written, as the beginning of a line."""
+    if len(shown) == 1:
+        return "written from the program above: "
+    numbers = [str(number) for number, each in enumerate(shown, 1) if each in parents]
+    return f"written from program{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)}: "

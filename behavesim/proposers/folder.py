@@ -16,12 +16,12 @@ from behavesim.base.text import one_line
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import Prompt, Reply
 
+# The model's name in the journal and in `prices`: who really answers is unknown.
 MODEL = "folder"
-"""The model's name in the journal and in `prices`: who really answers is unknown."""
+# Most bytes of a reply file that are read; the rest is ignored.
 REPLY_BYTES = 4 * 2**20
-"""Most bytes of a reply file that are read; the rest is ignored."""
+# Seconds between two looks for a reply file.
 LOOK_S = 0.25
-"""Seconds between two looks for a reply file."""
 
 
 class FolderSettings(ProposerSettings):
@@ -89,11 +89,9 @@ class FolderProposer(Proposer[FolderSettings]):
         return f"{which}-{digest[:8]}"
 
     def _put(self, name: str, text: str) -> None:
-        """Write the prompt `text` to NAME.prompt.md unless that exists; `name` is NAME.
-
-        It is written under another name first, so that nobody reads half of it. Raises ProposerError if it cannot be
-        written. The first success gives a notice that names the folder.
-        """
+        """Write the prompt `text` to NAME.prompt.md unless that exists; `name` is NAME."""
+        # It is written under another name first, so that nobody reads half of it. The first success gives a notice that
+        # names the folder.
         path = self._folder / f"{name}.prompt.md"
         draft = path.with_name(f".{name}.draft")
         try:
@@ -108,11 +106,9 @@ class FolderProposer(Proposer[FolderSettings]):
             self._tell(f"prompts are in {self._folder}; put each reply beside NAME.prompt.md as NAME.reply.md")
 
     async def _awaited(self, path: Path) -> str:
-        """Wait until a file exists, is not empty and has not changed for `rest_s` seconds, and return its text.
-
-        The text is that of the first REPLY_BYTES bytes. A file that cannot be read is tried again, with a notice at
-        most once a minute.
-        """
+        """Wait until a file exists, is not empty and has not changed for `rest_s` seconds, and return its text."""
+        # The text is that of the first REPLY_BYTES bytes. A file that cannot be read is tried again, with a notice at
+        # most once a minute.
         seen, since = None, 0.0
         while True:
             found = await asyncio.to_thread(_state, path)

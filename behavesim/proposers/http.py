@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from behavesim.base.errors import JournalError, ProposerError, UsageError
 from behavesim.base.text import storable
-from behavesim.programs.fences import fenced
+from behavesim.programs.answer import add_fence
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import Evaluated, Prompt, Rejected, Reply, Responded
 from behavesim.store.reading import read_events
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from aiohttp import web
     from aiohttp.typedefs import Handler
 
+# The model's name in the journal: who really answers is unknown.
 MODEL = "http"
-"""The model's name in the journal: who really answers is unknown."""
+# The file in the run's folder with `url` and `token`, while the run goes on; only its owner can read it.
 ADDRESS = "http.json"
-"""The file in the run's folder with `url` and `token`, while the run goes on; only its owner can read it."""
+# Most bytes of a request's body: a program with its JSON. A larger one is answered with status 413.
 LARGEST = 2**20
-"""Most bytes of a request's body: a program with its JSON. A larger one is answered with status 413."""
+# Most posted programs that wait for a candidate; one more is refused with status 429, to be posted again later.
 MOST_WAITING = 64
-"""Most posted programs that wait for a candidate; one more is refused with status 429, to be posted again later."""
+# Seconds between two looks into the journal for outcomes; nothing else tells a proposer of them.
 LOOK_S = 0.1
-"""Seconds between two looks into the journal for outcomes; nothing else tells a proposer of them."""
+# The error that a request without the token gets, with status 401.
 NO_TOKEN = f"send the header Authorization: Bearer TOKEN, with the token in {ADDRESS} of the run's folder"
-"""The error that a request without the token gets, with status 401."""
+# What can be asked for; anything else gets an error with status 404 or 405.
 ROUTES = "POST /evaluate, GET /task and GET /status"
-"""What can be asked for; anything else gets an error with status 404 or 405."""
+# Seconds at the end of a run in which answers about evaluated programs are still sent.
 SHUTDOWN_S = 2.0
-"""Seconds at the end of a run in which answers about evaluated programs are still sent."""
 
 
 class HttpSettings(ProposerSettings):
@@ -127,11 +127,8 @@ class HttpProposer(Proposer[HttpSettings]):
             self._waiting.pop(number, None)
 
     async def _listen(self) -> None:
-        """Begin to listen at 127.0.0.1, and to read the journal as it grows, earlier sessions first; then return.
-
-        Writes the URL and the token into the file ADDRESS of the run's folder. Raises ProposerError if the port is
-        taken or that file cannot be written.
-        """
+        """Begin to listen at 127.0.0.1, and to read the journal as it grows, earlier sessions first; then return."""
+        # Writes the URL and the token into the file ADDRESS of the run's folder.
         from aiohttp import web  # a slow import, only for this proposer
 
         @web.middleware
@@ -239,11 +236,9 @@ class HttpProposer(Proposer[HttpSettings]):
         )
 
     async def _evaluate(self, request: web.Request) -> web.Response:
-        """Answer POST /evaluate: take a program, wait for its outcome and return it as a JSON object (see `_told`).
-
-        Otherwise the object has an "error", with status 400 for a malformed request, 429 if MOST_WAITING programs wait,
-        and 503 if the run stops before there is an outcome.
-        """
+        """Answer POST /evaluate: take a program, wait for its outcome and return it as a JSON object (see `_told`)."""
+        # Otherwise the object has an "error", with status 400 for a malformed request, 429 if MOST_WAITING programs
+        # wait, and 503 if the run stops before there is an outcome.
         try:
             body = await request.json()
         except ValueError:
@@ -253,7 +248,7 @@ class HttpProposer(Proposer[HttpSettings]):
         if not isinstance(program, str) or not program.strip() or not isinstance(thought, str):
             return _json({"error": '"program" must be the text of a program, and "thought", if given, a text'}, 400)
         # as it will be stored, so that the same program is known again after a resume
-        text = storable("\n\n".join(filter(None, (thought.strip(), fenced(program)))))
+        text = storable("\n\n".join(filter(None, (thought.strip(), add_fence(program)))))
         name = _hashed(text)
         if name not in self._numbers and text not in self._posted:
             if len(self._posted) >= MOST_WAITING:
@@ -269,11 +264,9 @@ class HttpProposer(Proposer[HttpSettings]):
             await self._news.wait()
 
     def _told(self, outcome: Evaluated | Rejected) -> dict[str, Any]:
-        """Return an outcome as a JSON object with the candidate's number and keys of `behavesim evaluate --json`.
-
-        These are the status ("ok" or "rejected"), stage, reason and message of a rejection (else null), score and gap
-        (a fraction), metrics and feedback.
-        """
+        """Return an outcome as a JSON object with the candidate's number and keys of `behavesim evaluate --json`."""
+        # These are the status ("ok" or "rejected"), stage, reason and message of a rejection (else null), score and gap
+        # (a fraction), metrics and feedback.
         score = outcome.score if isinstance(outcome, Evaluated) else None
         why = {key: getattr(outcome, key, None) for key in ("stage", "reason", "message")}  # None if it is feasible
         return {
@@ -293,11 +286,8 @@ def _hashed(text: str) -> bytes:
 
 
 def _news(path: Path, after: int) -> tuple[list[tuple[bytes, int] | Evaluated | Rejected], int]:
-    """Return what a journal tells after the event number `after`, and the number of the last event that was read.
-
-    That are replies, each as its hash and its candidate, and outcomes without programs and trajectories. Raises
-    JournalError if the journal cannot be read.
-    """
+    """Return what a journal tells after the event number `after`, and the number of the last event that was read."""
+    # That are replies, each as its hash and its candidate, and outcomes without programs and trajectories.
     found: list[tuple[bytes, int] | Evaluated | Rejected] = []
     for seq, _, event in read_events(path, after=after, only=(Responded, Evaluated, Rejected)):
         after = seq

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from behavesim.base.errors import UsageError
-from behavesim.proposers.open_files import allow
-from behavesim.proposers.openai_dialect import RESPONSES, Dialect
-from behavesim.proposers.openai_settings import OpenAISettings, base_url, has_endpoint
-from behavesim.proposers.patience import VERSION, Completion, Fault, Patience, Perseverance
+from behavesim.proposers.command import allow
+from behavesim.proposers.openai_settings import RESPONSES, OpenAISettings, RequestBuilder, base_url, has_endpoint
 from behavesim.proposers.proposer import Proposer, ProposerContext
+from behavesim.proposers.retry import VERSION, Completion, Fault, RetryLimits, RetryPolicy
 from behavesim.state.events import Prompt, Reply
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
 
     settings_type = OpenAISettings
 
-    def __init__(self, settings: OpenAISettings, context: ProposerContext, patience: Patience | None = None) -> None:
+    def __init__(self, settings: OpenAISettings, context: ProposerContext, patience: RetryLimits | None = None) -> None:
         """Create the proposer of a run without connecting; `patience` None means the limits that the settings ask for.
 
         Raises UsageError if the environment names no usable endpoint or proxy. Raises it, too, if `response_format`
@@ -39,8 +38,8 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         if self._endpoint.secrets.are_in(str(settings.model_dump())):  # JSON knows no half characters
             advice = "and are kept with the run; send it as OPENAI_API_KEY, or as a header in OPENAI_CUSTOM_HEADERS"
             raise UsageError(f"the settings of the model hold a key, {advice}")
-        self._dialect = Dialect(settings, context.task, self._endpoint.host)
-        self._persevering = Perseverance(patience, context, self._endpoint.secrets)
+        self._dialect = RequestBuilder(settings, context.task, self._endpoint.host)
+        self._persevering = RetryPolicy(patience, context, self._endpoint.secrets)
         self._sender: BatchSender | None = None
         if settings.batch:
             from behavesim.proposers.openai_batches import BatchSender
@@ -98,7 +97,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
             tier, asked = result.usage.tier, self._settings.service_tier
             if tier and asked not in (None, "auto", tier) and (asked, tier) != ("fast", "priority"):
                 message = f"asked for service tier {asked}, and answered in {tier}, which is what is billed"
-                self._persevering.sparing("tier notice", message)
+                self._persevering.note_once_a_minute("tier notice", message)
         elif result.remedy == VERSION:
             if self._endpoint.add_version():
                 host = self._endpoint.host

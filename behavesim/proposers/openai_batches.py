@@ -11,24 +11,23 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
-from behavesim.base.text import counted, one_line
-from behavesim.proposers.limiter import backoff_s
+from behavesim.base.text import count_noun, one_line
 from behavesim.proposers.openai_answers import answer
-from behavesim.proposers.openai_dialect import Dialect, Terms
 from behavesim.proposers.openai_endpoint import URL_IN_BATCH, Endpoint
-from behavesim.proposers.patience import VERSION, Completion, Fault, Perseverance, Tries
-from behavesim.proposers.price_list import BATCH
-from behavesim.state.batches import Batches
+from behavesim.proposers.openai_settings import RequestBuilder, Terms
+from behavesim.proposers.prices import BATCH
+from behavesim.proposers.retry import VERSION, Completion, Fault, PromptAttempts, RetryPolicy, backoff_s
 from behavesim.state.events import BatchSent, Reply
+from behavesim.state.requests import Batches
 
+# Seconds until prompts are sent again that the endpoint refused because it holds too many.
 FULL_S = 60.0
-"""Seconds until prompts are sent again that the endpoint refused because it holds too many."""
+# Seconds at the end of a session in which files of batches are still deleted.
 DELETION_S = 5.0
-"""Seconds at the end of a session in which files of batches are still deleted."""
+# A prompt is given up once this many batches of this session have ended without a reply to it.
 MOST_BATCHES = 3
-"""A prompt is given up once this many batches of this session have ended without a reply to it."""
+# The endpoint's words for a batch that does nothing more.
 ENDED = ("completed", "failed", "expired", "cancelled")
-"""The endpoint's words for a batch that does nothing more."""
 
 T = TypeVar("T")
 
@@ -37,9 +36,9 @@ T = TypeVar("T")
 class _Question:
     """A prompt whose reply the search waits for: `reply` gets it once a batch has brought it."""
 
-    tries: Tries
+    tries: PromptAttempts
+    # The number of the candidate, or, for a note, -2 and below (see `note_number`).
     number: int
-    """The number of the candidate, or, for a note, -2 and below (see `note_number`)."""
     prompt: str
     reply: asyncio.Future[Reply]
 
@@ -53,7 +52,7 @@ class BatchSender:
     """
 
     def __init__(
-        self, endpoint: Endpoint, persevering: Perseverance, dialect: Dialect, batches: Batches, poll_s: float
+        self, endpoint: Endpoint, persevering: RetryPolicy, dialect: RequestBuilder, batches: Batches, poll_s: float
     ) -> None:
         """`poll_s` is the first pause in seconds between two looks at a batch; it doubles, up to a minute."""
         self._endpoint, self._persevering, self._dialect = endpoint, persevering, dialect
@@ -75,7 +74,7 @@ class BatchSender:
             task.cancel()
         await asyncio.gather(*self._sending, *self._deleting, return_exceptions=True)
 
-    async def reply(self, tries: Tries, prompt: str) -> Reply:
+    async def reply(self, tries: PromptAttempts, prompt: str) -> Reply:
         """Return the reply to a prompt from the batch that holds it; its text is "" if the prompt was given up.
 
         `tries` counts the prompt's requests. Raises ProposerError if asking again would not help any prompt, or if
@@ -126,10 +125,8 @@ class BatchSender:
                 question.reply.exception()
 
     def _delete_read(self, number: int) -> None:
-        """Delete the files of each batch whose prompts all have a reply in the journal; this is that of `number`.
-
-        Not earlier: a reply that was read and not committed yet would be lost in a kill, though it was paid for.
-        """
+        """Delete the files of each batch whose prompts all have a reply in the journal; this is that of `number`."""
+        # Not earlier: a reply that was read and not committed yet would be lost in a kill, though it was paid for.
         for batch in self._read:
             batch[0].discard(number)
         for numbers, files in self._read:
@@ -142,14 +139,14 @@ class BatchSender:
     async def _delete(self, file: str) -> None:
         """Delete a file at the endpoint, or give a notice that it stays there."""
         if (fault := await self._endpoint.deleted(file)) is not None:
-            self._persevering.sparing("file kept", f"file {file} of a batch stays at the endpoint: {fault.message}")
+            self._persevering.note_once_a_minute(
+                "file kept", f"file {file} of a batch stays at the endpoint: {fault.message}"
+            )
 
     async def _carry_out(self, batch: BatchSent | None, questions: Sequence[_Question]) -> None:
-        """Send a new batch, or take up `batch` of an earlier session, and settle each question by its result.
-
-        If `batch` is None, or the endpoint does not have it, a new one is sent. Questions that need to be asked again
-        go into the next batches.
-        """
+        """Send a new batch, or take up `batch` of an earlier session, and settle each question by its result."""
+        # If `batch` is None, or the endpoint does not have it, a new one is sent. Questions that need to be asked again
+        # go into the next batches.
         is_earlier = batch is not None
         if batch is not None and not batch.id:
             batch = replace(batch, id=await self._found(batch.name))
@@ -158,7 +155,7 @@ class BatchSender:
         if batch is None or not batch.id:
             batch = await self._sent(questions)
         else:
-            self._persevering.note(f"batch {batch.id} is taken up; it holds {counted(len(questions), 'prompt')}")
+            self._persevering.note(f"batch {batch.id} is taken up; it holds {count_noun(len(questions), 'prompt')}")
         found = await self._results(batch.id, {question.number: question for question in questions})
         # replies first: a fault may end the run
         for question in sorted(questions, key=lambda each: isinstance(found[each.number], Fault)):
@@ -184,7 +181,7 @@ class BatchSender:
         batch = replace(batch, id=made)
         await self._batches.commit(batch)
         self._persevering.note(
-            f"batch {batch.id} holds {counted(len(questions), 'prompt')}; the endpoint may take up to 24 hours, "
+            f"batch {batch.id} holds {count_noun(len(questions), 'prompt')}; the endpoint may take up to 24 hours, "
             "and goes on if this process ends: resume takes the batch up"
         )
         return batch
@@ -196,12 +193,9 @@ class BatchSender:
     async def _answered(
         self, send: Callable[[], Awaitable[T | Fault]], look: Callable[[], Awaitable[T]] | None = None
     ) -> T:
-        """Return the answer to a request about files or batches, which is sent again until it has one.
-
-        After each fault `look` may find out that the request did its work: what it returns is the answer, unless it is
-        empty. None looks for nothing. Raises ProposerError if asking again would not help, or if nothing was answered
-        for too long.
-        """
+        """Return the answer to a request about files or batches, which is sent again until it has one."""
+        # After each fault `look` may find out that the request did its work: what it returns is the answer, unless it
+        # is empty. None looks for nothing.
         tries = self._persevering.begin()
         while isinstance(found := await self._persevering.once(send), Fault):
             if not (found.remedy == VERSION and self._endpoint.add_version()):
@@ -218,11 +212,8 @@ class BatchSender:
         return await self._answered(lambda: self._endpoint.batch_found(name))
 
     async def _results(self, batch: str, questions: Mapping[int, _Question]) -> dict[int, Completion | Fault]:
-        """Wait for the end of the batch with the id `batch`; return the reply or fault of each question, by number.
-
-        `questions` are those of the batch by number. Raises ProposerError if asking again would not help, or if nothing
-        was answered for too long.
-        """
+        """Wait for the end of the batch with the id `batch`; return the reply or fault of each question, by number."""
+        # `questions` are those of the batch by number.
         clean, looks = self._endpoint.secrets.clean, 0
         while (ended := await self._answered(lambda: self._endpoint.batch(batch))).get("status") not in ENDED:
             looks += 1
@@ -245,11 +236,9 @@ class BatchSender:
         return found
 
     def _settle(self, question: _Question, result: Completion | Fault, is_earlier: bool) -> float:
-        """End the waiting for a prompt's reply, or return the seconds to wait before another batch asks for it.
-
-        The waiting ends with a reply, or if the prompt is given up. Raises ProposerError if the fault stops the run. A
-        fault in a batch of an earlier session (`is_earlier`) stops nothing: its cause may be mended by now.
-        """
+        """End the waiting for a prompt's reply, or return the seconds to wait before another batch asks for it."""
+        # The waiting ends with a reply, or if the prompt is given up. A fault in a batch of an earlier session
+        # (`is_earlier`) stops nothing: its cause may be mended by now.
         tries = question.tries
         tries.bill(result)
         if isinstance(result, Completion):
@@ -282,11 +271,9 @@ class BatchSender:
 def _results_in(
     content: bytes, terms: Callable[[int], Terms], clean: Callable[[str], str]
 ) -> Iterator[tuple[int, Completion | Fault]]:
-    """Yield each result in a file of an ended batch, with the prompt's number; lines of another form are left out.
-
-    `content` is the file, one JSON object a line. `terms` takes a prompt's number and returns those of its request.
-    `clean` removes secrets.
-    """
+    """Yield each result in a file of an ended batch, with the prompt's number; lines of another form are left out."""
+    # `content` is the file, one JSON object a line. `terms` takes a prompt's number and returns those of its request.
+    # `clean` removes secrets.
     for text in content.splitlines():
         try:
             line = json.loads(text.decode("utf-8", "replace"))
@@ -304,10 +291,8 @@ def _results_in(
 
 
 def _failure(batch: Mapping[str, Any], clean: Callable[[str], str]) -> Fault:
-    """Return the fault of a batch that the endpoint refused as a whole, from the first of the errors it lists.
-
-    It is "slow down" if the endpoint holds too many tokens in batches, else "stop". `clean` removes secrets.
-    """
+    """Return the fault of a batch that the endpoint refused as a whole, from the first of the errors it lists."""
+    # It is "slow down" if the endpoint holds too many tokens in batches, else "stop". `clean` removes secrets.
     errors = batch.get("errors")
     listed = errors.get("data") if isinstance(errors, Mapping) else None
     error = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], Mapping) else {}
@@ -320,10 +305,8 @@ def _failure(batch: Mapping[str, Any], clean: Callable[[str], str]) -> Fault:
 
 
 def _priced(found: Completion | Fault) -> Completion | Fault:
-    """Return a result of a batch, with BATCH as its service tier, so that it has the price of batches.
-
-    After a demand to slow down, or where the address seems to be wrong, its prompt goes into the next batch.
-    """
+    """Return a result of a batch, with BATCH as its service tier, so that it has the price of batches."""
+    # After a demand to slow down, or where the address seems to be wrong, its prompt goes into the next batch.
     if isinstance(found, Completion):
         return replace(found, usage=replace(found.usage, tier=BATCH))
     found = replace(found, usage=found.usage and replace(found.usage, tier=BATCH))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -16,30 +19,135 @@ from behavesim.base.errors import ProposerError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import one_line
 from behavesim.base.tokens import Usage
-from behavesim.proposers.openai_answers import answer
-from behavesim.proposers.openai_client import ANSWER_BYTES, FILE_BYTES, client_of, is_onward
-from behavesim.proposers.openai_dialect import RESPONSES, Terms
-from behavesim.proposers.openai_environment import Route, is_usable
-from behavesim.proposers.openai_faults import diagnosed, listens
-from behavesim.proposers.openai_settings import base_url
-from behavesim.proposers.patience import Completion, Fault
+from behavesim.proposers.openai_answers import answer, diagnose_fault, listens
+from behavesim.proposers.openai_environment import Route, has_credentials, is_usable
+from behavesim.proposers.openai_settings import RESPONSES, Terms, base_url
+from behavesim.proposers.retry import Completion, Fault
 from behavesim.proposers.secrets import Secrets
 
+# The client of the package openai, on aiohttp: it reads no more of an answer than fits, and stays on one host.
+
+
+# Most bytes of a decompressed answer that are read; a longer one gives up the prompt.
+#
+# The longest replies of models, escaped, take a quarter of it.
+ANSWER_BYTES = 4 * 2**20
+# Most bytes of a decompressed file that are read: the replies of a batch. A longer file is a fatal fault.
+FILE_BYTES = 256 * 2**20
+# Time limit for making a connection, in seconds.
+CONNECT_S = 10.0
+# Most redirects followed for one request.
+MOST_REDIRECTS = 5
+# Seconds that an idle connection stays open.
+_KEEPALIVE_S = 15.0
+# aiohttp's value for no limit on connections: the limiter decides how many there are.
+_AS_MANY_AS_ASKED = 0
+
+
+class _Client(openai.DefaultAioHttpClient):
+    """The HTTP client of the package openai on aiohttp, with a limit on the size of answers."""
+
+    # An answer, also one with an error status, is read until it exceeds ANSWER_BYTES, or FILE_BYTES for a file. The
+    # rest is dropped, and no error is raised.
+
+    # Whether requests are sent with the package's header `Authorization`: without a key it holds a placeholder.
+    sends_key: bool
+
+    async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
+        """Send a request and read its answer; `how` are the package's options."""
+        # At most MOST_REDIRECTS redirects are followed, within the same origin (scheme, host and port) only: no other
+        # may get the prompt and the key. Any other redirect is returned as the answer.
+        if not self.sends_key:
+            request.headers.pop("Authorization", None)
+        how |= {"stream": True, "follow_redirects": False}
+        response = await super().send(request, **how)
+        for _ in range(MOST_REDIRECTS):
+            if not is_onward(response) or response.next_request is None:
+                break
+            await response.aclose()
+            response = await super().send(response.next_request, **how)
+        return await _received(response)
+
+
+def is_onward(response: httpx2.Response) -> bool:
+    """Whether an answer redirects the request, with its method unchanged, to the same scheme, host and port.
+
+    From https to http, prompt, key and password would go out in clear text.
+    """
+    here, there = response.request, response.next_request
+    place, onward = [each and (each.method, each.url.scheme, each.url.host, each.url.port) for each in (here, there)]
+    return place == onward
+
+
+async def _received(response: httpx2.Response) -> httpx2.Response:
+    """Return an answer with its body, decompressed; a body longer than ANSWER_BYTES or FILE_BYTES is cut after that."""
+    body, most = bytearray(), FILE_BYTES if response.request.url.path.endswith("/content") else ANSWER_BYTES
+    try:
+        async with aclosing(response.aiter_bytes()) as pieces:
+            async for piece in pieces:
+                body += piece
+                if len(body) > most:  # a small answer may unpack to gigabytes
+                    break
+    finally:
+        await response.aclose()
+    # without the encoding, else the body would be unpacked again
+    headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
+    found = httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
+    # Strangers name encodings that do not exist, and the package reads an error's text.
+    found.encoding, found.next_request = "utf-8", response.next_request
+    return found
+
+
+def _without_queries(record: logging.LogRecord) -> bool:
+    """Cut the queries off the URLs in a line of the package's log, one for each request: they may hold keys."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            each.copy_with(query=None) if isinstance(each, httpx2.URL) else each for each in record.args
+        )
+    return True
+
+
+def client_of(route: Route) -> openai.AsyncOpenAI:
+    """Return the package's client for a route's URL and proxy, with the key from OPENAI_API_KEY ("none" if unset).
+
+    If the URL has user and password, they are sent in place of the key.
+    """
+    url = route.url
+    logging.getLogger("httpx2").addFilter(_without_queries)  # a second time it does nothing
+    client = _Client(
+        auth=(url.username, url.password) if url.userinfo else None,
+        verify=ssl.create_default_context(),  # heeds SSL_CERT_FILE
+        trust_env=False,  # the proxy is named here, so that a fault can name it
+        proxy=route.proxy,
+        limits=httpx2.Limits(max_connections=_AS_MANY_AS_ASKED, keepalive_expiry=_KEEPALIVE_S),
+    )
+    client.sends_key = has_credentials()
+    return openai.AsyncOpenAI(
+        api_key=os.environ.get("OPENAI_API_KEY") or "none",
+        # Login and query are given separately: the package appends its paths to this URL.
+        base_url=url.copy_with(userinfo=b"", query=None, fragment=None),
+        default_query=dict(url.params),
+        timeout=openai.Timeout(None, connect=CONNECT_S),
+        max_retries=0,  # `Perseverance` decides what is sent again
+        http_client=client,
+    )
+
+
+# Path of chat completions below the endpoint's URL.
 PATH = "/chat/completions"
-"""Path of chat completions below the endpoint's URL."""
+# Time limit of the request for the list of models, in seconds.
 LISTING_S = 15.0
-"""Time limit of the request for the list of models, in seconds."""
+# The path that each request in a batch's file names: OpenAI's own, even if the endpoint's URL has another.
 URL_IN_BATCH: Final = "/v1/chat/completions"
-"""The path that each request in a batch's file names: OpenAI's own, even if the endpoint's URL has another."""
+# The field of a batch's metadata that holds its name.
 NAME = "behavesim"
-"""The field of a batch's metadata that holds its name."""
+# Batches on a page of the endpoint's list: the most that OpenAI allows.
 LISTED = 100
-"""Batches on a page of the endpoint's list: the most that OpenAI allows."""
+# The package's headers about this machine are left out: building them takes a tenth of a request's CPU time.
 _UNSAID = {
     f"X-Stainless-{what}": openai.Omit()
     for what in ("Lang", "OS", "Arch", "Runtime", "Runtime-Version", "Package-Version", "Async", "Retry-Count")
 }
-"""The package's headers about this machine are left out: building them takes a tenth of a request's CPU time."""
 
 T = TypeVar("T")
 
@@ -183,10 +291,8 @@ class Endpoint:
         return meant if isinstance(meant, Fault) else Fault("give up", said, is_setup=True)
 
     async def _answered(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | httpx2.Response | Fault:
-        """Return what `send` makes of the answer to its request, or the answer if its status is an error's.
-
-        Return a fault if the connection failed, no answer came in time, or it has another form than `send` expects.
-        """
+        """Return what `send` makes of the answer to its request, or the answer if its status is an error's."""
+        # Return a fault if the connection failed, no answer came in time, or it has another form than `send` expects.
         try:
             async with self._clock.timeout(self._timeout_s):
                 found: T | httpx2.Response = await send(self._client)
@@ -195,7 +301,7 @@ class Endpoint:
         except (openai.APIConnectionError, aiohttp.ClientError, OSError, UnicodeError) as error:
             if await self._is_at_ipv6():
                 return await self._answered(send)
-            return await diagnosed(error, self._route, self._timeout_s, is_new=not self._has_answered)
+            return await diagnose_fault(error, self._route, self._timeout_s, is_new=not self._has_answered)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # JSON of any other form
             return Fault("ask again", "the endpoint answered in another form than that of its protocol", Usage())
         self._has_answered = True

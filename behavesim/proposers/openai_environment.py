@@ -79,10 +79,8 @@ def _proxy_for(url: httpx2.URL) -> str | None:
 
 
 def _refuse_unusable() -> None:
-    """Raise UsageError if the environment has neither key nor URL, or an OPENAI_ variable of a wrong form.
-
-    Checked are the forms of the URL, the custom headers, the key, and the ids of organization and project.
-    """
+    """Raise UsageError if the environment has neither key nor URL, or an OPENAI_ variable of a wrong form."""
+    # Checked are the forms of the URL, the custom headers, the key, and the ids of organization and project.
     if not is_usable(base_url()):
         raise UsageError("OPENAI_BASE_URL must be a full URL such as http://localhost:8000/v1")
     if not has_endpoint():

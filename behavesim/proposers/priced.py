@@ -6,19 +6,24 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from behavesim.base.errors import PartError
-from behavesim.base.plugins import failures_named
+from behavesim.base.plugins import as_part_errors
 from behavesim.base.text import one_line, storable
 from behavesim.base.tokens import Usage, token_count
 from behavesim.state.events import Prompt, Reply
 from behavesim.state.protocols import Responder
 
-LONGEST_REPLY = 4 * 2**20
-"""Most characters of a reply that are kept: eight times what is read of one. SQLite refuses rows of a gigabyte."""
-LONGEST_NAME = 200
-"""Most characters of a model's name and of a finish reason that are kept."""
+if TYPE_CHECKING:
+    pass
 
+
+# Most characters of a reply that are kept: eight times what is read of one. SQLite refuses rows of a gigabyte.
+LONGEST_REPLY = 4 * 2**20
+# Most characters of a model's name and of a finish reason that are kept.
+LONGEST_NAME = 200
+# What each field of a Reply must be, in words.
 _FIELDS = {
     "text": "a str",
     "model": "a str",
@@ -27,10 +32,8 @@ _FIELDS = {
     "unanswered": "an int of 0 or more",
     "fault": "a str",
 }
-"""What each field of a Reply must be, in words."""
-
+# Returns a request's cost in USD at today's prices, for a model's name and its tokens; None if it is unknown.
 Cost = Callable[[str, Usage], float | None]
-"""Returns a request's cost in USD at today's prices, for a model's name and its tokens; None if it is unknown."""
 
 
 class PricedProposer:
@@ -48,7 +51,7 @@ class PricedProposer:
         PartError if a user's own proposer raises an exception that is no BehavesimError, or returns no proper reply.
         """
         name = type(self._proposer).__name__
-        with failures_named(type(self._proposer), "proposer"):
+        with as_part_errors(type(self._proposer), "proposer"):
             answering = self._proposer.propose(prompt, number)
             if not inspect.isawaitable(answering):
                 raise _mistake(name, "must define `async def propose`, not `def propose`")
@@ -60,7 +63,7 @@ class PricedProposer:
                     raise
                 # nobody cancelled the request: without a reply or an error, its candidate would be open for ever
                 raise _mistake(name, "cancelled its own request, where it should return or raise") from None
-        reply = checked_reply(found, name)
+        reply = check_reply(found, name)
         # A proposer of a user's own need not list calls; a reply that may cost something counts as one all the same.
         calls = reply.calls or ((Usage(),) if self._cost else ())
         estimated = (call.with_estimates(prompt.text, reply.text) for call in calls)
@@ -73,7 +76,7 @@ class PricedProposer:
         return replace(call, cost_usd=self._cost(model, call))
 
 
-def checked_reply(found: object, proposer: str) -> Reply:
+def check_reply(found: object, proposer: str) -> Reply:
     """Return what a proposer answered as a reply that can be stored, counted and priced, whatever it is.
 
     Lone surrogates become U+FFFD, and what is too long is cut. Numbers of a call that make no sense are unknown, as

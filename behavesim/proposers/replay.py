@@ -77,14 +77,14 @@ class ReplayProposer(Proposer[ReplaySettings]):
 def brought_again(events: Iterable[Event]) -> tuple[Injected | Advised | ClockRead, ...]:
     """Return what a replay needs from its start: programs, advice and clock readings, from the events of the first run.
 
-    The programs are those of `injected_again`, the advice is that of `advised_again`.
+    The programs are those of `repeat_injected`, the advice is that of `repeat_advice`.
     """
     known = tuple(events)
     readings = (event for event in known if isinstance(event, ClockRead))
-    return (*injected_again(known), *advised_again(known), *readings)
+    return (*repeat_injected(known), *repeat_advice(known), *readings)
 
 
-def advised_again(events: Iterable[Event]) -> list[Advised]:
+def repeat_advice(events: Iterable[Event]) -> list[Advised]:
     """Return the advice in a run's events, as events for another run, where it begins at the same candidate."""
     asked, found = 0, list[Advised]()
     for event in events:
@@ -95,7 +95,7 @@ def advised_again(events: Iterable[Event]) -> list[Advised]:
     return found
 
 
-def injected_again(events: Iterable[Event]) -> tuple[Injected, ...]:
+def repeat_injected(events: Iterable[Event]) -> tuple[Injected, ...]:
     """Return the injected programs that became candidates in a run, as events for another run.
 
     Each is named `candidate-N` and becomes candidate N there, too.

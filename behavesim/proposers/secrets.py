@@ -12,11 +12,11 @@ from urllib.parse import parse_qsl, quote, unquote
 
 from behavesim.base.text import one_line, storable
 
+# Fewest characters of a secret; shorter values, such as `none` or `ollama` for local endpoints, are not hidden.
 SHORTEST = 8
-"""Fewest characters of a secret; shorter values, such as `none` or `ollama` for local endpoints, are not hidden."""
 
+# The variable with headers that are sent with each request, a line each.
 HEADERS = "OPENAI_CUSTOM_HEADERS"
-"""The variable with headers that are sent with each request, a line each."""
 _SECRET_NAME = re.compile(
     r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTHORIZATION|COOKIE|BEARER|JWT)S?$", re.IGNORECASE
 )
@@ -28,12 +28,12 @@ _IS_A_KEY = re.compile(
     r"|AIza[\w-]{30,}|AKIA[A-Z0-9]{16}\b"  # Google, Amazon
     r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*)"  # JSON web tokens
 )
+# Headers in lower case whose values are there to be shown.
 _PUBLIC_HEADERS = frozenset({"http-referer", "x-title", "user-agent"})
-"""Headers in lower case whose values are there to be shown."""
 _PUBLIC_QUERIES = frozenset({"api-version"})
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|gsk|key)-[\w*.…-]{6,}")
+# Pattern of characters that may separate two of a secret: any but visible ASCII, such as a zero-width space.
 _UNSEEN = "[^!-~]*"
-"""Pattern of characters that may separate two of a secret: any but visible ASCII, such as a zero-width space."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,8 @@ class Secrets:
 
 
 def _split_anywhere(value: str) -> str:
-    """Return the pattern of a secret, which allows invisible characters between those of the secret.
-
-    A secret with fewer than SHORTEST visible ASCII characters matches only as it is.
-    """
+    """Return the pattern of a secret, which allows invisible characters between those of the secret."""
+    # A secret with fewer than SHORTEST visible ASCII characters matches only as it is.
     # invisible characters of the secret itself belong to the gaps; as separate parts they would make matching slow
     seen = [character for character in value if "!" <= character <= "~"]
     return _UNSEEN.join(map(re.escape, seen)) if len(seen) >= SHORTEST else re.escape(value)

@@ -4,37 +4,57 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from behavesim.analysis.comparison import GroupResult, RunComparison, TaskComparison
-from behavesim.analysis.group_tests import ChoiceTest, GroupTest
+from behavesim.analysis.comparison import (
+    GroupResult,
+    GroupTest,
+    RecommendationTest,
+    RunComparison,
+    TaskComparison,
+    verdicts,
+)
 from behavesim.analysis.groups import Ranks
 from behavesim.analysis.metrics import About, Metric
 from behavesim.analysis.statistics import FEWEST
-from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table, cells_of
-from behavesim.analysis.verdicts import verdicts
+from behavesim.analysis.table import (
+    COUNT,
+    POINTS,
+    PROBABILITY,
+    RATIO,
+    WRITTEN,
+    Cell,
+    Column,
+    Estimate,
+    Table,
+    cells_of,
+)
 from behavesim.base.text import short_name
 
+if TYPE_CHECKING:
+    from behavesim.analysis.metrics import Metric
+
+
+# End of a task's name if an evaluator in the sandbox, where programs could change it, computed the scores.
 SELF_REPORTED = " (scores self-reported)"
-"""End of a task's name if an evaluator in the sandbox, where programs could change it, computed the scores."""
+# End of the title of each table of groups, by what its metrics are about; each task has one such table per entry.
 TITLES: Mapping[About, str] = {
     "search": "what was found",
     "held-out": "the same on held-out instances",
     "behaviour": "diversity of behaviour",
 }
-"""End of the title of each table of groups, by what its metrics are about; each task has one such table per entry."""
+# What the metrics of the search's best are about.
 BEST = '"Best" excludes the template'
-"""What the metrics of the search's best are about."""
+# What bold numbers of groups are. A test is between two groups, so it could not say which single one to highlight.
 BOLD = "Bold: best mean (not necessarily significant)"
-"""What bold numbers of groups are. A test is between two groups, so it could not say which single one to highlight."""
+# Column of the labels of groups of runs, first in every table of groups.
 GROUP = Column("group")
-"""Column of the labels of groups of runs, first in every table of groups."""
+# Columns of a test's p-value: as it is, and corrected for the number of tests.
 P_VALUES = (Column("p", PROBABILITY), Column("p_holm", PROBABILITY, title="p-value (Holm)"))
-"""Columns of a test's p-value: as it is, and corrected for the number of tests."""
+# Column of the number of seeds by which a test is paired; empty for a test of independent groups.
 PAIRS = Column("pairs", COUNT, title="pairs")
-"""Column of the number of seeds by which a test is paired; empty for a test of independent groups."""
-
+# Columns of the table of recommended programs: how many runs have which outcome, and the number of seeds.
 CHOICES = tuple(Column(name, COUNT) for name in ("runs", "better", "equal", "worse", "unknown", "seeds"))
-"""Columns of the table of recommended programs: how many runs have which outcome, and the number of seeds."""
 
 
 def comparison_tables(found: RunComparison) -> list[Table]:
@@ -114,12 +134,12 @@ def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: 
     shown = [metric for metric in metrics if metric.about == about and metric.is_shown(known)]
     columns = (GROUP, Column("runs", COUNT), Column("candidates", WRITTEN), *(metric.column for metric in shown))
     rows = tuple(
-        (group.label, len(group.runs), _candidates(group), *(_estimate(group, metric) for metric in shown))
+        (group.label, len(group.runs), _candidates_of_group(group), *(_estimate(group, metric) for metric in shown))
         for group in entry.groups
         if shown
     )
     # The metrics' columns come after three others.
-    best = frozenset((row, place) for place, metric in enumerate(shown, 3) for row in _best(entry.groups, metric))
+    best = frozenset((row, place) for place, metric in enumerate(shown, 3) for row in _best_rows(entry.groups, metric))
     title = f"comparison on {on}: {TITLES[about]}"
     most = max(len(group.runs) for group in entry.groups)
     interval = f"[95 % confidence interval of the mean, shown from {FEWEST} runs]"
@@ -129,7 +149,7 @@ def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: 
     return Table(f"groups_{about}", title, columns, rows, said, best=best)
 
 
-def _candidates(group: GroupResult) -> str:
+def _candidates_of_group(group: GroupResult) -> str:
     """Return how many candidates each run of a group asked for: "100", or "29..100 of 100" if a run is unfinished."""
     least, most = group.asked
     if least == group.budget:
@@ -137,12 +157,10 @@ def _candidates(group: GroupResult) -> str:
     return f"{least if least == most else f'{least}..{most}'} of {group.budget}"
 
 
-def _best(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
-    """Return the indices of the groups with the best mean, several if they are equal.
-
-    The list is empty if neither lower nor higher values are better on every task, or if all groups that have a value
-    have the same.
-    """
+def _best_rows(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
+    """Return the indices of the groups with the best mean, several if they are equal."""
+    # The list is empty if neither lower nor higher values are better on every task, or if all groups that have a value
+    # have the same.
     known = {
         place: group.metrics[metric.name].mean for place, group in enumerate(groups) if metric.name in group.metrics
     }
@@ -163,10 +181,8 @@ def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
 
 
 def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Sequence[str]) -> Table:
-    """Return the table of a task's tests that have a p-value; its caption names its unfinished runs in `untested`.
-
-    `metrics` are by name; `on` is the task's name for people.
-    """
+    """Return the table of a task's tests that have a p-value; its caption names its unfinished runs in `untested`."""
+    # `metrics` are by name; `on` is the task's name for people.
     known = {test.metric for test in entry.tests}
     shown = {name for name in known if metrics[name].about is not None and metrics[name].is_shown(known)}
     tests = [test for test in entry.tests if test.p is not None and test.metric in shown]
@@ -179,13 +195,15 @@ def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untest
     )
     left_out = [name for group in entry.groups for name in group.unfinished if name in untested]
     unfinished = f" Left out, as unfinished: {', '.join(left_out)}." if left_out else ""
-    caption = f"{said_of_tests(tests, metrics)} P(a > b): probability that a run of a has the larger value.{unfinished}"
+    caption = (
+        f"{describe_tests(tests, metrics)} P(a > b): probability that a run of a has the larger value.{unfinished}"
+    )
     marked = frozenset(place for place, test in enumerate(tests) if test.is_significant)
     rows = tuple(_test(test, metrics) for test in tests)
     return Table("tests", f"differences on {on}", columns, rows, caption, marked=marked).known
 
 
-def said_of_tests(tests: Sequence[GroupTest], metrics: Mapping[str, Metric]) -> str:
+def describe_tests(tests: Sequence[GroupTest], metrics: Mapping[str, Metric]) -> str:
     """Return sentences on which tests these are, on their intervals, and on the metric on which conclusions rest.
 
     `metrics` are by name.
@@ -210,11 +228,9 @@ def _test(test: GroupTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
 
 
 def _over_time(entry: TaskComparison, on: str) -> Table:
-    """Return the table of the distance between islands divided by the distance inside them; no rows without islands.
-
-    A row is a group. The columns are 20, 40, 60, 80 and 100 % of the budget, as far as a group reached them: ten
-    columns would be too wide for a terminal. `on` names the task in the table's title.
-    """
+    """Return the table of the distance between islands divided by the distance inside them; no rows without islands."""
+    # A row is a group. The columns are 20, 40, 60, 80 and 100 % of the budget, as far as a group reached them: ten
+    # columns would be too wide for a terminal. `on` names the task in the table's title.
     known = {group.label: _by_tenth(group) for group in entry.groups}
     shown = {label: by_tenth for label, by_tenth in known.items() if any(by_tenth.values())}
     tenths = sorted(set().union(*shown.values()))
@@ -225,19 +241,15 @@ def _over_time(entry: TaskComparison, on: str) -> Table:
 
 
 def _by_tenth(group: GroupResult) -> dict[int, float | None]:
-    """Return by tenth of the budget (2, 4, 6, 8, 10) the distance between a group's islands over that inside them.
-
-    Tenths that its runs did not reach are missing; the ratio is None if it is unknown.
-    """
+    """Return by tenth of the budget (2, 4, 6, 8, 10) the distance between a group's islands over that inside them."""
+    # Tenths that its runs did not reach are missing; the ratio is None if it is unknown.
     moments = ((10 * then.registered // group.budget, then.separation) for then in group.diversity_over_time)
     return {tenth: separation for tenth, separation in moments if tenth and tenth % 2 == 0}
 
 
 def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> Table:
-    """Return the table that compares recommended programs with the search's best, on held-out instances.
-
-    It has no rows if they were not tried. `metrics` are by name; `on` is the task's name for people.
-    """
+    """Return the table that compares recommended programs with the search's best, on held-out instances."""
+    # It has no rows if they were not tried. `metrics` are by name; `on` is the task's name for people.
     columns = (Column("by"), *CHOICES, Column("mean", POINTS, title="mean advantage"), *P_VALUES)
     title = f"the recommended program beside the best of the search, on held-out instances of {on}"
     caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"
@@ -245,7 +257,7 @@ def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> T
     return Table("choice", title, columns, rows, caption)
 
 
-def _choice(choice: ChoiceTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
+def _choice(choice: RecommendationTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
     """Return the cells of a test of recommended programs."""
     mean = Estimate(choice.mean, None, choice.low, choice.high)
     return (metrics[choice.metric].title, *cells_of(choice, CHOICES), mean, *cells_of(choice, P_VALUES))

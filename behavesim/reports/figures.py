@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from behavesim.analysis.behaviour_map import Place
-from behavesim.analysis.convergence import Checkpoint, Improvement
+from behavesim.analysis.behaviours import Place, behaviour_map
+from behavesim.analysis.comparison import RunComparison
+from behavesim.analysis.convergence import (
+    SAMPLE,
+    Checkpoint,
+    DiversityAt,
+    Improvement,
+    convergence,
+    diversity_over_time,
+    improvements,
+)
 from behavesim.analysis.groups import Ranks, RunGroup
-from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.portfolio import Portfolio
+from behavesim.analysis.report import RunReport
+from behavesim.analysis.run import Run
+from behavesim.analysis.summary import TOP
 from behavesim.analysis.table import FRACTION
 from behavesim.base.errors import UsageError
 from behavesim.base.score_source import ScoreSource
-from behavesim.reports.drawing import new_figure
-from behavesim.reports.heatmap import dendrogram_of
+from behavesim.reports.comparison_tables import family_names
+from behavesim.similarity.clustering import tree
 from behavesim.state.events import TEMPLATE
 from behavesim.task import Objective
 
@@ -26,12 +42,122 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
+# Begin figures of matplotlib, which is loaded when one is drawn; the extra `figures` installs it.
+
+
+def check_matplotlib() -> None:
+    """Raise UsageError if matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        raise UsageError(
+            "figures need the package matplotlib, which is not installed; pip install 'behavesim[figures]'"
+        )
+
+
+def new_figure(width_in: float, height_in: float, dpi: float = 100) -> Figure:
+    """Return an empty figure, sizes in inches, whose parts make room for one another.
+
+    `dpi` counts for PNG alone. Raises UsageError if matplotlib is not installed.
+    """
+    check_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width_in, height_in), dpi=dpi, layout="constrained")
+
+
+# Draw a similarity matrix as a heat map, ordered by a dendrogram with average linkage.
+
+
+# Endings of the files that a heat map can be written to.
+FORMATS = (".png", ".svg", ".pdf")
+# Largest number of programs for which the cells show their numbers: smaller cells have no room for them.
+MOST_WITH_NUMBERS = 15
+
+
+def check_figure(path: Path) -> None:
+    """Raise UsageError if a figure cannot be written to `path`.
+
+    That is so without matplotlib, without the path's folder, and for a file name that does not end in one of FORMATS.
+    """
+    check_matplotlib()
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"a figure is a file ending in {', '.join(FORMATS)}; got {path}")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {path.absolute().parent} for the figure")
+
+
+def heatmap(labels: Sequence[str], similarities: ArrayLike, title: str) -> Figure:
+    """Return the heat map of an (N, N) symmetric similarity matrix, N ≥ 2, with its dendrogram above.
+
+    Rows and columns are in the order of the dendrogram, whose heights are distances, 1 − similarity. `labels` are in
+    the order of the matrix. Raises UsageError if matplotlib is not installed.
+    """
+    matrix = np.asarray(similarities, np.float64)
+    drawing, height = dendrogram_of(matrix)
+    order = drawing["leaves"]
+    # In inches: the cells' side, and room for the longest label, which stands below and at the left of them.
+    side = min(9.0, max(3.0, 0.6 * len(order)))
+    margin = min(2.5, 0.8 + 0.075 * max(map(len, labels)))
+    figure = new_figure(side + margin + 0.9, side + margin + 1.7, dpi=160)
+    above, below = figure.subplots(2, 1, height_ratios=(1.2, side + margin))
+    for across, up in zip(drawing["icoord"], drawing["dcoord"], strict=True):
+        above.plot(across, up, color="0.25")
+    _set_scale(above, len(order), height)
+    above.set_title(title, fontsize=11)
+    _draw_cells(below, matrix[np.ix_(order, order)], [labels[k] for k in order])
+    return figure
+
+
+def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], float]:
+    """Return the dendrogram of an (N, N) similarity matrix, N ≥ 2, and the height of its root.
+
+    The dendrogram is the dict of scipy's `dendrogram`, joined by average linkage on 1 − similarity; leaf k of the
+    drawing is at 10 k + 5.
+    """
+    from scipy.cluster.hierarchy import dendrogram
+
+    joined = tree(1.0 - similarities)
+    return dendrogram(joined, no_plot=True), float(joined[-1, 2])
+
+
+def _set_scale(axes: Axes, size: int, height: float) -> None:
+    """Set the axes of a dendrogram with `size` leaves and its root at `height`."""
+    axes.set_xlim(0, 10 * size)
+    axes.set_xticks([])
+    top = 1.05 * max(height, 0.01)
+    axes.set_ylim(-0.02 * top, top)  # a limit of 0 would hide half of the line between copies, at 0
+    axes.set_ylabel("distance", fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+
+
+def _draw_cells(axes: Axes, matrix: NDArray[np.float64], labels: Sequence[str]) -> None:
+    """Draw the cells of an (N, N) matrix of similarities, with N labels and a colour scale."""
+    # Each cell shows its number if N is at most MOST_WITH_NUMBERS.
+    size = len(matrix)
+    size_of_text = max(2.0, min(8.0, 9.0 * 72 / (1.3 * size)))  # in points: lines of text fill at most nine inches
+    # The dendrogram puts leaf k at 10 k + 5: in its coordinates both share an axis.
+    extent = (0.0, 10.0 * size, 10.0 * size, 0.0)
+    image = axes.imshow(matrix, cmap="viridis", vmin=min(0.0, matrix.min()), vmax=1.0, extent=extent, aspect="auto")
+    axes.set_xticks(10 * np.arange(size) + 5, labels, rotation=90, fontsize=size_of_text)
+    axes.set_yticks(10 * np.arange(size) + 5, labels, fontsize=size_of_text)
+    axes.tick_params(length=0)
+    colours = axes.figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, aspect=30)
+    colours.set_label("similarity", fontsize=8)
+    colours.ax.tick_params(labelsize=7)
+    if size <= MOST_WITH_NUMBERS:
+        for (row, column), value in np.ndenumerate(matrix):
+            colour = "black" if value > 0.6 else "white"  # above 0.6 viridis is light
+            where = (10 * column + 5, 10 * row + 5)
+            axes.text(*where, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=7)
+
+
+# Width of a text column in a two-column paper, in inches.
 COLUMN_IN = 3.4
-"""Width of a text column in a two-column paper, in inches."""
+# Colours that colour-blind people can tell apart (Okabe and Ito 2008), used in this order, again from the start.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Colours that colour-blind people can tell apart (Okabe and Ito 2008), used in this order, again from the start."""
+# Lengths of strokes and gaps, in line widths: curves have the next of them where the colours begin again.
 DASHES = ((), (4.0, 1.5), (1.0, 1.5), (4.0, 1.5, 1.0, 1.5))
-"""Lengths of strokes and gaps, in line widths: curves have the next of them where the colours begin again."""
 
 
 def column_figure(height_in: float = 2.4, widths: float = 1.0) -> tuple[Figure, Axes]:
@@ -243,3 +369,151 @@ def _label(axes: Axes, across: str, up: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=7, frameon=False)
+
+
+# Draw a run in a notebook, on given or new axes of matplotlib.
+
+
+# Default of the largest number of programs in a dendrogram, as in the paper.
+DRAWN = 30
+
+
+@dataclass(frozen=True)
+class Plots:
+    """The plots of a run. Each method draws on the given axes, or on new ones of pyplot if None, and returns them.
+
+    Without matplotlib, new axes raise UsageError.
+    """
+
+    run: Run
+
+    def convergence(self, axes: Axes | None = None) -> Axes:
+        """Draw the gap of the best program and the mean gap of the ten best, in %, over the number of candidates.
+
+        If gaps are unknown, only the best score is drawn.
+        """
+        axes = axes_or_new(axes)
+        draw_run(axes, improvements(self.run), convergence(self.run))
+        say_whose(axes, [self.run.score_source])
+        return axes
+
+    def diversity(self, axes: Axes | None = None) -> Axes:
+        """Draw distances inside islands and between them after each tenth of the budget reached so far.
+
+        Raises UsageError if the run has not reached the first tenth or its task cannot be loaded.
+        """
+        moments = diversity_over_time(self.run, SAMPLE)
+        if not moments:
+            raise UsageError(f"run {self.run.folder.run} has no islands yet, so there is no diversity to draw")
+        axes = axes_or_new(axes)
+        draw_diversity(axes, {self.run.folder.run: moments})
+        return axes
+
+    def dendrogram(self, axes: Axes | None = None, count: int = DRAWN) -> Axes:
+        """Draw the dendrogram, by behaviour, of the `count` best distinct programs, or of all if there are fewer.
+
+        Raises UsageError if `count` is less than 2, if the run has fewer programs than two, or if its task cannot be
+        loaded.
+        """
+        name, candidates = self.run.folder.run, [program.candidate for program in self.run.ranked()[:count]]
+        if len(candidates) < 2:
+            raise UsageError(f"a dendrogram takes two programs or more; run {name} has {len(candidates)}")
+        axes = axes_or_new(axes)
+        draw_tree(axes, self.run.matrix(candidates), list(map(str, candidates)))
+        return axes
+
+    def map(self, axes: Axes | None = None) -> Axes:
+        """Draw the map of behaviours, coloured by rank; the best, the recommended program and the template are named.
+
+        Raises UsageError if no candidate is feasible or the task cannot be loaded.
+        """
+        places = behaviour_map(self.run).places
+        if not places:
+            raise UsageError(f"run {self.run.folder.run} has no feasible candidate, so there is no map to draw")
+        recommended = self.run.recommended
+        axes = axes_or_new(axes)
+        draw_map(axes, places, self.run.state.objective, None if recommended is None else recommended.candidate)
+        say_whose(axes, [self.run.score_source])
+        return axes
+
+    def portfolio(self, axes: Axes | None = None, count: int = TOP) -> Axes:
+        """Draw what the best of the first k programs of a portfolio reaches on the search's instances, k up to `count`.
+
+        Raises UsageError if no candidate is feasible, the task cannot be loaded, or `count` is less than 1.
+        """
+        chosen = self.run.portfolio(count)
+        if not chosen.members:
+            raise UsageError(f"run {self.run.folder.run} has no feasible candidate, so there is no portfolio to draw")
+        axes = axes_or_new(axes)
+        draw_portfolio(axes, chosen)
+        say_whose(axes, [self.run.score_source])
+        return axes
+
+
+def axes_or_new(given: Axes | None) -> Axes:
+    """Return the given axes, or those of a new figure of pyplot if None.
+
+    Raises UsageError if new ones are needed and matplotlib is not installed.
+    """
+    if given is not None:
+        return given
+    check_matplotlib()
+    from matplotlib import pyplot
+
+    return pyplot.subplots()[1]
+
+
+# Write the figures of a report as files; the file names depend only on what is drawn.
+
+
+# Largest number of runs in the diversity figure. If more have a diversity, there is no such figure: its boxes would be
+# too narrow to read.
+BESIDE = 3
+
+
+def write_figures(compared: RunComparison, runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Write the figures of some runs to `folder` as PDF and SVG, and return the files.
+
+    They are the convergence of each task's groups, the runs' diversity if one to three runs have one, and the groups'
+    ranks if there are any. One run alone gets its own convergence and, if it has two programs or more, the dendrogram
+    of the best. `compared` is the comparison of the runs. Raises UsageError if the folder cannot be written, the task
+    of a single run cannot be loaded, or matplotlib is not installed.
+    """
+    files = []
+    for name, size, draw in _figures(compared, runs):
+        figure, axes = column_figure(*size)
+        draw(axes)
+        files += write_figure(figure, folder, name)
+    return files
+
+
+def _figures(
+    compared: RunComparison, runs: Sequence[Run]
+) -> Iterator[tuple[str, tuple[float, ...], Callable[[Axes], object]]]:
+    """Yield each figure's file name, the arguments of `column_figure`, and the function that draws it."""
+    if len(runs) == 1:
+        plots = Plots(runs[0])
+        yield "convergence", (), plots.convergence
+        if compared.runs[0].distinct.programs > 1:
+            yield "dendrogram", (4.0,), plots.dendrogram
+    for entry, on in zip(compared.tasks, family_names(compared.tasks), strict=True):
+        name = "-".join(["convergence", *re.findall(r"[\w.+-]+", on)])  # `on` may be a path
+        yield name, (), partial(draw_groups, groups=compared.groups_of(entry))
+    over_time = _diversity_by_name(compared.runs)
+    if 1 <= len(over_time) <= BESIDE:
+        yield "diversity", (2.4, 2), partial(draw_diversity, runs=over_time)
+    if compared.ranks is not None:
+        yield "ranks", (0.8 + 0.25 * len(compared.ranks.means),), partial(_draw_ranks, compared, compared.ranks)
+
+
+def _draw_ranks(compared: RunComparison, ranks: Ranks, axes: Axes) -> None:
+    draw_ranks(axes, ranks)
+    say_whose(axes, (entry.score_source for entry in compared.tasks))
+
+
+def _diversity_by_name(runs: Sequence[RunReport]) -> dict[str, Sequence[DiversityAt]]:
+    """Return the diversity of each run that has any, by the run's name, or by its folder where two have one name."""
+    known = [run for run in runs if run.diversity_over_time]
+    count = Counter(run.summary.run for run in known)
+    names = [run.summary.run if count[run.summary.run] == 1 else str(run.origin.folder) for run in known]
+    return dict(zip(names, (run.diversity_over_time for run in known), strict=True))

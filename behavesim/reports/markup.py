@@ -10,6 +10,7 @@ from html import escape
 from behavesim.analysis.table import Table
 from behavesim.base.text import printable
 
+# LaTeX source by character, for characters that are special in LaTeX or missing in its fonts.
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{sign: "\\" + sign for sign in "&%$#_{}"},
@@ -27,7 +28,6 @@ _LATEX = {
     "–": "--",
     "…": r"\ldots{}",
 }
-"""LaTeX source by character, for characters that are special in LaTeX or missing in its fonts."""
 
 
 def latex(tables: Sequence[Table]) -> str:

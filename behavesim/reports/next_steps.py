@@ -11,17 +11,18 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.run_summary import given_up
 from behavesim.analysis.summary import Summary
 from behavesim.base.config import Settings
-from behavesim.base.text import counted, one_line
+from behavesim.base.text import count_noun, one_line
 from behavesim.engine.caps import BY_NAME
-from behavesim.proposers.installed import keeps_requests
+from behavesim.proposers.proposer import keeps_requests
 from behavesim.reports.words import rejections
 from behavesim.store.reading import read_reply
 
+# Largest number of reasons for rejection that a sentence names: the most frequent ones.
 USUAL = 3
-"""Largest number of reasons for rejection that a sentence names: the most frequent ones."""
+# Largest number of characters of a reply, or of an error message, that are shown: the rest is cut off.
 SHOWN = 300
-"""Largest number of characters of a reply, or of an error message, that are shown: the rest is cut off."""
 
+# Advice by the most frequent reason for rejection, shown with an example of a rejected candidate.
 ADVICE: Mapping[str, str] = {
     "truncated": "replies are cut off: raise max_completion_tokens, or ask a model that thinks less",
     "given-up": "the endpoint refuses these prompts: read its message, and mend what it names",
@@ -30,13 +31,12 @@ ADVICE: Mapping[str, str] = {
     "memory": "programs take more than memory_mb: raise it",
     "costly-score": "solutions cost too much to score: let `solve` do the work, or raise timeout_s or memory_mb",
 }
-"""Advice by the most frequent reason for rejection, shown with an example of a rejected candidate."""
+# Advice for a reason that ADVICE does not have, with any proposer but the offline one.
 OTHER_MODEL = "try another model, or look at the prompt: it may not fit this one"
-"""Advice for a reason that ADVICE does not have, with any proposer but the offline one."""
+# Advice for a reason that ADVICE does not have, with the offline proposer.
 OTHER_GRAMMAR = "the offline proposer knows too little of this task: give the task a `grammar`, or ask a model"
-"""Advice for a reason that ADVICE does not have, with the offline proposer."""
+# Largest number of runs that a command names: with more it would take several lines of a terminal.
 MOST_NAMES = 4
-"""Largest number of runs that a command names: with more it would take several lines of a terminal."""
 
 
 def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
@@ -70,9 +70,9 @@ def _given_up(run: Run) -> list[str]:
     """Return lines on requests that may have been billed, and on a batch that goes on; none if there are none."""
     requests = given_up(run)
     most = "up to " if run.state.under_way is None else ""
-    said = f"{most}{counted(requests, 'request')} under way may have been billed, and are made again on resume"
+    said = f"{most}{count_noun(requests, 'request')} under way may have been billed, and are made again on resume"
     prompts = sum(bool(batch.id) for batch in run.state.batched.values()) if keeps_requests(run.settings) else 0
-    batched = f"the batch with {counted(prompts, 'prompt')} goes on at the endpoint; resume takes up its replies"
+    batched = f"the batch with {count_noun(prompts, 'prompt')} goes on at the endpoint; resume takes up its replies"
     return [*([said] if requests else []), *([batched] if prompts else [])]
 
 

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from behavesim.analysis.table import DISTANCE, SCORE
-from behavesim.base.text import counted, printable, short_name
+from behavesim.base.text import count_noun, printable, short_name
 from behavesim.engine.caps import rejected_share
-from behavesim.reports.live_islands import GAP
-from behavesim.reports.live_run import LiveRun, spending
+from behavesim.reports.live import COLUMN_GAP, LiveRun, islands_panel, spending
 from behavesim.reports.text_drawings import convergence, from_template
 from behavesim.reports.words import REJECTED, clock, frequency, percent, progress, worth
 from behavesim.state.members import Mean
 from behavesim.state.settings import proposer_parts
 from behavesim.state.state import RunState
-from behavesim.state.tally import RECENT
+from behavesim.state.views import RECENT
 
+# A year in seconds. If more time is left, the view says "over a year left": so low a rate says nothing.
 YEAR_S = 365 * 86400
-"""A year in seconds. If more time is left, the view says "over a year left": so low a rate says nothing."""
+# Largest number of messages in view, the latest ones; the log file has all of them.
 NOTICES = 2
-"""Largest number of messages in view, the latest ones; the log file has all of them."""
+# Largest number of characters of a message in view: two lines of a wide terminal.
 NOTICE_LENGTH = 240
-"""Largest number of characters of a message in view: two lines of a wide terminal."""
+# Largest number of stuck islands that are named, so that the line fits; "…" stands for the others.
 NAMED = 8
-"""Largest number of stuck islands that are named, so that the line fits; "…" stands for the others."""
+# What the words of the live view mean, in the order in which they stand there.
 WORDS: Mapping[str, str] = {
     "size": "programs",
     "scores": "different scores",
@@ -37,9 +39,8 @@ WORDS: Mapping[str, str] = {
     "repeat": "a behaviour seen before",
     "copies": "a program seen before",
 }
-"""What the words of the live view mean, in the order in which they stand there."""
+# Smallest width of the names at the left, in characters: it aligns the values of all parts.
 NAME = 12
-"""Smallest width of the names at the left, in characters: it aligns the values of all parts."""
 
 
 def line(live: LiveRun) -> str:
@@ -111,13 +112,13 @@ def figures(live: LiveRun) -> Table:
     """Return a table of the best score, the work under way, what was spent, the method's facts and stuck islands."""
     state = live.state
     best = None if state.best is None else state.leader
-    evaluating = f"{counted(live.evaluating, 'program')}"
+    evaluating = f"{count_noun(live.evaluating, 'program')}"
     return _facts(
         {
             "progress": _best_and_template(state),
             "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
             "comparison": "being loaded; compiled once a machine, about 10 s" if live.is_warming else None,
-            "in flight": ", ".join([*(_awaited(live) or [counted(live.waiting, "prompt")]), evaluating]),
+            "in flight": ", ".join([*(_awaited(live) or [count_noun(live.waiting, "prompt")]), evaluating]),
             "feasible": _feasible(state),
             "put off": _put_off(state),
             **spending(live),
@@ -131,7 +132,7 @@ def _put_off(state: RunState) -> str | None:
     """Return how often evaluations were put off, to be tried again alone, with the reasons; None if none was."""
     why = state.tally.put_off
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in why.most_common())
-    return f"{counted(why.total(), 'time')}, then tried alone: {reasons}" if why else None
+    return f"{count_noun(why.total(), 'time')}, then tried alone: {reasons}" if why else None
 
 
 def diversity(live: LiveRun) -> Table:
@@ -167,7 +168,7 @@ def curve(live: LiveRun, width: int, height: int) -> Group:
 
 def _facts(rows: Mapping[str, str | None]) -> Table:
     """Return a table with a row for each fact, a name and a value; facts that are None are left out."""
-    table = Table.grid(padding=(0, GAP))
+    table = Table.grid(padding=(0, COLUMN_GAP))
     table.add_column(min_width=NAME, no_wrap=True)
     table.add_column()
     for name, value in rows.items():
@@ -194,10 +195,8 @@ def _stuck(live: LiveRun) -> str | None:
 
 
 def _distances(state: RunState) -> str | None:
-    """Return the mean distances of the programs that joined an island to it, and to the other islands.
-
-    It is None if none was measured. A report compares all programs of an island instead.
-    """
+    """Return the mean distances of the programs that joined an island to it, and to the other islands."""
+    # It is None if none was measured. A report compares all programs of an island instead.
     own = sum((group.inside for group in state.islands.values()), Mean()).value
     others = sum((group.between for group in state.islands.values()), Mean()).value
     known = {"their island": own, "the others": others}
@@ -216,10 +215,8 @@ def _of_late(seen: Sequence[bool]) -> str:
 
 
 def _best_and_template(state: RunState) -> str:
-    """Return the template's score and the best score as one line, or that nothing is feasible yet.
-
-    A feasible program counts once it is registered: after all of smaller numbers, and if need be its comparison.
-    """
+    """Return the template's score and the best score as one line, or that nothing is feasible yet."""
+    # A feasible program counts once it is registered: after all of smaller numbers, and if need be its comparison.
     none = "best not known yet" if state.tally.feasible else "nothing feasible yet"
     if state.template is None:
         return none
@@ -236,7 +233,7 @@ def _rate(live: LiveRun) -> list[str]:
 def _awaited(live: LiveRun) -> list[str]:
     """Return a text on how many replies of a folder or a command are missing; [] if none is, or for other proposers."""
     name, argument = proposer_parts(live.settings.proposer)
-    prompts = counted(live.waiting, "prompt")
+    prompts = count_noun(live.waiting, "prompt")
     said = {"folder": f"{prompts} in {argument} without NAME.reply.md", "command": f"{prompts} at the command"}
     return [said[name]] if name in said and live.waiting else []
 
@@ -254,3 +251,92 @@ def _left(live: LiveRun) -> list[str]:
     if live.left_s is None:
         return []
     return ["over a year left" if live.left_s > YEAR_S else f"{clock(live.left_s)} left"]
+
+
+# Lay out the live view of a run for a terminal of any size.
+
+
+# Lines of text on the terminal, each of pieces with their styles.
+Lines = list[list[Segment]]
+# Function that turns a part of the view and a width in characters into lines, padded to this width; None gives no
+# lines.
+Draw = Callable[[RenderableType | None, int], Lines]
+
+# Width of a terminal, in characters, from which the islands are drawn beside the rest.
+SIDE_BY_SIDE = 150
+# Fraction of the width for the left side, if islands are drawn beside it: their table needs more than half.
+LEFT = 0.44
+# Characters between the left side and the islands.
+GAP = 3
+# Smallest and largest height of the convergence curve, in lines.
+CURVE = (5, 12)
+
+
+class Dashboard:
+    """Renderable of the live view of a run at one moment; it fills at most all but one line of the terminal.
+
+    A small terminal shows fewer parts. First the box around the run's name and progress goes, then the convergence
+    curve, why candidates fail, and the distances of behaviours. Islands go next, the worst first, and then the last
+    lines of the rest.
+    """
+
+    def __init__(self, live: LiveRun) -> None:
+        self._live = live
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        unbounded = options.update(height=None)  # else rich would pad or cut every part to the terminal's height
+
+        def draw(part: RenderableType | None, width: int) -> Lines:
+            return [] if part is None else console.render_lines(part, unbounded.update(width=width))
+
+        for line in _laid_out(self._live, draw, options.max_width, options.size.height - 1):
+            yield from line
+            yield Segment.line()
+        yield Segment("")  # the cursor waits on an empty line: there an echoed ^C has room, and moves no other line
+
+
+def _laid_out(live: LiveRun, draw: Draw, width: int, room: int) -> Lines:
+    """Return the lines of all parts that `room` lines have room for; the curve and the box take what is left."""
+    # The meanings of words are shown only where they leave room for the curve.
+    top = draw(head(live), width)
+    body, is_whole = (_side_by_side if width >= SIDE_BY_SIDE else _stacked)(live, draw, width, room - len(top))
+    words = draw(legend(live), width) if is_whole and live.state.islands else []
+    left = room - len(top) - len(body)
+    if left < len(words) + CURVE[0]:
+        words = []
+    left -= len(words)
+    if is_whole and live.state.bests and left >= CURVE[0]:
+        body += draw(curve(live, width, min(left, CURVE[1])), width)
+        boxed = draw(head(live, is_boxed=True), width)
+        if len(boxed) + len(body) + len(words) <= room:
+            top = boxed
+    return [*top, *body, *words][:room]
+
+
+def _side_by_side(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
+    """Return lines with the islands beside the other parts, and whether all other parts had room."""
+    across = int(LEFT * width)
+    left, is_whole = _fitting([draw(part(live), across) for part in (figures, diversity, failures)], room)
+    right = draw(islands_panel(live, width - across - GAP, room), width - across - GAP)
+    blank, gap = [Segment(" " * across)], Segment(" " * GAP)
+    return [[*(one or blank), gap, *(other or ())] for one, other in zip_longest(left, right)], is_whole
+
+
+def _stacked(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
+    """Return lines with the parts below one another, and whether all of them had room."""
+    first = draw(figures(live), width)
+    islands = draw(islands_panel(live, width, room - len(first)), width)
+    return _fitting([first, islands, *(draw(part(live), width) for part in (diversity, failures))], room)
+
+
+def _fitting(parts: Sequence[Lines], room: int) -> tuple[Lines, bool]:
+    """Return the first part and each following part until one has no room, and whether every following part had room.
+
+    There is room for `room` lines. The first part is returned whole, even if it has more.
+    """
+    lines = list(parts[0])
+    for part in parts[1:]:
+        if len(lines) + len(part) > room:
+            return lines, False
+        lines += part
+    return lines, True

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from rich import box
@@ -16,14 +17,14 @@ from rich.table import Table as Drawing
 from rich.text import Text
 
 from behavesim.analysis.table import Estimate, Table
-from behavesim.base.text import printable, wrapped
+from behavesim.base.text import printable, wrap
 
+# A width above that of any table, in characters: rich's measurements never exceed the given width.
 UNBOUNDED = 10_000
-"""A width above that of any table, in characters: rich's measurements never exceed the given width."""
+# Least characters to which a name is shortened; names of runs would no longer differ in fewer.
 SHORTEST = 16
-"""Least characters to which a name is shortened; names of runs would no longer differ in fewer."""
+# Width of a heading where stdout is no terminal, in characters.
 PLAIN = 80
-"""Width of a heading where stdout is no terminal, in characters."""
 
 
 def screen(stderr: bool = False) -> Console:
@@ -47,10 +48,10 @@ def show(tables: Iterable[Table]) -> None:
         if place:
             console.print()
         for drawing in fitting(table, console):
-            put(drawing, console)
+            print_lines(drawing, console)
 
 
-def put(drawing: Drawing, console: Console) -> None:
+def print_lines(drawing: Drawing, console: Console) -> None:
     """Print a table, its title above and its caption below, both wrapped at the console's width, not the table's."""
     title, caption = drawing.title, drawing.caption
     drawing.title = drawing.caption = None
@@ -78,15 +79,15 @@ def show_rows(table: Table, dispensable: Sequence[str]) -> None:
     shown = table
     for count in range(len(dispensable) + 1):
         shown = table.without(*dispensable[:count])
-        if _measured(drawn(shown, is_whole=True), console).maximum <= console.width:
+        if _measured(rich_table(shown, is_whole=True), console).maximum <= console.width:
             break
-    excess = _measured(drawn(shown, is_whole=True), console).maximum - console.width
+    excess = _measured(rich_table(shown, is_whole=True), console).maximum - console.width
     if excess > 0:
         most = max(SHORTEST, max((len(str(row[0])) for row in shown.rows), default=0) - excess)
         shown = replace(shown, rows=tuple((_shortened(str(row[0]), most), *row[1:]) for row in shown.rows))
-    drawing = drawn(shown, is_whole=True)
+    drawing = rich_table(shown, is_whole=True)
     console.width = max(console.width, _measured(drawing, console).maximum)  # the terminal wraps what nothing may cut
-    put(drawing, console)
+    print_lines(drawing, console)
 
 
 def _shortened(text: str, most: int) -> str:
@@ -107,7 +108,7 @@ def show_lines(title: str, lines: Iterable[str]) -> None:
 def show_sentences(sentences: Iterable[str]) -> None:
     """Print sentences on stdout, each on a line of its own; a terminal's are wrapped between words."""
     across = width() if screen().is_terminal else UNBOUNDED
-    show_lines("", (wrapped(each, across) for each in sentences))
+    show_lines("", (wrap(each, across) for each in sentences))
 
 
 def show_heading(text: str) -> None:
@@ -127,7 +128,7 @@ def width() -> int:
     return screen().width
 
 
-def lines_taken(line: str) -> int:
+def count_lines(line: str) -> int:
     """Return how many lines of the terminal a line of text takes; 1 where stdout is no terminal."""
     return max(1, math.ceil(len(line) / width())) if screen().is_terminal else 1
 
@@ -156,7 +157,7 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
     table = table.known
 
     def is_too_wide(part: Table) -> bool:
-        return _measured(drawn(part), console).minimum > console.width
+        return _measured(rich_table(part), console).minimum > console.width
 
     if len(table.columns) - 1 > len(table.rows) and table.keys == 1 and is_too_wide(table):
         table = table.turned
@@ -168,25 +169,21 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
     parts = [table.part(start, stop) for start, stop in pairwise([*ends, last])]
     parts[1:] = [replace(part, title=f"{part.title}, continued".removeprefix(", ")) for part in parts[1:]]
     parts[:-1] = [replace(part, caption="") for part in parts[:-1]]
-    drawings = list(map(drawn, parts))
+    drawings = list(map(rich_table, parts))
     for drawing in drawings:
         _give_room(drawing, console)
     return drawings
 
 
 def _measured(drawing: Drawing, console: Console) -> Measurement:
-    """Return a drawing's smallest width without breaking a word, and its width if no cell is wrapped, in characters.
-
-    The console's width does not bound them.
-    """
+    """Return a drawing's smallest width without breaking a word, and its width if no cell is wrapped, in characters."""
+    # The console's width does not bound them.
     return Measurement.get(console, console.options.update(width=UNBOUNDED), drawing)
 
 
 def _give_room(drawing: Drawing, console: Console) -> None:
-    """Set each column's width: its longest word, and its share of the console's free width if it needs more.
-
-    With rich's own widths, a column of long text would leave too little room for the numbers in others.
-    """
+    """Set each column's width: its longest word, and its share of the console's free width if it needs more."""
+    # With rich's own widths, a column of long text would leave too little room for the numbers in others.
     anyhow = console.options.update(width=UNBOUNDED)
     left = max(0, console.width - _measured(drawing, console).minimum)
     needs = [
@@ -200,7 +197,7 @@ def _give_room(drawing: Drawing, console: Console) -> None:
         left -= more
 
 
-def drawn(table: Table, is_whole: bool = False) -> Drawing:
+def rich_table(table: Table, is_whole: bool = False) -> Drawing:
     """Return a table as rich's renderable; columns whose cells are all None are left out. No number is broken.
 
     Only a table with cells of two lines has a box, which keeps its rows apart. If `is_whole`, no cell is wrapped to a
@@ -238,3 +235,49 @@ def drawn(table: Table, is_whole: bool = False) -> Drawing:
 def _lines(table: Table, place: int) -> Iterator[str]:
     """Yield the lines of all cells of a column, given by its index."""
     return (line for row in table.texts for line in row[place].split("\n"))
+
+
+# The sections of a report on a terminal: each has a name, by which a person can ask for it.
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report: `show` prints it on stdout, without its title, which is "" if it has none.
+
+    `table` is its table; None for a drawing, a program or text.
+    """
+
+    name: str
+    title: str
+    show: Callable[[], None]
+    table: Table | None = None
+
+
+def of_tables(tables: Iterable[Table]) -> list[Section]:
+    """Return a section for each table, with the table's name and title; tables without rows are left out."""
+    return [
+        Section(table.name, table.title, partial(show, [replace(table, title="")]), table)
+        for table in tables
+        if table.rows
+    ]
+
+
+def select_sections(sections: Iterable[Section], names: Collection[str]) -> list[Section]:
+    """Return the sections that have one of these names, in the order of `sections`."""
+    return [each for each in sections if each.name in names]
+
+
+def show_sections(sections: Iterable[Section], headed_by: str | None = None) -> None:
+    """Print sections with their titles on stdout, an empty line between two.
+
+    Unless `headed_by` is None, it and the section's name stand before the title, in a line across the terminal.
+    """
+    for place, each in enumerate(sections):
+        if place:
+            show_lines("", [""])
+        if headed_by is None:
+            show_lines(each.title, ())
+        else:
+            more = f": {each.title}" if each.title not in ("", each.name) else ""
+            show_heading(f"{headed_by}{each.name}{more}")
+        each.show()

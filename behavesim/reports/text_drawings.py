@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from behavesim.analysis.table import DISTANCE, SCORE
 from behavesim.similarity.clustering import Join
 
+# A step function: (place, value from there on), in ascending order of place.
 Steps = Sequence[tuple[int, float]]
-"""A step function: (place, value from there on), in ascending order of place."""
+# Characters for a cell filled from below by 0 to 8 eighths.
 BLOCKS = " ▁▂▃▄▅▆▇█"
-"""Characters for a cell filled from below by 0 to 8 eighths."""
 LEFT, RIGHT, UP, DOWN = 1, 2, 4, 8
 """Directions in which a line leaves a cell, as bits that are added up."""
+# Character for a cell, by the sum of the directions in which lines leave it.
 LINES = {
     0: " ",
     LEFT | RIGHT: "─",
@@ -23,7 +24,6 @@ LINES = {
     LEFT | RIGHT | DOWN: "┬",
     LEFT | UP | DOWN: "┤",
 }
-"""Character for a cell, by the sum of the directions in which lines leave it."""
 
 
 def at_the_end_of(steps: Steps, spans: int, end: int) -> list[float | None]:

@@ -9,6 +9,7 @@ from behavesim.analysis.table import FRACTION, SCORE
 from behavesim.base.score_source import ScoreSource
 from behavesim.engine.caps import BY_NAME
 
+# Words for each reason for rejection that can follow a number, such as "3 timed out".
 REJECTED: Mapping[str, str] = {
     "costly-score": "too costly to score",
     "crash": "killed by a signal",
@@ -37,16 +38,15 @@ REJECTED: Mapping[str, str] = {
     "too-complex": "too complex",
     "truncated": "cut off",
 }
-"""Words for each reason for rejection that can follow a number, such as "3 timed out"."""
 
+# Words for each source of scores, on screens and pages.
 SCORES: Mapping[ScoreSource, str] = {
     "trusted": "trusted: computed outside the sandbox",
     "self-reported": "self-reported: by an evaluator that programs run beside, and could change",
 }
-"""Words for each source of scores, on screens and pages."""
 
 
-def unless_trusted(source: ScoreSource) -> dict[str, str]:
+def score_source_row(source: ScoreSource) -> dict[str, str]:
     """Return {"scores": a line on who computed them}; {} for trusted scores."""
     return {} if source == "trusted" else {"scores": SCORES[source]}
 
@@ -95,7 +95,7 @@ def state_in_words(summary: Summary) -> str:
     return f"{summary.state}: {why}" if why and summary.state != "finished" else summary.state
 
 
-def named(candidate: int) -> str:
+def program_name(candidate: int) -> str:
     """Return the name of a program for people: "the template" for the number -1, else such as "candidate 7"."""
     from behavesim.state.events import TEMPLATE  # imported late: it loads numpy, and a list of runs names no program
 
@@ -104,7 +104,7 @@ def named(candidate: int) -> str:
 
 def worth(candidate: int, score: float, gap: float | None) -> str:
     """Return a program's score, its gap if known, and its name, as one line; the gap is a fraction."""
-    return f"{SCORE.text(score)}{'' if gap is None else f', gap {percent(gap)}'} ({named(candidate)})"
+    return f"{SCORE.text(score)}{'' if gap is None else f', gap {percent(gap)}'} ({program_name(candidate)})"
 
 
 def progress(template: float, best: float, gain: float, unit: str, is_finished: bool = False) -> str:

@@ -23,10 +23,11 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import last_line
 from behavesim.sandbox import isolation
 from behavesim.sandbox.frames import frame_limit
-from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready, encode_source
+from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, ProcessEnd, Ready, encode_source
 
+# Environment variables of this process that a zygote gets: without them some interpreters find no libraries.
 INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
-"""Environment variables of this process that a zygote gets: without them some interpreters find no libraries."""
+# A zygote's other environment variables, besides PYTHONPATH: one thread for each library, equal hashes, no secret.
 VARIABLES = {
     **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "VECLIB")},
     "PYTHONHASHSEED": "0",
@@ -37,7 +38,6 @@ VARIABLES = {
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
 }
-"""A zygote's other environment variables, besides PYTHONPATH: one thread for each library, equal hashes, no secret."""
 
 
 def trusted_environment() -> dict[str, str]:
@@ -53,15 +53,15 @@ def bare_environment() -> dict[str, str]:
     return VARIABLES | inherited | {"PYTHONPATH": found}
 
 
+# Longest time (s) that a zygote may take to load its task and get ready.
 START_S = 120.0
-"""Longest time (s) that a zygote may take to load its task and get ready."""
+# Seconds of silence after a candidate's last deadline until a zygote counts as dead; also the longest wait (s) for a
+# zygote or a candidate that was told to end.
 GRACE_S = 5.0
-"""Seconds of silence after a candidate's last deadline until a zygote counts as dead; also the longest wait (s) for a
-zygote or a candidate that was told to end."""
+# Longest time (s) for reading what an ended candidate sent: its bytes are in the socket already.
 REST_S = 1.0
-"""Longest time (s) for reading what an ended candidate sent: its bytes are in the socket already."""
+# Most bytes that are read from a socket at once: a solution of the usual size comes in one piece.
 _CHUNK = 1 << 18
-"""Most bytes that are read from a socket at once: a solution of the usual size comes in one piece."""
 
 
 class ZygoteDied(SandboxError):
@@ -77,9 +77,9 @@ class Ran:
     instances, `program` is how its own process ended.
     """
 
-    ending: Ending
+    ending: ProcessEnd
     frame: bytes | None
-    program: Ending | None = None
+    program: ProcessEnd | None = None
 
     @property
     def cpu_s(self) -> float:
@@ -110,7 +110,7 @@ class ZygoteConnection:
         self._longest_s = assignment.longest_s
         self._frame_limit = 0  # bytes; unknown until the zygote has counted its instances
         self._jobs = itertools.count()
-        self._endings: dict[int, asyncio.Future[Ending]] = {}
+        self._endings: dict[int, asyncio.Future[ProcessEnd]] = {}
         self._ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
         self._listening = asyncio.create_task(self._listen())
 
@@ -150,7 +150,7 @@ class ZygoteConnection:
         `lend`). Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes silent or takes no request,
         SandboxError if no more files may be opened.
         """
-        with connected() as (ours, theirs), self._job() as job:
+        with open_socket_pair() as (ours, theirs), self._job() as job:
             ours.setblocking(False)
             sent = encode_source(source) + questions
             exchange = asyncio.create_task(self._exchange(ours, sent, bool(questions), job))
@@ -166,7 +166,7 @@ class ZygoteConnection:
                 exchange.cancel()
                 await asyncio.wait([exchange])  # before its socket is closed
 
-    async def lend(self, end: socket.socket) -> Ending:
+    async def lend(self, end: socket.socket) -> ProcessEnd:
         """Fork a child that receives a program and its calls through the socket `end`; return how the child ended.
 
         The socket is closed in this process. Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes
@@ -201,11 +201,8 @@ class ZygoteConnection:
         finally:
             del self._endings[job]
 
-    async def _ended(self, job: int) -> Ending:
-        """Wait until a child ends, and return how it ended; cancelling kills the child.
-
-        Raises ZygoteDied if the zygote ends, or is silent for GRACE_S after the child's last deadline.
-        """
+    async def _ended(self, job: int) -> ProcessEnd:
+        """Wait until a child ends, and return how it ended; cancelling kills the child."""
         ending = self._endings[job]
         try:
             async with self._clock.timeout(self._longest_s + GRACE_S):
@@ -284,7 +281,7 @@ class ZygoteConnection:
             self._frame_limit = frame_limit(ready.instances, self._limits.output)
             self._ready.set_result(ready)
         elif (waiting := self._endings.get(message["job"])) and not waiting.done():
-            waiting.set_result(Ending(**message))
+            waiting.set_result(ProcessEnd(**message))
 
 
 def _outside(assignment: Assignment) -> contextlib.AbstractContextManager[dict[str, Any]]:
@@ -301,7 +298,7 @@ async def _send(ours: socket.socket, sent: bytes, is_all: bool) -> None:
 
 
 @contextlib.contextmanager
-def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
+def open_socket_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
     """Yield two connected sockets, which are closed on leaving; raises SandboxError if none can be opened."""
     with _shortage_named():
         ends = socket.socketpair()
@@ -338,10 +335,8 @@ def _shortage(error: OSError) -> str:
 
 
 def _start(assignment: Assignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:
-    """Start a zygote, which gets the socket `control`; its errors go to `errors`.
-
-    It has no keys in its environment unless it is trusted.
-    """
+    """Start a zygote, which gets the socket `control`; its errors go to `errors`."""
+    # It has no keys in its environment unless it is trusted.
     fd = control.fileno()
     return subprocess.Popen(
         [*shlex.split(assignment.wall), sys.executable, "-sP", "-m", assignment.module, assignment.to_json(), str(fd)],
@@ -355,8 +350,8 @@ def _start(assignment: Assignment, control: socket.socket, errors: int) -> subpr
     )
 
 
+# Number of attempts to start a zygote after one has died; the first zygote has one attempt.
 STARTS = 5
-"""Number of attempts to start a zygote after one has died; the first zygote has one attempt."""
 
 
 class ZygoteSupervisor:

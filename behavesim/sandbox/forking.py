@@ -26,13 +26,13 @@ from typing import Any, NoReturn, Protocol
 from behavesim.base.clock import STEP_S, Clock
 from behavesim.sandbox import kernel, messages, processes
 from behavesim.sandbox.limits import NEAR, Limits
-from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Ending, line
+from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, ProcessEnd, line
 
 _INSTANCE, _CALLS, _BEGAN, _ENDED, _IDLE = range(5)
 """Places in the page: the instance and the call that came last, from 1; the CPU time (ns) when the first call began and
 when it ended; how long (ns) the process waited for calls."""
+# Numbers from here on, and negative ones, count as 0: a program wrote them.
 _MOST = 1 << 53
-"""Numbers from here on, and negative ones, count as 0: a program wrote them."""
 
 
 class Progress:
@@ -102,16 +102,15 @@ class Progress:
         return found if 0 <= found < _MOST else 0
 
 
+# What a child runs: takes a program's source, its page of progress, its socket, and that of a link if any.
+#
+# The socket leads to whoever asked: the daemon, or the process with the instances. The link leads to the process with
+# the program, if that is another one; see `program`.
 Perform = Callable[..., None]
-"""What a child runs: takes a program's source, its page of progress, its socket, and that of a link if any.
-
-The socket leads to whoever asked: the daemon, or the process with the instances. The link leads to the process with the
-program, if that is another one; see `program`.
-"""
+# Share of the limit by the clock that a program must have used up by itself to be at fault without another run.
 _OWN = 0.9
-"""Share of the limit by the clock that a program must have used up by itself to be at fault without another run."""
+# Longest time (s) that one wait for the disk is expected to take on a busy machine, as when memory is swapped in.
 _DISK_S = 0.25
-"""Longest time (s) that one wait for the disk is expected to take on a busy machine, as when memory is swapped in."""
 
 
 class Enclosure(Protocol):
@@ -133,19 +132,18 @@ class Enclosure(Protocol):
         """The machine's memory (bytes); 0 if unknown."""
 
     def fork(self) -> int:
-        """Fork a child, which must then call `enclose`; return its process id, or 0 in the child."""
+        """Fork a child, which must then call `confine_child`; return its process id, or 0 in the child."""
 
-    def enclose(self, *fds: int) -> None:
+    def confine_child(self, *fds: int) -> None:
         """Prepare the child, which goes on with the sockets `fds`."""
 
 
 @dataclass
 class _Child:
-    """A running candidate; `killed` is why it was killed, "" if it was not (see `Ending`).
+    """A running candidate; `killed` is why it was killed, "" if it was not (see `ProcessEnd`)."""
 
-    `started` and `deadline` are times of the zygote's clock (s). `awake_s` is how long it had a core or did not want
-    one (s), once it was killed by the clock; 0 if unknown.
-    """
+    # `started` and `deadline` are times of the zygote's clock (s). `awake_s` is how long it had a core or did not want
+    # one (s), once it was killed by the clock; 0 if unknown.
 
     pid: int
     started: float
@@ -230,16 +228,14 @@ class ForkServer:
         self._children[job] = _Child(pid, now, deadline, progress)
 
     def _run_candidate(self, fds: list[int], progress: Progress) -> NoReturn:
-        """Receive a program from the first socket, confine this child, call `perform` with all sockets, and exit.
-
-        `progress` is the page on which `perform` notes how far it is. A second socket in `fds` leads to another process
-        that runs the program, which this child then calls there. The exit status is 0, OUT_OF_MEMORY, or 1 for another
-        error.
-        """
+        """Receive a program from the first socket, confine this child, call `perform` with all sockets, and exit."""
+        # `progress` is the page on which `perform` notes how far it is. A second socket in `fds` leads to another
+        # process that runs the program, which this child then calls there. The exit status is 0, OUT_OF_MEMORY, or 1
+        # for another error.
         leave = os._exit  # a program may replace the name in `os`, and this child must not return to the zygote's loop
         try:
             source = messages.receive_source(fds[0])
-            self._confinement.enclose(*fds)
+            self._confinement.confine_child(*fds)
             random.seed(0)  # the zygote seeded it by entropy when it imported it
             self._perform(source, progress, *fds)
             leave(0)
@@ -263,7 +259,7 @@ class ForkServer:
                     processes.kill_strays([each.pid for each in self._children.values()])
                 cpu_s = usage.ru_utime + usage.ru_stime
                 peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
-                ending = Ending(job, status, child.killed, cpu_s, peak_bytes, *child.progress.reached(cpu_s))
+                ending = ProcessEnd(job, status, child.killed, cpu_s, peak_bytes, *child.progress.reached(cpu_s))
                 child.progress.close()
                 if child.killed == "wall" and self._slept(child, usage):
                     ending = replace(ending, killed="asleep")
@@ -272,21 +268,17 @@ class ForkServer:
                 self._control.sendall(line(ending))
 
     def _slept(self, child: _Child, usage: resource.struct_rusage) -> bool:
-        """Whether a child that was killed by the clock would have been on a quiet machine, too, as it mostly slept.
-
-        A run alone would let all workers wait for it, and show the same.
-        """
+        """Whether a child that was killed by the clock would have been on a quiet machine, too, as it mostly slept."""
+        # A run alone would let all workers wait for it, and show the same.
         # beside others the same work takes more CPU time, and a busy disk makes a program wait
         cpu_s = (usage.ru_utime + usage.ru_stime) * (1 - 1 / NEAR)
         own_s = child.awake_s - cpu_s - _DISK_S * (usage.ru_majflt + usage.ru_inblock)
         return own_s >= _OWN * self._limits.wall_s
 
     def _enforce_limits(self) -> float | None:
-        """Kill candidates that exceeded a time limit; return how soon to look again (ms), None without candidates.
-
-        No candidate can reach a limit earlier, even if it uses every core. The time is at most half of STEP_S: the
-        clock counts at most STEP_S between two readings.
-        """
+        """Kill candidates that exceeded a time limit; return how soon to look again (ms), None without candidates."""
+        # No candidate can reach a limit earlier, even if it uses every core. The time is at most half of STEP_S: the
+        # clock counts at most STEP_S between two readings.
         if not self._children:
             return None
         now, soonest_s = self._clock(), STEP_S / 2

@@ -22,33 +22,32 @@ from numpy.typing import NDArray
 from behavesim.task import Solution
 from behavesim.task.verdict import Failure
 
+# Start of a frame: the bytes that follow it, and the bytes of the header.
 PREFIX = struct.Struct("<II")
-"""Start of a frame: the bytes that follow it, and the bytes of the header."""
+# Most bytes of a frame's header, besides HEADER_BYTES_AN_INSTANCE for each instance.
 HEADER_LIMIT = 1 << 16
-"""Most bytes of a frame's header, besides HEADER_BYTES_AN_INSTANCE for each instance."""
+# Bytes by which each instance raises the limit on the header: a solution of one array takes about 20.
 HEADER_BYTES_AN_INSTANCE = 256
-"""Bytes by which each instance raises the limit on the header: a solution of one array takes about 20."""
+# The types of arrays that a frame may hold: little-endian numbers and truth values.
 DTYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"})
-"""The types of arrays that a frame may hold: little-endian numbers and truth values."""
+# Most dimensions of an array: more than any task needs.
 DIMENSIONS_LIMIT = 8
-"""Most dimensions of an array: more than any task needs."""
+# Start of an answer's frame: the bytes that follow it, the index in ANSWER_TYPES, and the number of dimensions.
 ANSWER = struct.Struct("<IBB")
-"""Start of an answer's frame: the bytes that follow it, the index in ANSWER_TYPES, and the number of dimensions."""
+# The types of DTYPES in alphabetical order; an answer's frame names its type by the index here.
 ANSWER_TYPES = [np.dtype(name) for name in sorted(DTYPES)]
-"""The types of DTYPES in alphabetical order; an answer's frame names its type by the index here."""
+# The type index that marks an answer's frame as a failure.
 FAILED = 255
-"""The type index that marks an answer's frame as a failure."""
+# Largest product of the non-zero dimensions of an empty array.
+#
+# Empty arrays cost nothing to send, but a huge shape could exhaust memory in a reduction.
 EMPTY_LIMIT = 1 << 16
-"""Largest product of the non-zero dimensions of an empty array.
-
-Empty arrays cost nothing to send, but a huge shape could exhaust memory in a reduction.
-"""
+# The name of the array of all answers on an instance, one row for each call, that is sent beside its solution.
 ANSWERS = "(answers)"
-"""The name of the array of all answers on an instance, one row for each call, that is sent beside its solution."""
+# Most characters of a failure's message; the rest is cut off.
 MESSAGE_LIMIT = 500
-"""Most characters of a failure's message; the rest is cut off."""
+# The reasons that a candidate's process may give for its failure; trusted code finds others, such as "timeout".
 OWN_REASONS = frozenset({"memory", "exit", "output", "invalid-solution", "exception", "forbidden"})
-"""The reasons that a candidate's process may give for its failure; trusted code finds others, such as "timeout"."""
 
 
 class FrameError(ValueError):
@@ -59,8 +58,8 @@ class TooLarge(FrameError):
     """Raised when arrays are encoded that have, or whose header has, more bytes than the limit."""
 
 
+# One array's entry in a header: its name, type and shape.
 _Layout = tuple[str, np.dtype[Any], tuple[int, ...]]
-"""One array's entry in a header: its name, type and shape."""
 
 
 def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int) -> bytes:
@@ -222,10 +221,7 @@ def _frame(header: Mapping[str, Any], data: bytes, limit: int) -> bytes:
 
 
 def _solutions(described: Sequence[object], data: memoryview) -> tuple[Solution, ...]:
-    """Return the solutions that a header describes; `data` are the bytes of all their arrays, end to end.
-
-    Raises FrameError if the description breaks a rule, or if its arrays do not have as many bytes as `data`.
-    """
+    """Return the solutions that a header describes; `data` are the bytes of all their arrays, end to end."""
     solutions: list[Solution] = []
     for solution in described:
         named: dict[str, NDArray[Any]] = {}

@@ -20,22 +20,21 @@ from behavesim.sandbox.layers import LAYERS, Attempts, Confinement
 if TYPE_CHECKING:
     from behavesim.sandbox.layers import TreeConfinement
 
+# The isolation levels, weakest first.
+#
+# Only resource limits; Landlock or seccomp; less than both, but inside a wall of the site that holds; both Landlock and
+# seccomp; both within namespaces.
 LEVELS = ("process", "partial", "walled", "strong", "strong+")
-"""The isolation levels, weakest first.
-
-Only resource limits; Landlock or seccomp; less than both, but inside a wall of the site that holds; both Landlock and
-seccomp; both within namespaces.
-"""
+# For each layer that the self-test tries, the note on what it needs; braces stand for why it failed.
 _NEEDS = {
     "landlock": "Landlock does not hold{}; it needs Linux 5.13 or later with `landlock` in /sys/kernel/security/lsm",
     "seccomp": "seccomp does not hold{}; it needs Linux on x86-64 or arm64, and a container that allows its use",
     "namespaces": "namespaces do not hold{}; they need user namespaces for all (sysctl user.max_user_namespaces, "
     "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)",
 }
-"""For each layer that the self-test tries, the note on what it needs; braces stand for why it failed."""
 C = TypeVar("C", bound=Confinement)
+# Does something forbidden; raises OSError if a layer prevents it.
 Attempt = Callable[[], object]
-"""Does something forbidden; raises OSError if a layer prevents it."""
 
 
 @contextlib.contextmanager
@@ -81,7 +80,7 @@ def outside_of_wall() -> Iterator[dict[str, Any]]:
             "files": [canary.name, *hidden[:8]],
             "tcp": list(tcp.getsockname()),
             "unix": name,
-            "process": [os.getpid(), processes.started(os.getpid())],
+            "process": [os.getpid(), processes.start_time(os.getpid())],
         }
 
 
@@ -96,7 +95,7 @@ def _attempts_on_wall(outside: Mapping[str, Any]) -> Iterator[tuple[str, Attempt
 
 def _signal(pid: int, started: int) -> None:
     """Try to signal a process; raises OSError if it cannot be reached, or another process has its number here."""
-    if processes.started(pid) != started:
+    if processes.start_time(pid) != started:
         raise ProcessLookupError(pid)
     os.kill(pid, 0)
 
@@ -207,7 +206,7 @@ def prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:
     child = confinement.fork()
     if child == 0:
         try:
-            confinement.enclose(2)
+            confinement.confine_child(2)
             os._exit(0 if all(map(_fails, attempts)) else 1)
         finally:
             os._exit(2)
@@ -262,4 +261,4 @@ def _internet() -> None:
 
 
 def _unshare() -> None:
-    kernel.prepared("unshare", namespaces.NEW_USER)()
+    kernel.prepare_call("unshare", namespaces.NEW_USER)()

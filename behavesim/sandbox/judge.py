@@ -18,10 +18,18 @@ from typing import Any, Protocol, Self
 
 from behavesim.base.errors import TaskError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied, ZygoteSupervisor, connected
+from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied, ZygoteSupervisor, open_socket_pair
 from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import SIZE, Ending, Ready, RefereeAssignment, decode_parts, encode_parts, encode_source
+from behavesim.sandbox.messages import (
+    SIZE,
+    ProcessEnd,
+    Ready,
+    RefereeAssignment,
+    decode_parts,
+    encode_parts,
+    encode_source,
+)
 from behavesim.sandbox.processes import seconds_without_a_core
 from behavesim.sandbox.referee import COMPARE, COSTLY, IMPROVE, VERDICT
 from behavesim.state.protocols import Postponed, Sandbox, unnoticed
@@ -29,10 +37,10 @@ from behavesim.task import Split, Task, TaskReference
 from behavesim.task.verdict import Failure, Sent, Verdict
 from behavesim.trajectory import unpack
 
+# Failures of a repeated call that do not show that a program keeps state: the machine may be the cause.
 MACHINES_REASONS = ("timeout", "memory")
-"""Failures of a repeated call that do not show that a program keeps state: the machine may be the cause."""
+# The beginning of the message for a program whose repeated calls exceed a limit.
 _REPEATED = "calls were made again in a fresh process, with as much time as all calls had together"
-"""The beginning of the message for a program whose repeated calls exceed a limit."""
 Reply = tuple[dict[str, Any] | Failure, list[bytes]]
 """What a referee says of a program, or the program's failure; and the other parts of its reply."""
 
@@ -77,7 +85,7 @@ class RefereePool:
         self._server = ZygoteSupervisor(assignment, self._accept, self._clock)
         self._places = asyncio.Semaphore(count)
         self._idle: list[_Referee] = []
-        self._lives: set[asyncio.Task[Ending]] = set()
+        self._lives: set[asyncio.Task[ProcessEnd]] = set()
         self._instances = 0
 
     def _accept(self, ready: Ready) -> None:
@@ -126,7 +134,7 @@ class RefereePool:
         referee = referee or await self._begin()
         try:
             reply = await referee.ask(request)
-            if isinstance(reply, Ending):
+            if isinstance(reply, ProcessEnd):
                 code = os.waitstatus_to_exitcode(reply.status)
                 if code == -signal.SIGXCPU:
                     return (_costly(f"took more than {self._limits.score_s:g} s of CPU time"), []), True
@@ -170,14 +178,13 @@ class RefereePool:
 
 
 class _Referee:
-    """One referee: a process that answers one request after another through a socket.
+    """One referee: a process that answers one request after another through a socket."""
 
-    `life` ends with the process and says how that ended; cancelling it kills the process.
-    """
+    # `life` ends with the process and says how that ended; cancelling it kills the process.
 
     def __init__(self, server: ZygoteConnection, clock: Heartbeat, limits: Limits) -> None:
         self._line = _Line()
-        with connected() as (ours, theirs):
+        with open_socket_pair() as (ours, theirs):
             self._socket, end = socket.socket(fileno=ours.detach()), socket.socket(fileno=theirs.detach())
         self._clock = clock
         self._limits = limits
@@ -197,7 +204,7 @@ class _Referee:
         except ConnectionError:
             raise ZygoteDied(f"the process that scores does not start: {await self.life}") from None
 
-    async def ask(self, request: bytes) -> Reply | Ending:
+    async def ask(self, request: bytes) -> Reply | ProcessEnd:
         """Return the reply, which is a failure if its time by the clock is over, or how the process ended before."""
         answer = self._line.answer_to(request)
         if not await self._in_time(answer):
@@ -207,7 +214,7 @@ class _Referee:
         try:
             return await self.life
         except ZygoteDied:  # the server of all referees, and this one with it
-            return Ending(0, signal.SIGKILL, "", 0.0, 0)
+            return ProcessEnd(0, signal.SIGKILL, "", 0.0, 0)
 
     def end(self) -> None:
         """Kill the process, if it lives."""
@@ -215,10 +222,8 @@ class _Referee:
         self._line.end(self._socket)
 
     async def _in_time(self, answer: asyncio.Future[bytes]) -> bool:
-        """Wait until the answer is there or the process has ended; False if its time by the clock is over before.
-
-        Time without a core does not count, up to nine times the limit.
-        """
+        """Wait until the answer is there or the process has ended; False if its time by the clock is over before."""
+        # Time without a core does not count, up to nine times the limit.
         began, granted_s, limit_s = self._clock(), 0.0, self._limits.score_wall_s
         wait_s = limit_s
         while wait_s > 0:
@@ -395,10 +400,7 @@ class SandboxJudge:
         return Improved(sent.cpu_s, tuple(told["scores"]), tuple(told["improved"]), told["improving_s"])
 
     async def _asked(self, sent: Sent, *request: bytes) -> Reply:
-        """Return what a referee says to a request about what a program sent, and the other parts of its reply.
-
-        Raises TaskError if the task is at fault.
-        """
+        """Return what a referee says to a request about what a program sent, and the other parts of its reply."""
         if sent.instances != self._referees.instances:
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
         told, rest = await self._referees.ask(*request)
@@ -408,10 +410,8 @@ class SandboxJudge:
 
 
 def _failed_again(again: Failure) -> Failure:
-    """Return the failure of a program one of whose repeated calls failed with `again`.
-
-    It has the same reason if that is one of MACHINES_REASONS, else `keeps-state`.
-    """
+    """Return the failure of a program one of whose repeated calls failed with `again`."""
+    # It has the same reason if that is one of MACHINES_REASONS, else `keeps-state`.
     if again.reason in MACHINES_REASONS:
         return replace(again, message=as_message(f"{_REPEATED}: {again.message}"))
     return _keeps_state(f"it fails: {again.message}")

@@ -27,10 +27,20 @@ from behavesim.sandbox import isolation, layers, processes
 from behavesim.sandbox.forking import ForkServer, prepare_for_forks
 from behavesim.sandbox.layers import TreeConfinement
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import FORK, REQUEST, Ending, Ready, TreeAssignment, errors_sent, in_words, line, send
+from behavesim.sandbox.messages import (
+    FORK,
+    REQUEST,
+    ProcessEnd,
+    Ready,
+    TreeAssignment,
+    in_words,
+    line,
+    send,
+    send_errors,
+)
 
+# Evaluates a program's text; returns the bytes to send to the daemon.
 Evaluate = Callable[[str], bytes]
-"""Evaluates a program's text; returns the bytes to send to the daemon."""
 
 
 class Nursery(ForkServer):
@@ -72,10 +82,8 @@ def serve_nursery(link: socket.socket, assignment: TreeAssignment, confined: Tre
 
 
 def _load_evaluator(assignment: TreeAssignment) -> Evaluate:
-    """Return the evaluator that the loader makes; what the loader prints goes to standard error.
-
-    A BehavesimError of the loader is raised as it is; raises TaskError for any other Exception, and for SystemExit.
-    """
+    """Return the evaluator that the loader makes; what the loader prints goes to standard error."""
+    # A BehavesimError of the loader is raised as it is; raises TaskError for any other Exception, and for SystemExit.
     module, _, name = assignment.loader.partition(":")
     loader = getattr(importlib.import_module(module), name)
     try:
@@ -89,20 +97,20 @@ def _load_evaluator(assignment: TreeAssignment) -> Evaluate:
     return evaluate
 
 
+# Most characters of an error that the nursery sends, and that the keeper passes on.
 MOST_SAID = 2_000
-"""Most characters of an error that the nursery sends, and that the keeper passes on."""
 
 
+# Shortest pause (ms) before the next check of what evaluations use, unless a message comes; one takes about 0.2 ms.
 LOOK_MS = 20.0
-"""Shortest pause (ms) before the next check of what evaluations use, unless a message comes; one takes about 0.2 ms."""
+# The pause after a check, unless a message comes, is at least this many times as long as the check.
 _SHARE = 10
-"""The pause after a check, unless a message comes, is at least this many times as long as the check."""
+# CPU seconds by which each evaluation raises the nursery's own limit: a fork takes milliseconds.
 FORK_S = 1.0
-"""CPU seconds by which each evaluation raises the nursery's own limit: a fork takes milliseconds."""
+# Most bytes of a message of the nursery that is not complete yet.
 _LONGEST_LINE = 1 << 16
-"""Most bytes of a message of the nursery that is not complete yet."""
+# The smallest number that is no wait status: these have 16 bits.
 _NO_STATUS = 1 << 16
-"""The smallest number that is no wait status: these have 16 bits."""
 
 
 class NurseryFailed(Exception):
@@ -118,11 +126,10 @@ class NurseryFailed(Exception):
 
 @dataclass
 class _Evaluation:
-    """A running evaluation: when it started and must end by the keeper's clock (s), why it was killed, its CPU time.
+    """A running evaluation: when it started and must end by the keeper's clock (s), why it was killed, its CPU time."""
 
-    `killed` is "" if it was not. `handle` is a pidfd of its first process and `pid` that process's number; None and 0
-    until the nursery sends the pidfd.
-    """
+    # `killed` is "" if it was not. `handle` is a pidfd of its first process and `pid` that process's number; None and 0
+    # until the nursery sends the pidfd.
 
     started: float
     deadline: float
@@ -188,10 +195,7 @@ class Keeper:
         return True
 
     def _obey(self) -> bool:
-        """Carry out one request of the daemon; False if it closed its socket.
-
-        Raises NurseryFailed if the nursery takes no more requests.
-        """
+        """Carry out one request of the daemon; False if it closed its socket."""
         data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, 2)
         if len(data) < REQUEST.size:
             return False
@@ -211,10 +215,7 @@ class Keeper:
         return True
 
     def _listen(self) -> None:
-        """Receive messages of the nursery and act on them.
-
-        Raises NurseryFailed if it ended, reports an error or sent what is no valid message.
-        """
+        """Receive messages of the nursery and act on them."""
         data, fds, _, _ = socket.recv_fds(self._link, _LONGEST_LINE, 4, socket.MSG_DONTWAIT)
         *lines, self._rest = (self._rest + data).split(b"\n")
         try:
@@ -234,17 +235,14 @@ class Keeper:
             raise NurseryFailed("the evaluator ended its own process")
 
     def _hear(self, message: Mapping[str, object], fds: list[int]) -> None:
-        """Act on one message of the nursery; `fds` came with it, or with another message received together with it.
-
-        Raises NurseryFailed if it reports a failure. If it is not a valid message, raises ValueError, TypeError,
-        LookupError, AttributeError or OverflowError.
-        """
+        """Act on one message of the nursery; `fds` came with it, or with another message received together with it."""
+        # If it is not a valid message, raises ValueError, TypeError, LookupError, AttributeError or OverflowError.
         if "error" in message:
             raise NurseryFailed(str(message["error"])[:MOST_SAID], message.get("is_usage") is True)
         if "loaded" in message:
             self._be_loaded()
         elif "status" in message:
-            self._end(Ending(**message))  # type: ignore[arg-type]  # checked there
+            self._end(ProcessEnd(**message))  # type: ignore[arg-type]  # checked there
         else:
             each, handle = self._running[int(str(message["job"]))], fds.pop()
             if each.handle is not None:
@@ -254,10 +252,7 @@ class Keeper:
                 _kill(each, each.killed)
 
     def _be_loaded(self) -> None:
-        """Tell the daemon, the first time, that evaluations can begin.
-
-        Raises NurseryFailed, at any call, if the evaluator has threads or processes of its own that still run.
-        """
+        """Tell the daemon, the first time, that evaluations can begin."""
         tree = processes.with_descendants(self._nursery, processes.all_processes())
         # the nursery itself, and if it has namespaces of its own the process that waits for it
         if any(process.threads > 1 for process in tree.values()):
@@ -271,11 +266,8 @@ class Keeper:
             self._loaded_memory = sum(process.resident for process in tree.values())
             self._control.sendall(line(self._ready))
 
-    def _end(self, ending: Ending) -> None:
-        """Report the end of an evaluation to the daemon; raises KeyError if it does not run.
-
-        Raises ValueError, TypeError or OverflowError if status, CPU time or peak of memory is not valid.
-        """
+    def _end(self, ending: ProcessEnd) -> None:
+        """Report the end of an evaluation to the daemon; raises KeyError if it does not run."""
         is_status = isinstance(ending.status, int) and 0 <= ending.status < _NO_STATUS
         if not (is_status and math.isfinite(ending.cpu_s) and ending.cpu_s >= 0):
             raise ValueError("no ending")
@@ -283,14 +275,11 @@ class Keeper:
         if each.handle is not None:
             os.close(each.handle)
         cpu_s = max(ending.cpu_s, each.cpu.most_s)  # the kernel counts no process that nobody waited for
-        self._control.sendall(line(Ending(ending.job, ending.status, each.killed, cpu_s, int(ending.peak_bytes))))
+        self._control.sendall(line(ProcessEnd(ending.job, ending.status, each.killed, cpu_s, int(ending.peak_bytes))))
 
     def _enforce_limits(self) -> float | None:
-        """Kill evaluations that exceeded a limit; return how soon to check again (ms).
-
-        Returns None if the evaluator is loaded and no evaluation runs. Raises NurseryFailed if the nursery itself
-        exceeded a limit.
-        """
+        """Kill evaluations that exceeded a limit; return how soon to check again (ms)."""
+        # Returns None if the evaluator is loaded and no evaluation runs.
         if self._is_loaded and not self._running:
             return None
         began, seen = self._clock(), processes.all_processes()
@@ -301,10 +290,8 @@ class Keeper:
         return max(LOOK_MS, 1e3 * _SHARE * (self._clock() - began))
 
     def _exceeded(self, each: _Evaluation, members: dict[int, processes.Process]) -> str:
-        """Return the first limit that an evaluation, whose processes are `members`, exceeds; "" if none.
-
-        It is one of "processes", "cpu", "wall" or "waited", "memory", "files", in this order.
-        """
+        """Return the first limit that an evaluation, whose processes are `members`, exceeds; "" if none."""
+        # It is one of "processes", "cpu", "wall" or "waited", "memory", "files", in this order.
         # processes come first: of very many it takes long to find out more
         if sum(process.threads for process in members.values()) > layers.MOST_PROCESSES:
             return "processes"
@@ -324,10 +311,7 @@ class Keeper:
         return "files" if has_many and processes.open_files(members) > layers.MOST_FILES else ""
 
     def _limit_nursery(self, seen: Mapping[int, processes.Process]) -> None:
-        """Raise NurseryFailed if the nursery, without its evaluations, exceeds a limit.
-
-        Raises it also if an evaluation has no process by its deadline, or has not ended 1 s after its `longest_s`.
-        """
+        """Raise NurseryFailed if the nursery, without its evaluations, exceeds a limit."""
         now, kept_s = self._clock(), self._limits.longest_s
         if any(
             (each.pid == 0 and now >= each.deadline) or now >= each.started + kept_s + 1
@@ -346,10 +330,8 @@ class Keeper:
 
 
 def _kill(each: _Evaluation, why: str) -> None:
-    """Note why an evaluation is killed, unless a reason is noted, and kill its first process and that one's group.
-
-    With a namespace of its own, all its processes die with the first. Without a pidfd yet, the reason is only noted.
-    """
+    """Note why an evaluation is killed, unless a reason is noted, and kill its first process and that one's group."""
+    # With a namespace of its own, all its processes die with the first. Without a pidfd yet, the reason is only noted.
     each.killed = each.killed or why
     if each.handle is None:
         return  # killed as soon as the nursery names it
@@ -369,7 +351,7 @@ def main(assignment: TreeAssignment, control: socket.socket) -> None:
     """
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
-    with errors_sent(control), isolation.attempts_to_reach_outside() as attempts:
+    with send_errors(control), isolation.attempts_to_reach_outside() as attempts:
         paths = (tuple(map(Path, assignment.readable)), tuple(map(Path, assignment.hidden)))
         devices = tuple(map(Path, assignment.devices))
         confined = layers.prepare_tree(assignment.layers, assignment.limits, *paths, assignment.workers, devices)

@@ -12,10 +12,13 @@ import platform
 import struct
 from collections.abc import Callable, Sequence
 
+# The machines whose call numbers are listed here, in the order of each pair of numbers below.
 ARCHITECTURES = ("x86_64", "aarch64")
-"""The machines whose call numbers are listed here, in the order of each pair of numbers below."""
 
-HARMLESS = {
+# Calls that affect nothing except the process and its open files, and the number of each per architecture.
+#
+# Here and below a pair has the numbers on ARCHITECTURES, None where one does not have the call.
+ALLOWED = {
     # reading
     "read": (0, 63), "readv": (19, 65), "pread64": (17, 67), "lseek": (8, 62), "close": (3, 57), "fstat": (5, 80),
     "stat": (4, None), "lstat": (6, None), "newfstatat": (262, 79), "statx": (332, 291), "access": (21, None),
@@ -41,17 +44,14 @@ HARMLESS = {
     "futex": (202, 98), "set_robust_list": (273, 99), "rseq": (334, 293), "set_tid_address": (218, 96),
     "arch_prctl": (158, None), "sched_yield": (24, 124),
 }  # fmt: skip
-"""Calls that affect nothing except the process and its open files, and the number of each per architecture.
-
-Here and below a pair has the numbers on ARCHITECTURES, None where one does not have the call.
-"""
-DELICATE = {
+# Calls that are harmless only with some arguments, and the number of each per architecture.
+ALLOWED_BY_ARGUMENT = {
     "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "madvise": (28, 233), "prlimit64": (302, 261),
     "sched_getaffinity": (204, 123), "clock_gettime": (228, 113), "clock_getres": (229, 114),
     "clock_nanosleep": (230, 115), "ioctl": (16, 29), "fcntl": (72, 25),
 }  # fmt: skip
-"""Calls that are harmless only with some arguments, and the number of each per architecture."""
-RISKY = {
+# Calls for administrators, or with a long history of faults in the kernel; see `seccomp`.
+DENIED = {
     "pivot_root": (155, 41), "chroot": (161, 51), "fsopen": (430, 430), "fsconfig": (431, 431), "fsmount": (432, 432),
     "fspick": (433, 433), "move_mount": (429, 429), "open_tree": (428, 428), "mount_setattr": (442, 442),
     "swapon": (167, 224), "swapoff": (168, 225), "quotactl": (179, 60), "acct": (163, 89), "reboot": (169, 142),
@@ -66,44 +66,41 @@ RISKY = {
     "nfsservctl": (180, 42), "move_pages": (279, 239), "migrate_pages": (256, 238), "fanotify_init": (300, 262),
     "kcmp": (312, 272),
 }  # fmt: skip
-"""Calls for administrators, or with a long history of faults in the kernel; see `seccomp`."""
-UNCHARGED = {
+# Calls that take what is charged to no process. All but the last two make memory that no limit sees.
+#
+# A user has 128 inotify instances for all programs.
+UNACCOUNTED = {
     "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "msgget": (68, 186),
     "mq_open": (240, 180), "inotify_init": (253, None), "inotify_init1": (294, 26),
 }  # fmt: skip
-"""Calls that take what is charged to no process. All but the last two make memory that no limit sees.
-
-A user has 128 inotify instances for all programs.
-"""
-ENCLOSING = {"mount": (165, 40), "umount2": (166, 39), "unshare": (272, 97), "setns": (308, 268)}
-"""Calls that make and enter namespaces, and mount folders in them, and the number of each per architecture."""
+# Calls that make and enter namespaces, and mount folders in them, and the number of each per architecture.
+NAMESPACE_CALLS = {"mount": (165, 40), "umount2": (166, 39), "unshare": (272, 97), "setns": (308, 268)}
+# Other calls that layers make, or that a filter refuses with some arguments or in some profiles.
 _OTHERS = {
     "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445), "landlock_restrict_self": (446, 446),
     "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203),
 }  # fmt: skip
-"""Other calls that layers make, or that a filter refuses with some arguments or in some profiles."""
+# The option of prctl(2) that names the signal which the kernel sends this process when its parent dies.
 PR_SET_PDEATHSIG = 1
-"""The option of prctl(2) that names the signal which the kernel sends this process when its parent dies."""
+# The option of prctl(2) that sets whether other processes of the user may read this one's memory: 1 or 0.
 PR_SET_DUMPABLE = 4
-"""The option of prctl(2) that sets whether other processes of the user may read this one's memory: 1 or 0."""
+# `struct __user_cap_header_struct`: version 3, and process 0, which means the calling one.
 _OWN_CAPABILITIES = struct.pack("=Ii", 0x20080522, 0)
-"""`struct __user_cap_header_struct`: version 3, and process 0, which means the calling one."""
+# The bit of the capability to mount, and to make and enter namespaces.
 SYS_ADMIN = 1 << 21
-"""The bit of the capability to mount, and to make and enter namespaces."""
 _LARGE_BLOCKS, _SMALL_BLOCKS = [1 << power for power in range(16, 10, -1)], range(1032, 8, -16)
 """Sizes (bytes) of the blocks by which free memory of the heap is found, each list from the largest."""
+# Distance in bytes below the heap's end from which a block counts as outside the heap.
 _LARGEST_HEAP = 1 << 30
-"""Distance in bytes below the heap's end from which a block counts as outside the heap."""
-_NUMBERS = {**HARMLESS, **DELICATE, **RISKY, **UNCHARGED, **ENCLOSING, **_OTHERS}
-"""The numbers of all calls in this module."""
+# The numbers of all calls in this module.
+_NUMBERS = {**ALLOWED, **ALLOWED_BY_ARGUMENT, **DENIED, **UNACCOUNTED, **NAMESPACE_CALLS, **_OTHERS}
+# An argument of a C function; structures are passed by address.
 Argument = int | bytes | ctypes.Structure | None
-"""An argument of a C function; structures are passed by address."""
+# A prepared call of a C function: it makes the call and returns its result, or raises OSError if that is negative.
+#
+# The arguments are already converted. Python writes to every object that it uses, and a forked process copies each page
+# that it writes to. A call prepared before the fork costs the child a tenth of one prepared in it.
 Call = Callable[[], int]
-"""A prepared call of a C function: it makes the call and returns its result, or raises OSError if that is negative.
-
-The arguments are already converted. Python writes to every object that it uses, and a forked process copies each page
-that it writes to. A call prepared before the fork costs the child a tenth of one prepared in it.
-"""
 
 
 def call_number(call: str) -> int | None:
@@ -116,12 +113,12 @@ def call_number(call: str) -> int | None:
     return _NUMBERS[call][ARCHITECTURES.index(machine)] if machine in ARCHITECTURES else None
 
 
-def prepared(function: str, *arguments: Argument) -> Call:
+def prepare_call(function: str, *arguments: Argument) -> Call:
     """Return a prepared call of a C library function that returns an int; raises AttributeError if there is none."""
     return _checked(function, getattr(_libc(), function), arguments)
 
 
-def prepared_syscall(call: str, *arguments: Argument) -> Call:
+def prepare_syscall(call: str, *arguments: Argument) -> Call:
     """Return a prepared system call, by its name; raises OSError if this machine's number for it is not known.
 
     Raises KeyError as `call_number` does.
@@ -145,9 +142,9 @@ def _checked(name: str, function: Callable[..., int], arguments: Sequence[Argume
     return call
 
 
-def prepared_prctl(option: int, *arguments: Argument) -> Call:
+def prepare_prctl(option: int, *arguments: Argument) -> Call:
     """Return a prepared call of prctl(2); of its four arguments, those that are not given are 0."""
-    return prepared("prctl", option, *arguments, *[0] * (4 - len(arguments)))
+    return prepare_call("prctl", option, *arguments, *[0] * (4 - len(arguments)))
 
 
 def trim_memory() -> None:
@@ -173,12 +170,12 @@ def fill_holes() -> None:
             pass
 
 
-def prepared_to_drop_capabilities(kept: int = 0) -> Call:
+def prepare_capability_drop(kept: int = 0) -> Call:
     """Return a prepared call that gives up all capabilities(7) of this process except those whose bits are in `kept`.
 
     They cannot come back unless the process can start another program.
     """
-    return prepared("capset", _OWN_CAPABILITIES, struct.pack("=III", kept, kept, 0) + bytes(12))
+    return prepare_call("capset", _OWN_CAPABILITIES, struct.pack("=III", kept, kept, 0) + bytes(12))
 
 
 @functools.cache

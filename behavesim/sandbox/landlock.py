@@ -15,27 +15,26 @@ from pathlib import Path
 
 from behavesim.sandbox import kernel
 
+# The flag with which landlock_create_ruleset(2) returns the kernel's version of Landlock and makes no rules.
 _ASK_VERSION = 1
-"""The flag with which landlock_create_ruleset(2) returns the kernel's version of Landlock and makes no rules."""
+# The type of a rule about a path and all below it.
 _RULE_PATH_BENEATH = 1
-"""The type of a rule about a path and all below it."""
 EXECUTE, _WRITE_FILE, _READ_FILE, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 """The rights to execute, to write and to read files, and to list folders."""
+# The rights to read everything below a folder, and to list it; of a file, that to read it.
 READ = _READ_FILE | _LIST
-"""The rights to read everything below a folder, and to list it; of a file, that to read it."""
+# All rights over files and folders.
 EVERYTHING = (1 << 16) - 1
-"""All rights over files and folders."""
+# The rights that a rule on a file, and not on a folder, may have; the last is that to truncate.
 _RIGHTS_OF_FILES = EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14
-"""The rights that a rule on a file, and not on a folder, may have; the last is that to truncate."""
+# (version of Landlock, rights over files that it added): the first 13, then rename, truncate and ioctl.
+#
+# A right that the rules name is forbidden wherever they do not allow it.
 _FILE_RIGHTS = ((1, (1 << 13) - 1), (2, 1 << 13), (3, 1 << 14), (5, 1 << 15))
-"""(version of Landlock, rights over files that it added): the first 13, then rename, truncate and ioctl.
-
-A right that the rules name is forbidden wherever they do not allow it.
-"""
+# The rights to bind and to connect TCP sockets, since version 4.
 _TCP = (1 << 0) | (1 << 1)
-"""The rights to bind and to connect TCP sockets, since version 4."""
+# What may not leave a process and its children: connections to abstract sockets, and signals; since version 6.
 _SCOPES = (1 << 0) | (1 << 1)
-"""What may not leave a process and its children: connections to abstract sockets, and signals; since version 6."""
 
 
 def ruleset(allowed: Iterable[tuple[Path, int]]) -> int:
@@ -44,12 +43,12 @@ def ruleset(allowed: Iterable[tuple[Path, int]]) -> int:
     They are not in force before `restriction`. Paths that do not exist are skipped. Newer kernels also forbid TCP, and
     signals and abstract sockets to the outside. Raises OSError if the kernel has no Landlock.
     """
-    version = kernel.prepared_syscall("landlock_create_ruleset", None, 0, _ASK_VERSION)()
+    version = kernel.prepare_syscall("landlock_create_ruleset", None, 0, _ASK_VERSION)()
     known = sum(rights for since, rights in _FILE_RIGHTS if version >= since)
     network, scoped = _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0
     attributes = struct.pack("=QQQ", known, network, scoped)  # `struct landlock_ruleset_attr`
     size = 24 if version >= 6 else 16 if version >= 4 else 8  # older kernels refuse a longer structure
-    rules = kernel.prepared_syscall("landlock_create_ruleset", attributes, size, 0)()
+    rules = kernel.prepare_syscall("landlock_create_ruleset", attributes, size, 0)()
     for path, rights in allowed:
         with contextlib.suppress(FileNotFoundError):
             _allow(rules, path, rights & known & (EVERYTHING if path.is_dir() else _RIGHTS_OF_FILES))
@@ -58,7 +57,7 @@ def ruleset(allowed: Iterable[tuple[Path, int]]) -> int:
 
 def restriction(rules: int) -> kernel.Call:
     """Return a prepared call that puts the calling process, and its later children and threads, under the rules."""
-    return kernel.prepared_syscall("landlock_restrict_self", rules, 0)
+    return kernel.prepare_syscall("landlock_restrict_self", rules, 0)
 
 
 def readable(paths: Iterable[Path], hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
@@ -83,18 +82,18 @@ def _allow(rules: int, path: Path, allowed: int) -> None:
     at = os.open(path, os.O_PATH | os.O_CLOEXEC)
     rule = struct.pack("=Qi", allowed, at)  # `struct landlock_path_beneath_attr`
     try:
-        kernel.prepared_syscall("landlock_add_rule", rules, _RULE_PATH_BENEATH, rule, 0)()
+        kernel.prepare_syscall("landlock_add_rule", rules, _RULE_PATH_BENEATH, rule, 0)()
     finally:
         os.close(at)
 
 
+# Files and folders that interpreters and libraries need on most systems.
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/dev/urandom")
-"""Files and folders that interpreters and libraries need on most systems."""
+# Patterns of the files and folders of a Python's root folder that it and the programs beside it use.
 _INTERPRETER = (
     *("bin", "include", "lib", "lib32", "lib64", "libexec", "pyvenv.cfg", "sbin", "share", "ssl"),
     "*-linux-gnu",  # conda's compilers
 )
-"""Patterns of the files and folders of a Python's root folder that it and the programs beside it use."""
 _MAY_ENTER, _MAY_READ = 0o001, 0o004
 """Bits of a file's mode: any user may pass through the folder, and read the file."""
 

@@ -22,29 +22,29 @@ from behavesim.base.errors import SandboxError
 from behavesim.sandbox import kernel, landlock, namespaces, processes, seccomp
 from behavesim.sandbox.limits import MEGABYTE, Limits
 
+# The names of the layers that a machine may lack, and that tests switch off; the others are always on.
 LAYERS = ("user", "namespaces", "landlock", "seccomp")
-"""The names of the layers that a machine may lack, and that tests switch off; the others are always on."""
+# The number of the user and group without rights.
 NOBODY = 65534
-"""The number of the user and group without rights."""
+# Threads that the user may start beyond those running when the zygote starts, if there is no seccomp filter.
 SPARE_TASKS = 256
-"""Threads that the user may start beyond those running when the zygote starts, if there is no seccomp filter."""
+# Most files that a candidate may have open; a program needs a few for its imports.
 OPEN_FILES = 64
-"""Most files that a candidate may have open; a program needs a few for its imports."""
+# A number that stands for no limit: larger than any limit, and within 64 bits even after an addition.
 _NO_BOUND = 1 << 62
-"""A number that stands for no limit: larger than any limit, and within 64 bits even after an addition."""
+# Zeros for a `struct sigaction`, which is shorter: they set the default action of a signal.
 _AS_BY_DEFAULT = bytes(256)
-"""Zeros for a `struct sigaction`, which is shorter: they set the default action of a signal."""
 T = TypeVar("T")
+# One action for a layer, prepared before the first fork; it raises OSError if it fails.
 Step = Callable[[], object]
-"""One action for a layer, prepared before the first fork; it raises OSError if it fails."""
+# A step of a child, and a name for people if it can be left out where the kernel lacks it; else "".
 NamedStep = tuple[str, Step]
-"""A step of a child, and a name for people if it can be left out where the kernel lacks it; else ""."""
+# Name of the step that keeps other processes of the same user from reading the zygote's memory.
 UNTRACED = "protection from being traced"
-"""Name of the step that keeps other processes of the same user from reading the zygote's memory."""
+# The name of each kind of resource limit.
 _LIMITS = {value: name for name, value in vars(resource).items() if name.startswith("RLIMIT_")}
-"""The name of each kind of resource limit."""
+# The option of prctl(2) after which no program that a process starts has more rights than the process.
 PR_SET_NO_NEW_PRIVS = 38
-"""The option of prctl(2) after which no program that a process starts has more rights than the process."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Confinement:
     memory: int = 0
 
     def fork(self) -> int:
-        """Fork a child, which must then call `enclose`; return its process id, or 0 in the child.
+        """Fork a child, which must then call `confine_child`; return its process id, or 0 in the child.
 
         With namespaces, the child is alone in a new namespace of processes. Raises OSError if the fork or the namespace
         fails.
@@ -87,7 +87,7 @@ class Confinement:
                 step()
         return pid
 
-    def enclose(self, *fds: int) -> None:
+    def confine_child(self, *fds: int) -> None:
         """Apply the remaining layers to this child process and close its files, except `fds` and 0 to 2.
 
         0 to 2 lead to /dev/null in a zygote that serves, so printed text is dropped. Raises OSError if a layer fails.
@@ -104,13 +104,11 @@ class Confinement:
 
     @cached_property
     def _forking(self) -> tuple[tuple[Step, ...], Callable[[], int], tuple[Step, ...]]:
-        """What to do before a fork, how to fork, what to do after it in the parent.
-
-        The fork returns 0 in the child, which does none of the rest. Without namespaces there is nothing else to do.
-        """
+        """What to do before a fork, how to fork, what to do after it in the parent."""
+        # The fork returns 0 in the child, which does none of the rest. Without namespaces there is nothing else to do.
         # os.fork also repairs in the child what other threads may have left unfinished. There are none, and that takes
         # a fifth of the time of an evaluation.
-        fork = kernel.prepared("fork")
+        fork = kernel.prepare_call("fork")
         if self.own_pids is None:
             return (), fork, ()
         return (namespaces.next_child_alone(),), fork, (namespaces.next_child_as_usual(self.own_pids),)
@@ -143,10 +141,10 @@ class Confinement:
         yield "", partial(signal.set_wakeup_fd, -1)
         for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
             # signal.signal takes as long as all others
-            yield "", kernel.prepared("sigaction", each, _AS_BY_DEFAULT, None)
+            yield "", kernel.prepare_call("sigaction", each, _AS_BY_DEFAULT, None)
         yield "sessions", os.setsid
         if processes.LINUX:
-            yield "PR_SET_PDEATHSIG", kernel.prepared_prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+            yield "PR_SET_PDEATHSIG", kernel.prepare_prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         if self.own_pids is None:  # otherwise the kernel has killed the namespace's processes with the zygote
             yield "", partial(_leave_orphaned, self.zygote)
 
@@ -162,15 +160,15 @@ class Confinement:
         }
         if self.calls is None:  # against fork bombs; the kernel counts all the user's threads and does not limit root
             bounds[resource.RLIMIT_NPROC] = self.tasks
-        yield from bounded(bounds)
+        yield from limit_resources(bounds)
 
     def _give_up_rights(self) -> Iterator[NamedStep]:
         """Yield steps after which the child, on Linux, has no capabilities and gains no rights."""
         if processes.LINUX:
             # No setuid program gains rights. The kernel demands this before Landlock and before a filter.
-            yield "PR_SET_NO_NEW_PRIVS", kernel.prepared_prctl(PR_SET_NO_NEW_PRIVS, 1)
+            yield "PR_SET_NO_NEW_PRIVS", kernel.prepare_prctl(PR_SET_NO_NEW_PRIVS, 1)
             # those of root, if it stayed root, and those over the zygote's namespaces
-            yield "the loss of capabilities", kernel.prepared_to_drop_capabilities()
+            yield "the loss of capabilities", kernel.prepare_capability_drop()
 
 
 def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = ()) -> Confinement:
@@ -184,15 +182,15 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
     address_space, tasks = begin(limits, SPARE_TASKS)
     readable = landlock.readable_paths()
     attempts = Attempts(wanted)
-    attempts.put_on("user", lambda: leave_root(readable))
+    attempts.try_layer("user", lambda: leave_root(readable))
     if not processes.LINUX:
         attempts.failed["landlock"] = attempts.failed["seccomp"] = attempts.failed["namespaces"] = "this is not Linux"
         return Confinement(limits, os.getpid(), address_space, tasks, failed=attempts.failed)
-    own_pids = attempts.put_on("namespaces", namespaces.enter)
-    rules = attempts.put_on("landlock", lambda: landlock.ruleset(landlock.readable(readable, hidden)))
-    calls = attempts.put_on("seccomp", seccomp.program)
+    own_pids = attempts.try_layer("namespaces", namespaces.enter)
+    rules = attempts.try_layer("landlock", lambda: landlock.ruleset(landlock.readable(readable, hidden)))
+    calls = attempts.try_layer("seccomp", seccomp.program)
     # no other process of this user may trace the zygote and its children, or read their memory
-    attempts.take(UNTRACED, kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0))
+    attempts.take(UNTRACED, kernel.prepare_prctl(kernel.PR_SET_DUMPABLE, 0))
     return Confinement(
         *(limits, os.getpid(), address_space, tasks, own_pids, rules, calls),
         failed=attempts.failed,
@@ -222,7 +220,7 @@ class Attempts:
         self._wanted = wanted
         self.failed: dict[str, str] = {}
 
-    def put_on(self, layer: str, apply: Callable[[], T]) -> T | None:
+    def try_layer(self, layer: str, apply: Callable[[], T]) -> T | None:
         """Return what `apply` returns; None if `layer` is not wanted, or if `apply` raises OSError."""
         return self.take(layer, apply) if layer in self._wanted else None
 
@@ -278,7 +276,7 @@ def _leave_orphaned(zygote: int) -> None:
         os._exit(1)
 
 
-def bounded(bounds: Mapping[int, int]) -> Iterator[NamedStep]:
+def limit_resources(bounds: Mapping[int, int]) -> Iterator[NamedStep]:
     """Yield steps that set resource limits to the values in `bounds`, by kind (RLIMIT_…).
 
     Soft and hard limits are equal, so that a program cannot raise them. A lower hard limit of this process (`ulimit`)
@@ -303,23 +301,21 @@ def hard_limit(kind: int) -> int:
     return _NO_BOUND if hard == resource.RLIM_INFINITY else hard
 
 
+# Most threads in all processes of one evaluation: enough for pools of workers, too few to fill a machine's table.
 MOST_PROCESSES = 512
-"""Most threads in all processes of one evaluation: enough for pools of workers, too few to fill a machine's table."""
+# Most files that all processes of one evaluation may have open together.
+#
+# Unread data in a pair of sockets (up to 0.2 MB in each) counts for no process. This limit keeps it below 2 GB.
 MOST_FILES = 8192
-"""Most files that all processes of one evaluation may have open together.
-
-Unread data in a pair of sockets (up to 0.2 MB in each) counts for no process. This limit keeps it below 2 GB.
-"""
+# Size in MB of each folder of `namespaces.SCRATCH` in an evaluation, and of the largest file that a program can write.
+#
+# What the folders hold takes memory in addition to `memory_mb`. The size is enough for a build or a data set, and too
+# small to fill a machine.
 SCRATCH_MB = 512
-"""Size in MB of each folder of `namespaces.SCRATCH` in an evaluation, and of the largest file that a program can write.
-
-What the folders hold takes memory in addition to `memory_mb`. The size is enough for a build or a data set, and too
-small to fill a machine.
-"""
+# Most files that one process may have open, the default of most systems.
 OPEN_FILES_OF_TREE = 1024
-"""Most files that one process may have open, the default of most systems."""
+# Most queued signals and timers, which the kernel counts over all processes of a user.
 _SIGNALS = 1024
-"""Most queued signals and timers, which the kernel counts over all processes of a user."""
 
 
 @dataclass(frozen=True)
@@ -342,7 +338,7 @@ class TreeConfinement(Confinement):
         if self.own_pids is not None:
             yield "", partial(namespaces.enter_scratch, SCRATCH_MB, self.readable)
             # the keeper may then read how much memory the child shares; no other evaluation sees the child
-            yield UNTRACED, kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 1)
+            yield UNTRACED, kernel.prepare_prctl(kernel.PR_SET_DUMPABLE, 1)
 
     def _limit_resources(self) -> Iterator[NamedStep]:
         """Yield steps that set the resource limits of each process; the keeper limits all processes together."""
@@ -354,7 +350,7 @@ class TreeConfinement(Confinement):
             **_shared_bounds(),
             resource.RLIMIT_NPROC: self.tasks,
         }
-        yield from bounded(bounds)
+        yield from limit_resources(bounds)
 
     def steps(self) -> Iterator[NamedStep]:
         """Yield the steps of every confinement, then those of Landlock for a tree."""
@@ -385,10 +381,10 @@ class TreeConfinement(Confinement):
             namespaces.enter_scratch(SCRATCH_MB, self.readable, has_own_processes=False)
         processes.adopt_orphans()
         steps: tuple[NamedStep, ...] = (
-            *bounded(_shared_bounds()),
-            ("PR_SET_NO_NEW_PRIVS", kernel.prepared_prctl(PR_SET_NO_NEW_PRIVS, 1)),
-            ("the loss of capabilities", kernel.prepared_to_drop_capabilities(kept)),
-            (UNTRACED, kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)),
+            *limit_resources(_shared_bounds()),
+            ("PR_SET_NO_NEW_PRIVS", kernel.prepare_prctl(PR_SET_NO_NEW_PRIVS, 1)),
+            ("the loss of capabilities", kernel.prepare_capability_drop(kept)),
+            (UNTRACED, kernel.prepare_prctl(kernel.PR_SET_DUMPABLE, 0)),
         )
         for name, step in steps:
             if name not in self.failed:
@@ -438,11 +434,11 @@ def prepare_tree(
     # has killed it
     address_space, tasks = begin(limits, workers * MOST_PROCESSES)
     attempts = Attempts(wanted)
-    attempts.put_on("user", lambda: leave_root(seen))
-    own = attempts.put_on("namespaces", partial(_enter_root, (*seen, *devices), unseen))
-    has_landlock = attempts.put_on("landlock", _landlock_works) or False
-    filtered = attempts.put_on("seccomp", partial(seccomp.tree_program, may_connect=own is not None))
-    attempts.take(UNTRACED, kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0))
+    attempts.try_layer("user", lambda: leave_root(seen))
+    own = attempts.try_layer("namespaces", partial(_enter_root, (*seen, *devices), unseen))
+    has_landlock = attempts.try_layer("landlock", _landlock_works) or False
+    filtered = attempts.try_layer("seccomp", partial(seccomp.tree_program, may_connect=own is not None))
+    attempts.take(UNTRACED, kernel.prepare_prctl(kernel.PR_SET_DUMPABLE, 0))
     own_pids, proc = own or (None, None)
     return TreeConfinement(
         *(limits, os.getpid(), address_space, tasks, own_pids, None, filtered),
@@ -455,11 +451,8 @@ def prepare_tree(
 
 
 def _enter_root(seen: Collection[Path], unseen: Collection[Path]) -> tuple[int, int]:
-    """Enter namespaces and a root folder of their own; return a descriptor of that of processes, and of a /proc.
-
-    Only a child of the calling process returns. Raises OSError, with nothing changed, if the machine forbids a step of
-    this process, of the nursery or of its children.
-    """
+    """Enter namespaces and a root folder of their own; return a descriptor of that of processes, and of a /proc."""
+    # Only a child of the calling process returns.
     namespaces.try_in_child(partial(_rehearse_root, seen, unseen))
     return namespaces.enter_untried(), namespaces.enter_root(seen, unseen)
 

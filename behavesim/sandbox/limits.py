@@ -12,19 +12,18 @@ if TYPE_CHECKING:
     from behavesim.base.config import Settings  # the zygote imports this module, and must not load pydantic
     from behavesim.task import Split, Task  # and a tree's keeper must not load numpy
 
+# Bytes in a megabyte, as the limits count them.
 MEGABYTE = 1 << 20
-"""Bytes in a megabyte, as the limits count them."""
+# `Limits.slack` warns above this multiple of the template's time, and advises a fifth of it: models write programs that
+# are several times slower than the template, hardly ever a hundred times.
 LOOSE = 100
-"""`Limits.slack` warns above this multiple of the template's time, and advises a fifth of it: models write programs
-that are several times slower than the template, hardly ever a hundred times."""
+# CPU seconds that scoring the solutions of one program may always take, however short `timeout_s` is.
 LEAST_SCORE_S = 30.0
-"""CPU seconds that scoring the solutions of one program may always take, however short `timeout_s` is."""
+# A program is stopped at this multiple of its limit on CPU time.
+#
+# A program that ends above the limit, but before that, is run again, alone. On a busy machine the same work takes more
+# CPU time, as caches and cores are shared: up to half as much again.
 NEAR = 1.5
-"""A program is stopped at this multiple of its limit on CPU time.
-
-A program that ends above the limit, but before that, is run again, alone. On a busy machine the same work takes
-more CPU time, as caches and cores are shared: up to half as much again.
-"""
 
 
 @dataclass(frozen=True)

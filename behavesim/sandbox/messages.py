@@ -1,7 +1,7 @@
 """What the search's process and its zygotes send each other through sockets; both sides are trusted.
 
 The search sends requests of a fixed size: fork and kill. A fork carries the candidate's socket, and also the link to
-the program if that runs apart. A zygote sends lines of JSON: one `Ready`, then one `Ending` for each candidate's
+the program if that runs apart. A zygote sends lines of JSON: one `Ready`, then one `ProcessEnd` for each candidate's
 process; and {"error": …} if it cannot start or go on.
 
 Programs and the arguments of calls go through the candidates' own sockets: the first part of this file. Arguments are
@@ -28,12 +28,12 @@ from behavesim.sandbox.limits import Limits
 if TYPE_CHECKING:
     from behavesim.task import Split
 
+# The number of bytes that follow: of a program's source, or of a question's pickle.
 SIZE = struct.Struct("<Q")
-"""The number of bytes that follow: of a program's source, or of a question's pickle."""
+# The end of a message about arguments that cannot be sent to a program apart.
 ADVICE = "call it with numbers, arrays and plain containers of them"
-"""The end of a message about arguments that cannot be sent to a program apart."""
+# The positional and the named arguments of one call.
 Question = tuple[tuple[Any, ...], dict[str, Any]]
-"""The positional and the named arguments of one call."""
 
 
 def send(fd: int, frame: bytes) -> None:
@@ -131,16 +131,16 @@ def receive_question(fd: int) -> Question | None:
     return asked
 
 
+# A request: FORK or KILL, and the daemon's number for the candidate's process.
 REQUEST = struct.Struct("<cQ")
-"""A request: FORK or KILL, and the daemon's number for the candidate's process."""
 FORK, KILL = b"f", b"k"
 """Requests: fork a child for the candidate whose sockets come with the message; kill the candidate's process."""
+# Share of the CPU time from which a message names the first call's.
 _NOTABLE = 0.2
-"""Share of the CPU time from which a message names the first call's."""
+# The exit status of a candidate's process that had too little memory left to send its failure.
 OUT_OF_MEMORY = 77
-"""The exit status of a candidate's process that had too little memory left to send its failure."""
+# Longest CPU time (s) for loading an evaluator, unless another is given: large libraries take 10 s.
 LOAD_S = 60.0
-"""Longest CPU time (s) for loading an evaluator, unless another is given: large libraries take 10 s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +267,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Ending:
+class ProcessEnd:
     """How the process of candidate `job` (the daemon's number) ended.
 
     `status` is its wait status (see os.wait), `cpu_s` its CPU time (s), `peak_bytes` its peak of resident memory.
@@ -322,7 +322,7 @@ def in_words(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def errors_sent(control: socket.socket) -> Iterator[None]:
+def send_errors(control: socket.socket) -> Iterator[None]:
     """Send an Exception that the block raises to the daemon, as {"error": text}, and raise it again."""
     try:
         yield
@@ -331,7 +331,7 @@ def errors_sent(control: socket.socket) -> Iterator[None]:
         raise
 
 
-def line(message: Ready | Ending | dict[str, Any]) -> bytes:
+def line(message: Ready | ProcessEnd | dict[str, Any]) -> bytes:
     """Return a zygote's message as a line of JSON with its line break; a dictionary is encoded as it is.
 
     A dictionary with "error" reports that the zygote ends; its "is_usage" is true if what it had to load is at fault.

@@ -24,12 +24,12 @@ NEW_MOUNTS, NEW_UTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NET = (
     0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
 )  # fmt: skip
 """Flags of clone(2) for new namespaces: of mounts, host name, shared memory by name, users, processes, network."""
+# The machine's name inside the namespaces.
 HOSTNAME = "sandbox"
-"""The machine's name inside the namespaces."""
+# Folders that `enter` covers, so that they are empty and read-only; one that does not exist is skipped.
+#
+# Outside, /proc has the kernel's data on processes, and /dev/shm the memory that processes share by name.
 COVERED = ("/proc", "/dev/shm")
-"""Folders that `enter` covers, so that they are empty and read-only; one that does not exist is skipped.
-
-Outside, /proc has the kernel's data on processes, and /dev/shm the memory that processes share by name."""
 _PRIVATE, RECURSIVE = 1 << 18, 1 << 14
 """Flags of mount(2): later mounts show in this namespace only; act on all mounts below, too."""
 READ_ONLY, NO_SETUID, NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8
@@ -55,12 +55,12 @@ def _rehearse() -> None:
 
 def next_child_alone() -> kernel.Call:
     """Return a prepared call after which this process's next child is process 1 of a new namespace of processes."""
-    return kernel.prepared("unshare", NEW_PIDS)
+    return kernel.prepare_call("unshare", NEW_PIDS)
 
 
 def next_child_as_usual(own: int) -> kernel.Call:
     """Return a prepared call that undoes `next_child_alone`; `own` is a descriptor of this process's own namespace."""
-    return kernel.prepared("setns", own, NEW_PIDS)
+    return kernel.prepare_call("setns", own, NEW_PIDS)
 
 
 def enter_untried() -> int:
@@ -93,7 +93,7 @@ def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> No
 
     `flags` are bits such as READ_ONLY; `data` are the file system's own options, separated by commas.
     """
-    kernel.prepared("mount", source.encode(), target.encode(), kind.encode(), flags, data.encode())()
+    kernel.prepare_call("mount", source.encode(), target.encode(), kind.encode(), flags, data.encode())()
 
 
 def nest(proc: int) -> int:
@@ -106,14 +106,12 @@ def nest(proc: int) -> int:
 
 
 def _move(kinds: int, about: Path) -> int:
-    """Enter new namespaces: `kinds` are NEW_… flags, NEW_USER and NEW_PIDS among them.
-
-    `about` is /proc/self, in a /proc that can be written to. Only a child process returns, with a descriptor of its
-    namespace of processes. Raises OSError if the machine forbids a step.
-    """
+    """Enter new namespaces: `kinds` are NEW_… flags, NEW_USER and NEW_PIDS among them."""
+    # `about` is /proc/self, in a /proc that can be written to. Only a child process returns, with a descriptor of its
+    # namespace of processes.
     uid, gid = os.geteuid(), os.getegid()
-    kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 1)()  # otherwise, after a change of user, root owns the files below
-    kernel.prepared("unshare", kinds)()
+    kernel.prepare_prctl(kernel.PR_SET_DUMPABLE, 1)()  # otherwise, after a change of user, root owns the files below
+    kernel.prepare_call("unshare", kinds)()
     (about / "setgroups").write_text("deny")  # the kernel demands it before a group is mapped
     (about / "uid_map").write_text(f"{uid} {uid} 1")
     (about / "gid_map").write_text(f"{gid} {gid} 1")
@@ -122,11 +120,9 @@ def _move(kinds: int, about: Path) -> int:
 
 
 def _continue_inside() -> None:
-    """Fork, and return only in the child; the calling process waits for it and exits with its exit code.
-
-    The child is process 1 of the new namespace: when it dies, the kernel kills all processes in it. If a signal ends
-    the child, the exit code is the signal's number.
-    """
+    """Fork, and return only in the child; the calling process waits for it and exits with its exit code."""
+    # The child is process 1 of the new namespace: when it dies, the kernel kills all processes in it. If a signal ends
+    # the child, the exit code is the signal's number.
     inside = os.fork()
     if inside == 0:
         processes.die_with_parent(signal.SIGKILL)
@@ -173,32 +169,32 @@ def _why_not(number: int, said: str) -> str:
     return f"no namespaces here ({said or 'a trial of them was killed'})"
 
 
+# Programs and libraries of the machine, so that an evaluator can start compilers and other tools.
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"),
     *("/etc/alternatives", "/etc/fonts", "/etc/group", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
     *("/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd"),
 )
-"""Programs and libraries of the machine, so that an evaluator can start compilers and other tools."""
+# The devices that programs expect. None of them holds data of other processes, or passes data on to them.
 DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
-"""The devices that programs expect. None of them holds data of other processes, or passes data on to them."""
+# The folders that an evaluation can write to: its temporary files, and memory that its processes share by name.
 SCRATCH = ("/tmp", "/dev/shm")
-"""The folders that an evaluation can write to: its temporary files, and memory that its processes share by name."""
+# Folders of SYSTEM in which people install programs by hand, some of them with keys beside their code.
 SHARED = ("/opt", "/usr/local")
-"""Folders of SYSTEM in which people install programs by hand, some of them with keys beside their code."""
+# Levels below each of SHARED at which `unreadable` looks for keys; looking through all of /opt can take seconds.
 SHARED_DEPTH = 3
-"""Levels below each of SHARED at which `unreadable` looks for keys; looking through all of /opt can take seconds."""
+# Names of files that hold passwords for package indexes and clouds, besides hidden ones such as .netrc and .pypirc.
 KEY_FILES = frozenset(
     ("pip.conf", "pip.ini", "uv.toml", "condarc", "netrc", "_netrc", "npmrc", "credentials", "credentials.json")
 )
-"""Names of files that hold passwords for package indexes and clouds, besides hidden ones such as .netrc and .pypirc."""
+# Most files and folders that `secrets` looks at, which takes about a second; a larger folder is refused.
 MOST_ENTRIES = 1_000_000
-"""Most files and folders that `secrets` looks at, which takes about a second; a larger folder is refused."""
+# Most files and folders in each folder of SCRATCH: enough to unpack a data set, and 70 MB of the kernel's memory.
 SCRATCH_ENTRIES = 1 << 16
-"""Most files and folders in each folder of SCRATCH: enough to unpack a data set, and 70 MB of the kernel's memory."""
 _BIND, _REMOUNT = 1 << 12, 1 << 5
 """Flags of mount(2): show a folder or file in a second place; change the flags of a mount."""
+# The flag of umount2(2) with which a mount may still be in use.
 _DETACH = 2
-"""The flag of umount2(2) with which a mount may still be in use."""
 _HERE, _WITH_ALL_BELOW = -100, 0x8000
 """Arguments of mount_setattr(2): paths start in this process's folder; what is mounted below a path changes, too."""
 
@@ -284,12 +280,12 @@ def enter_root(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
     proc = str(_inside(place, Path("/proc")))
     mount("proc", proc, "proc", NO_SETUID | NO_DEVICES)
     writable = os.open(proc, os.O_PATH | os.O_DIRECTORY)
-    kernel.prepared_syscall("umount2", proc.encode(), _DETACH)()
+    kernel.prepare_syscall("umount2", proc.encode(), _DETACH)()
     # an existing proc is what lets each evaluation mount one of its own
     mount("proc", proc, "proc", READ_ONLY | NO_SETUID | NO_DEVICES)
     os.chdir(place)
-    kernel.prepared_syscall("pivot_root", b".\0", b".\0")()
-    kernel.prepared_syscall("umount2", b".\0", _DETACH)()
+    kernel.prepare_syscall("pivot_root", b".\0", b".\0")()
+    kernel.prepare_syscall("umount2", b".\0", _DETACH)()
     os.chdir("/")
     mount("none", "/", "none", _REMOUNT | READ_ONLY | NO_SETUID | NO_DEVICES)
     return writable
@@ -302,7 +298,7 @@ def enter_scratch(size_mb: int, readable: Iterable[Path], has_own_processes: boo
     is whether the process is in a new namespace of processes; it then gets a /proc that shows only these. Raises
     OSError if the machine forbids a step.
     """
-    kernel.prepared("unshare", NEW_MOUNTS | NEW_IPC)()
+    kernel.prepare_call("unshare", NEW_MOUNTS | NEW_IPC)()
     paths = set(readable)
     highest = (path for path in sorted(paths) if paths.isdisjoint(path.parents))
     covered = [(os.open(path, os.O_PATH), path) for path in highest if any(map(path.is_relative_to, SCRATCH))]
@@ -338,7 +334,7 @@ def _bind(path: Path, inside: Path) -> None:
     mount(str(path), str(inside), "none", _BIND | RECURSIVE)
     # other file systems may be mounted below the path; a remount would leave these as they are
     attributes = struct.pack("=QQQQ", READ_ONLY | NO_SETUID, 0, 0, 0)  # `struct mount_attr`
-    kernel.prepared_syscall(
+    kernel.prepare_syscall(
         "mount_setattr", _HERE, f"{inside}\0".encode(), _WITH_ALL_BELOW, attributes, len(attributes)
     )()
 

@@ -21,7 +21,7 @@ from behavesim.sandbox.frames import FrameError, decode
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS, MOST_FILES, MOST_PROCESSES
 from behavesim.sandbox.limits import MEGABYTE, Limits
-from behavesim.sandbox.messages import LOAD_S, OUT_OF_MEMORY, Ending, TaskAssignment, TreeAssignment
+from behavesim.sandbox.messages import LOAD_S, OUT_OF_MEMORY, ProcessEnd, TaskAssignment, TreeAssignment
 from behavesim.sandbox.referee import answers_apart
 from behavesim.sandbox.runner import RunnerPool, TaskRunner, ZygoteRunner
 from behavesim.state.protocols import Postponed, unnoticed
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from behavesim.sandbox.connection import Ran
     from behavesim.sandbox.runner import Runner
 
+# Seconds of waiting before each of three tries in which the program runs alone, after its first run was in doubt.
+#
+# The last is a minute: other work on the machine may need that long until it gives back time and memory.
 PAUSES_S = (0.0, 10.0, 60.0)
-"""Seconds of waiting before each of three tries in which the program runs alone, after its first run was in doubt.
-
-The last is a minute: other work on the machine may need that long until it gives back time and memory."""
+# What a person can do, by the reason for which programs are put off.
 _ADVICE = {
     "clock": "let other work on this machine end, then resume",
     "memory": "free memory, then resume; or go on with a smaller memory_mb (--fork NEW-ID)",
 }
-"""What a person can do, by the reason for which programs are put off."""
 
 
 async def run_until_certain(
@@ -115,12 +115,12 @@ class SolutionPool(RunnerPool):
         sandbox itself fails, or if the pool was not entered.
         """
         ran = await run_until_certain(self.runner, self._limits, source, postponed, questions, self._may_signal)
-        return sent_by(ran, self._limits, self.runner.ready.instances)
+        return read_sent(ran, self._limits, self.runner.ready.instances)
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
         """Run one program as `send` does, and return its solutions, read in this process, or its failure."""
         sent = await self.send(source, postponed)
-        return sent if isinstance(sent, Failure) else solved_in(sent)
+        return sent if isinstance(sent, Failure) else read_solutions(sent)
 
     @property
     def _may_signal(self) -> bool:
@@ -128,7 +128,7 @@ class SolutionPool(RunnerPool):
         return LEVELS.index(self.isolation) < LEVELS.index("strong")
 
 
-def sent_by(ran: Ran, limits: Limits, instances: int) -> Sent | Failure:
+def read_sent(ran: Ran, limits: Limits, instances: int) -> Sent | Failure:
     """Return the bytes that a program sent, or its failure if it ended badly; either has its processes' CPU time.
 
     `limits` are those the program ran under; `instances` is the number of solutions expected.
@@ -140,7 +140,7 @@ def sent_by(ran: Ran, limits: Limits, instances: int) -> Sent | Failure:
     return Sent(found, instances, ran.cpu_s, limits.counted_s(ending.cpu_s, ending.first_s))
 
 
-def solved_in(sent: Sent) -> Solved | Failure:
+def read_solutions(sent: Sent) -> Solved | Failure:
     """Return the solutions in what a program sent, or the failure; its reason is "output" if it cannot be read."""
     try:
         held = decode(sent.data, sent.instances)
@@ -168,11 +168,9 @@ def frame_of(ran: Ran, limits: Limits) -> bytes | Failure:
     return _ended_badly(ran.ending, limits) or ran.frame or _left(0)
 
 
-def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
-    """Return the failure of a process that was stopped, exited with another status than 0, or exceeded its CPU time.
-
-    None if the process ended well, or exceeded its CPU time `beside_others`. The failure's `cpu_s` is left at 0.
-    """
+def _ended_badly(ending: ProcessEnd, limits: Limits) -> Failure | None:
+    """Return the failure of a process that was stopped, exited with another status than 0, or exceeded its CPU time."""
+    # None if the process ended well, or exceeded its CPU time `beside_others`. The failure's `cpu_s` is left at 0.
     allowed_s, counted_s = limits.allowed_s(ending.first_s), limits.counted_s(ending.cpu_s, ending.first_s)
     reached = ending.reached(limits.uncounted_s(ending.first_s))
     if ending.killed in ("wall", "asleep", "waited"):
@@ -204,22 +202,21 @@ def _left(code: int) -> Failure:
     return Failure("exit", f"the program called os._exit({code})")
 
 
+# Modules that candidates import most; every zygote has them imported.
 PRELOADED = (
     *("bisect", "collections", "copy", "dataclasses", "fractions", "functools", "heapq", "itertools", "math"),
     *("operator", "random", "re", "statistics", "string", "time", "typing"),
     *("numpy.fft", "numpy.linalg", "numpy.ma", "numpy.polynomial", "numpy.random"),
 )
-"""Modules that candidates import most; every zygote has them imported."""
+# Modules of scipy, for a second zygote.
+#
+# Importing them would cost a candidate most of a second. Forking a process that has them costs a few milliseconds more.
 SCIENTIFIC = (
     *("scipy.cluster.hierarchy", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize"),
     *("scipy.sparse.csgraph", "scipy.spatial", "scipy.special", "scipy.stats"),
 )
-"""Modules of scipy, for a second zygote.
-
-Importing them would cost a candidate most of a second. Forking a process that has them costs a few milliseconds more.
-"""
+# Most CPU time (s) that a zygote spends on running the template once, so that children compile and load less.
 FIRST_USE_S = 10.0
-"""Most CPU time (s) that a zygote spends on running the template once, so that children compile and load less."""
 
 
 class Pool(SolutionPool):

@@ -17,13 +17,13 @@ from pathlib import Path
 from behavesim.base.errors import SandboxError
 from behavesim.sandbox import kernel
 
+# Whether this system is Linux: others have only some of these functions.
 LINUX = sys.platform == "linux"
-"""Whether this system is Linux: others have only some of these functions."""
+# Bytes in a unit of `ru_maxrss`, the peak of resident memory.
 MAXRSS_UNIT = 1 << 10 if LINUX else 1
-"""Bytes in a unit of `ru_maxrss`, the peak of resident memory."""
 
+# The option of prctl(2) that makes a process the parent of its descendants' orphans.
 _PR_SET_CHILD_SUBREAPER = 36
-"""The option of prctl(2) that makes a process the parent of its descendants' orphans."""
 
 
 def wake_on(*signals: signal.Signals) -> socket.socket:
@@ -45,7 +45,7 @@ def die_with_parent(by: signal.Signals) -> None:
     if LINUX:
         # without it, this process ends when the parent's end of its socket closes
         with contextlib.suppress(OSError):
-            kernel.prepared_prctl(kernel.PR_SET_PDEATHSIG, by)()
+            kernel.prepare_prctl(kernel.PR_SET_PDEATHSIG, by)()
 
 
 def adopt_orphans() -> None:
@@ -55,7 +55,7 @@ def adopt_orphans() -> None:
     """
     if LINUX:
         with contextlib.suppress(OSError):
-            kernel.prepared_prctl(_PR_SET_CHILD_SUBREAPER, 1)()
+            kernel.prepare_prctl(_PR_SET_CHILD_SUBREAPER, 1)()
 
 
 def reap(pid: int) -> tuple[int, resource.struct_rusage] | None:
@@ -145,7 +145,7 @@ def pid_of(handle: int, proc: int | None = None) -> int:
     return pid
 
 
-def started(pid: int) -> int:
+def start_time(pid: int) -> int:
     """Return when a process started, in clock ticks since the machine did, which tells it from others with its number.
 
     Raises OSError if there is no such process here, or it cannot be seen.
@@ -170,10 +170,7 @@ def require_handles() -> None:
 
 
 def _text_in(proc: int | None, path: str) -> str:
-    """Return the text of the file `path` in the folder `proc`, a descriptor, or in /proc if that is None.
-
-    Raises OSError if it cannot be read.
-    """
+    """Return the text of the file `path` in the folder `proc`, a descriptor, or in /proc if that is None."""
     place = path if proc is not None else f"/proc/{path}"
     fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
     try:
@@ -244,23 +241,23 @@ def _children() -> list[int]:
     return []
 
 
+# The unit of times in /proc: clock ticks in a second.
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
-"""The unit of times in /proc: clock ticks in a second."""
+# The unit of resident memory in /proc: bytes in a page.
 _PAGE = os.sysconf("SC_PAGESIZE")
-"""The unit of resident memory in /proc: bytes in a page."""
 _PARENT, _FIRST_TIME, _THREADS, _STARTED, _RESIDENT = 1, 11, 17, 19, 21
 """Fields of /proc/PID/stat behind the command's name; from _FIRST_TIME on, two own times and two of reaped children."""
+# Lines of /proc/PID/smaps_rollup on memory that no file backs; shared memory is divided among the processes.
 _SHARED_BY_ALL = ("Pss_Anon:", "Pss_Shmem:", "SwapPss:")
-"""Lines of /proc/PID/smaps_rollup on memory that no file backs; shared memory is divided among the processes."""
+# Lines of /proc/PID/status on the same memory; shared memory counts in full for each process.
 _ALL_OF_ONE = ("RssAnon:", "RssShmem:", "VmSwap:")
-"""Lines of /proc/PID/status on the same memory; shared memory counts in full for each process."""
 
 
 @dataclass(frozen=True)
 class Process:
     """One process: the id of its parent, its own CPU time (s), that of children it waited for, and number of threads.
 
-    `resident` is its resident memory (bytes), shared memory and files included. `started` (clock ticks since the
+    `resident` is its resident memory (bytes), shared memory and files included. `start_time` (clock ticks since the
     machine started) distinguishes it from an earlier process with the same id.
     """
 
@@ -340,11 +337,9 @@ def holds_more(members: Mapping[int, Process], limit: int) -> bool:
 
 
 def _held(pid: int, resident: int) -> int:
-    """Return the bytes of memory of a process that no file backs, swap included; 0 if it has ended.
-
-    Shared memory is divided among the processes, or counts in full if smaps_rollup cannot be read. A kernel that counts
-    neither, such as gVisor's, says how much is `resident`, with files.
-    """
+    """Return the bytes of memory of a process that no file backs, swap included; 0 if it has ended."""
+    # Shared memory is divided among the processes, or counts in full if smaps_rollup cannot be read. A kernel that
+    # counts neither, such as gVisor's, says how much is `resident`, with files.
     for file, names in (("smaps_rollup", _SHARED_BY_ALL), ("status", _ALL_OF_ONE)):
         # the process has ended, or keeps the first file to itself: then all that it shares counts as its own
         with contextlib.suppress(OSError):

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.random  # numpy loads it at first use, which would be in each child
 from numpy.typing import NDArray
 
-from behavesim.base.plugins import TakesTooLong, cpu_limited
+from behavesim.base.plugins import TakesTooLong, limit_cpu
 from behavesim.sandbox.forking import Progress
 from behavesim.sandbox.frames import (
     ANSWER,
@@ -43,14 +43,14 @@ from behavesim.sandbox.messages import Question, encode_question, encode_source,
 from behavesim.task import InvalidSolution, Solution, as_arrays
 from behavesim.task.verdict import Failure
 
+# The program's file name in tracebacks.
 FILENAME = "<candidate>"
-"""The program's file name in tracebacks."""
+# The program's module name.
 MODULE = "candidate"
-"""The program's module name."""
+# The kernel's error numbers for what the sandbox forbids.
 REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.EFBIG})
-"""The kernel's error numbers for what the sandbox forbids."""
+# Messages of the RuntimeError for a thread that could not start, from Python and from C++ libraries.
 NO_THREAD = frozenset({"can't start new thread", os.strerror(errno.EPERM), os.strerror(errno.EAGAIN)})
-"""Messages of the RuntimeError for a thread that could not start, from Python and from C++ libraries."""
 
 
 def function_of(source: str, entry_point: str) -> Callable[..., Any]:
@@ -147,11 +147,7 @@ class RemoteFunction:
         return answer if answer.ndim else answer.item()
 
     def _answer(self) -> bytes:
-        """Return the bytes of one answer, which `decode_answer` reads.
-
-        Raises FrameError if it is too long, or if other bytes have come behind it; ConnectionError if the other end
-        closes.
-        """
+        """Return the bytes of one answer, which `decode_answer` reads."""
         data = receive(self._fd, b"", ANSWER.size)
         size = answer_size(data, self._limit)
         data = receive(self._fd, data, size)
@@ -177,10 +173,8 @@ def serve_calls(entry_point: str, limit: int, source: str, progress: Progress, f
 
 
 def _next_call(fd: int, progress: Progress) -> Question | None:
-    """Wait for the next call and return its arguments; None if the other end closes first.
-
-    `progress` records the time of waiting. Raises FrameError if the arguments cannot be loaded.
-    """
+    """Wait for the next call and return its arguments; None if the other end closes first."""
+    # `progress` records the time of waiting.
     began_ns = time.monotonic_ns()
     asked = receive_question(fd)
     progress.idle(began_ns)
@@ -195,8 +189,8 @@ def _answer_to(function: Callable[..., Any], arguments: tuple[Any, ...], named: 
         return encode_failed_answer(*reason_and_message(error))
 
 
+# A task's `solve`: takes a program's function and an instance, returns the solution.
 Solve = Callable[[Callable[..., Any], Any], Solution]
-"""A task's `solve`: takes a program's function and an instance, returns the solution."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +216,7 @@ def rehearse(template: str, work: Work, timeout_s: float) -> None:
     ignored: if it fails or takes too long, its own evaluation reports that later.
     """
     # the alarm mostly comes inside `run_program`, which takes it for the template's failure
-    with contextlib.suppress(TakesTooLong), cpu_limited(timeout_s):
+    with contextlib.suppress(TakesTooLong), limit_cpu(timeout_s):
         # a copy, since `solve` may change it
         run_program(template, replace(work, instances=deepcopy(work.instances[:1])), Progress())
 

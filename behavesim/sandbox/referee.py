@@ -52,27 +52,25 @@ from behavesim.task import (
     Task,
     TaskReference,
     as_arrays,
-    called,
-    instances_begun,
+    begin_instances,
+    call_task,
     number_from,
 )
-from behavesim.task.score import Metrics, Score, bounded_metrics, joined_feedback, mean_metrics
+from behavesim.task.score import Metrics, Score, join_feedback, limit_metrics, mean_metrics
 from behavesim.task.verdict import Failure, Solved, Verdict
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, pack, trajectories_of
 
+# Most calls of a program that are repeated, over all instances.
+#
+# Let p be the share of a program's answers, on average over the instances, that depend on more than the arguments. Then
+# it passes with probability (1 - p) ** 16 at most: 0.2 for p = 0.1, 1.5e-5 for p = 0.5.
 ASKED_AGAIN = 16
-"""Most calls of a program that are repeated, over all instances.
-
-Let p be the share of a program's answers, on average over the instances, that depend on more than the arguments. Then
-it passes with probability (1 - p) ** 16 at most: 0.2 for p = 0.1, 1.5e-5 for p = 0.5.
-"""
+# Most calls that one fresh process repeats, each on another instance: what it may keep of them is of no use to it.
+#
+# A process of its own for each call would cost a program that numba compiles 16 times the 6 s of its compilation.
 TOGETHER = 4
-"""Most calls that one fresh process repeats, each on another instance: what it may keep of them is of no use to it.
-
-A process of its own for each call would cost a program that numba compiles 16 times the 6 s of its compilation.
-"""
+# Largest relative difference between two floating-point answers that count as equal: rounding may differ.
 TOLERANCE = 1e-9
-"""Largest relative difference between two floating-point answers that count as equal: rounding may differ."""
 
 
 @dataclass(frozen=True)
@@ -161,11 +159,9 @@ def calls_to_repeat(
 
 
 def _draw_calls(counts: Sequence[int], draw: np.random.Generator) -> list[tuple[int, int]]:
-    """Draw at most ASKED_AGAIN different calls, and return the indices (instance, step) of each.
-
-    `counts` has the number of calls on each instance. A round draws one further call on each instance that has one
-    left, in random order. Rounds follow each other until there are enough calls.
-    """
+    """Draw at most ASKED_AGAIN different calls, and return the indices (instance, step) of each."""
+    # `counts` has the number of calls on each instance. A round draws one further call on each instance that has one
+    # left, in random order. Rounds follow each other until there are enough calls.
     steps = [draw.permutation(count)[:ASKED_AGAIN].tolist() for count in counts]
     rounds = (
         [(number, each[turn]) for number, each in enumerate(steps) if turn < len(each)] for turn in range(ASKED_AGAIN)
@@ -199,19 +195,18 @@ def _equal(left: dict[str, NDArray[Any]], right: dict[str, NDArray[Any]]) -> boo
     return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
 
 
+# Most states of one trajectory; a program with more is rejected.
+#
+# Comparing two takes time and memory in proportion to the product of their lengths.
 MOST_STATES = 5000
-"""Most states of one trajectory; a program with more is rejected.
-
-Comparing two takes time and memory in proportion to the product of their lengths.
-"""
+# Most numbers in all trajectories of a program together: they take up to 8 MB in the journal.
 MOST_NUMBERS = 1 << 20
-"""Most numbers in all trajectories of a program together: they take up to 8 MB in the journal."""
+# Largest absolute value of a coordinate in a trajectory of vectors; a program with a larger one is rejected.
+#
+# Within it, sums of squared differences stay finite.
 LARGEST_COORDINATE = 1e100
-"""Largest absolute value of a coordinate in a trajectory of vectors; a program with a larger one is rejected.
-
-Within it, sums of squared differences stay finite."""
+# The reason of a failure if scoring a program's solutions takes too much time or memory, or ends the referee.
 COSTLY = "costly-score"
-"""The reason of a failure if scoring a program's solutions takes too much time or memory, or ends the referee."""
 VERDICT, COMPARE, IMPROVE = b"verdict", b"compare", b"improve"
 """The kinds of requests."""
 
@@ -224,7 +219,7 @@ class Scorer:
 
     def __init__(self, task: Task, split: Split, limits: Limits, starts: int = 1) -> None:
         self.task = task
-        self._instances = instances_begun(task, split, starts)
+        self._instances = begin_instances(task, split, starts)
         self._limits = limits
 
     @property
@@ -246,10 +241,8 @@ class Scorer:
             return [_encoded(_too_much_memory(self.task))]
 
     def _verdict(self, frame: bytes) -> list[bytes]:
-        """Return the verdict on what a program sent; for a stateless task also the calls to repeat.
-
-        Of each process that is to repeat some, there is the state that `_compare` needs, then the encoded questions.
-        """
+        """Return the verdict on what a program sent; for a stateless task also the calls to repeat."""
+        # Of each process that is to repeat some, there is the state that `_compare` needs, then the encoded questions.
         solved = self._read(frame)
         if isinstance(solved, Failure):
             return [_encoded(solved)]
@@ -263,7 +256,7 @@ class Scorer:
         given = (self.task, self._instances, solved.solutions, solved.answers, draw)
         try:
             # all of it is called as the task's code: what `solve` returns for forged answers can be anything
-            repeated = called(self.task, "solve", calls_to_repeat, *given)
+            repeated = call_task(self.task, "solve", calls_to_repeat, *given)
         except (InvalidSolution, TaskError) as error:
             return [_encoded(_failure_of(self.task, error))]
         try:
@@ -295,7 +288,7 @@ class Scorer:
         began = time.process_time()
         try:
             pairs = zip(self._instances, solved.solutions, strict=True)
-            better = [called(self.task, "improve", self.task.improve, *each) for each in pairs]
+            better = [call_task(self.task, "improve", self.task.improve, *each) for each in pairs]
         except (InvalidSolution, TaskError) as error:
             refused = f"`improve` of task {self.task.name!r} refuses a valid solution: {error}"
             said = str(error) if isinstance(error, TaskError) else refused
@@ -331,13 +324,13 @@ def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict 
     """
     pairs = list(zip(instances, solved.solutions, strict=True))
     try:
-        found_scores = [called(task, "score", task.score, *pair) for pair in pairs]
+        found_scores = [call_task(task, "score", task.score, *pair) for pair in pairs]
         scores = tuple(number_from(task, "score", each) for each in found_scores)
-        mean = number_from(task, "mean_score", called(task, "mean_score", task.mean_score, scores))
+        mean = number_from(task, "mean_score", call_task(task, "mean_score", task.mean_score, scores))
         if not all(math.isfinite(score) for score in (*scores, mean)):
             return Failure("non-finite", f"a score must be finite; the scores are {scores[:5]}", solved.cpu_s)
-        found = [called(task, "trajectory", task.trajectory, *pair) for pair in pairs]
-        trajectories, extras = checked_trajectories(task, found), _extras(task, found_scores)
+        found = [call_task(task, "trajectory", task.trajectory, *pair) for pair in pairs]
+        trajectories, extras = check_trajectories(task, found), _extras(task, found_scores)
         return Verdict(mean, scores, trajectories, solved.cpu_s, *extras, solved.counted_s)
     except (InvalidSolution, TaskError) as error:
         return _failure_of(task, error, solved.cpu_s)
@@ -356,22 +349,19 @@ def _too_much_memory(task: Task, said: str = "", cpu_s: float = 0.0) -> Failure:
 
 
 def _extras(task: Task, found: Sequence[object]) -> tuple[Metrics, str]:
-    """Return the mean metrics and the joined feedback of a program from what `score` returned on each instance.
-
-    Both are empty if it returned no Score. Raises TaskError if metrics do not map names to numbers, or feedback is not
-    text.
-    """
+    """Return the mean metrics and the joined feedback of a program from what `score` returned on each instance."""
+    # Both are empty if it returned no Score.
     if not any(isinstance(each, Score) for each in found):
         return {}, ""
     told = [each if isinstance(each, Score) else Score(0.0) for each in found]
     # a metric may be of a class whose conversion to a number raises anything
-    metrics = called(task, "score", lambda: [bounded_metrics(dict(each.metrics)) for each in told])
+    metrics = call_task(task, "score", lambda: [limit_metrics(dict(each.metrics)) for each in told])
     if strange := [type(each.feedback).__name__ for each in told if not isinstance(each.feedback, str)]:
         raise TaskError(f"the feedback of `score` of task {task.name!r} must be text, not {strange[0]}")
-    return mean_metrics(metrics), joined_feedback([each.feedback for each in told])
+    return mean_metrics(metrics), join_feedback([each.feedback for each in told])
 
 
-def checked_trajectories(task: Task, found: Sequence[AlgorithmRun]) -> tuple[AlgorithmRun, ...]:
+def check_trajectories(task: Task, found: Sequence[AlgorithmRun]) -> tuple[AlgorithmRun, ...]:
     """Return `found`, what a task's `trajectory` returned for each instance, as a tuple if it can be compared.
 
     Raises TaskError if one is neither a Trajectory nor Samples, or has more than MOST_STATES states or a coordinate
@@ -410,14 +400,14 @@ class _Open:
     memory = 0
 
     def fork(self) -> int:
-        """Fork a child, which must then call `enclose`."""
+        """Fork a child, which must then call `confine_child`."""
         return os.fork()
 
     def __init__(self, control: socket.socket, limits: Limits) -> None:
         self._control = control
         self._limits = limits
 
-    def enclose(self, *_: int) -> None:
+    def confine_child(self, *_: int) -> None:
         """Give this child a session and signals of its own, end it with its parent, and limit its memory."""
         signal.set_wakeup_fd(-1)
         for each in (signal.SIGCHLD, signal.SIGTERM):

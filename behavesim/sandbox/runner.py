@@ -13,13 +13,13 @@ from typing import NamedTuple, Protocol, Self
 
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.connection import Ran, ZygoteDied, ZygoteSupervisor, connected
+from behavesim.sandbox.connection import Ran, ZygoteDied, ZygoteSupervisor, open_socket_pair
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Assignment, Ready, TaskAssignment
 
+# The message of the SandboxError for a pool that was not entered.
 NOT_ENTERED = "a Pool must be entered (`async with Pool(…) as pool`) before it is used"
-"""The message of the SandboxError for a pool that was not entered."""
 
 
 class Runner(Protocol):
@@ -48,7 +48,7 @@ class Runner(Protocol):
     async def __aexit__(self, *_: object) -> None: ...
 
 
-class Places:
+class Slots:
     """The places for programs on a machine: `count` run at once. Programs get places in the order of asking."""
 
     def __init__(self, count: int) -> None:
@@ -117,7 +117,7 @@ class ZygoteRunner:
         self._content = assignment.content
         self._allow_weak_isolation = allow_weak_isolation
         self._clock = clock or Heartbeat()
-        self._places = Places(workers)
+        self._places = Slots(workers)
         self._ready: Ready | None = None
         self._supervisors: list[ZygoteSupervisor] = []
         self._zygote = self._supervised(assignment, self._accept)
@@ -168,11 +168,7 @@ class ZygoteRunner:
         return await (await self._zygote.connection()).run(source, question)
 
     def _accept(self, ready: Ready) -> None:
-        """Keep a zygote's first message as `ready`.
-
-        Raises UsageError if the zygote's isolation is below "walled", unless that is allowed. Raises SandboxError if it
-        is weaker than that of the zygote accepted before.
-        """
+        """Keep a zygote's first message as `ready`."""
         self._refuse_weaker(ready)
         self._ready = ready
         if not self._allow_weak_isolation and LEVELS.index(ready.isolation) < LEVELS.index("walled"):
@@ -237,7 +233,7 @@ class TaskRunner(ZygoteRunner):
         """Run a program that sees no instance: one process solves the instances and calls another with the program."""
         solving = await self._zygote.connection()
         answering = await self._without_task["scipy" in source].connection()
-        with connected() as (link, end):
+        with open_socket_pair() as (link, end):
             program = asyncio.create_task(answering.lend(end))
             try:
                 solved = await solving.run(source, link=link)
@@ -248,11 +244,10 @@ class TaskRunner(ZygoteRunner):
                 await asyncio.wait([program])
 
 
+# Share of the machine's cores that others keep busy, from which a program's CPU time may be longer for it.
+#
+# Beside other work a compilation of numba took up to 1.6 times as long here, in CPU time; the machine had two cores.
 _MUCH = 0.1
-"""Share of the machine's cores that others keep busy, from which a program's CPU time may be longer for it.
-
-Beside other work a compilation of numba took up to 1.6 times as long here, in CPU time; the machine had two cores.
-"""
 
 
 class MachineLoad:
@@ -282,10 +277,8 @@ class _Work(NamedTuple):
 
 
 def _work(statistics: Path) -> _Work | None:
-    """Return cores and their work from a file such as /proc/stat; None if it cannot be read or has another form.
-
-    A core that another virtual machine has counts as working.
-    """
+    """Return cores and their work from a file such as /proc/stat; None if it cannot be read or has another form."""
+    # A core that another virtual machine has counts as working.
     try:
         each = [line.split() for line in statistics.read_text().splitlines() if line.startswith("cpu")]
         user, nice, system, _, _, irq, softirq, steal = map(int, each[0][1:9])

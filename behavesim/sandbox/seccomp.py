@@ -19,34 +19,33 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from behavesim.sandbox import kernel, namespaces
 
+# The kernel's numbers (AUDIT_ARCH_…) for the 64-bit system calls of each machine.
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""The kernel's numbers (AUDIT_ARCH_…) for the 64-bit system calls of each machine."""
 _LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 """BPF operations: load 32 bits of the data, three comparisons of these with the operand, end with a decision."""
 _CALL, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 """Offsets of call number, architecture and arguments in the data of a filter (`struct seccomp_data`), in bytes."""
+# The least number of a system call of the x32 kind, on x86-64; no call has such a number elsewhere.
 _X32 = 0x40000000
-"""The least number of a system call of the x32 kind, on x86-64; no call has such a number elsewhere."""
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 """Decisions: carry out the call, kill the process, fail with the error number in the lower 16 bits."""
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 """The option of prctl(2), and its argument, that put a process under a filter."""
+# The flags of open(2) that need more than reading.
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-"""The flags of open(2) that need more than reading."""
+# The commands of fcntl(2) that the filter allows: they copy a descriptor, or read and set its flags.
 _HARMLESS_FCNTL = (fcntl.F_DUPFD, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_DUPFD_CLOEXEC)
-"""The commands of fcntl(2) that the filter allows: they copy a descriptor, or read and set its flags."""
+# The flags of clone(2) for namespaces: mounts, control groups, hostname, IPC, users, processes, network, time.
 _NEW_NAMESPACES = 0x7E020080
-"""The flags of clone(2) for namespaces: mounts, control groups, hostname, IPC, users, processes, network, time."""
+# The advice that madvise(2) may be given: how memory will be used, that it can be freed, and on huge pages.
+#
+# They are numbers since Python on macOS has no names for some of them.
 _HARMLESS_ADVICE = (0, 1, 2, 3, 4, 8, 14, 15)
-"""The advice that madvise(2) may be given: how memory will be used, that it can be freed, and on huge pages.
 
-They are numbers since Python on macOS has no names for some of them.
-"""
-
+# One BPF instruction: operation, how many instructions to skip if true and if false, operand.
 Instruction = tuple[int, int, int, int]
-"""One BPF instruction: operation, how many instructions to skip if true and if false, operand."""
+# The instructions that decide about one call; every path through them ends with a decision.
 Answer = tuple[Instruction, ...]
-"""The instructions that decide about one call; every path through them ends with a decision."""
 
 
 class _Program(ctypes.Structure):
@@ -57,7 +56,7 @@ class _Program(ctypes.Structure):
 
 def program() -> bytes:
     """Return the filter of candidates as BPF code; raises OSError if this machine's call numbers are not known."""
-    return _compiled({**dict.fromkeys(kernel.HARMLESS, (_GRANT,)), **_DELICATE}, otherwise=(_REFUSE,))
+    return _compiled({**dict.fromkeys(kernel.ALLOWED, (_GRANT,)), **_DELICATE}, otherwise=(_REFUSE,))
 
 
 def tree_program(may_connect: bool) -> bytes:
@@ -66,7 +65,7 @@ def tree_program(may_connect: bool) -> bytes:
     Only sockets of the family AF_UNIX can be made. `may_connect` is whether connect(2) is allowed: an evaluation in a
     root folder and a network of its own can connect to no other program.
     """
-    refused = (*kernel.ENCLOSING, *(() if may_connect else ("connect",)))
+    refused = (*kernel.NAMESPACE_CALLS, *(() if may_connect else ("connect",)))
     return _compiled({**_common(), **dict.fromkeys(refused, (_REFUSE,))}, otherwise=(_GRANT,))
 
 
@@ -84,11 +83,8 @@ def nursery_program() -> bytes:
 
 
 def _compiled(answers: Mapping[str, Answer], otherwise: Answer) -> bytes:
-    """Return a filter as BPF code: the answer for each call, by its name, and `otherwise` for all other calls.
-
-    Calls that this machine does not have are skipped. Raises OSError if the machine's call numbers are not known,
-    KeyError for a call that `kernel` does not list.
-    """
+    """Return a filter as BPF code: the answer for each call, by its name, and `otherwise` for all other calls."""
+    # Calls that this machine does not have are skipped.
     if platform.machine() not in _AUDIT:
         raise OSError(f"no list of system calls for {platform.machine()}")
     numbered = {at: answer for call, answer in answers.items() if (at := kernel.call_number(call)) is not None}
@@ -100,7 +96,7 @@ def installation(instructions: bytes) -> kernel.Call:
 
     `instructions` are its BPF code, as `program` returns it.
     """
-    return kernel.prepared_prctl(_PR_SET_SECCOMP, _MODE_FILTER, _Program(len(instructions) // 8, instructions))
+    return kernel.prepare_prctl(_PR_SET_SECCOMP, _MODE_FILTER, _Program(len(instructions) // 8, instructions))
 
 
 def _instructions(answers: Mapping[int, Answer], otherwise: Answer) -> Iterator[Instruction]:
@@ -116,10 +112,8 @@ def _instructions(answers: Mapping[int, Answer], otherwise: Answer) -> Iterator[
 
 
 def _spans(answers: Mapping[int, Answer], otherwise: Answer) -> list[tuple[int, Answer]]:
-    """Return (first call number, answer), ascending, for each range of numbers with one answer.
-
-    `answers` are by call number; `otherwise` is the answer to all other calls. Calls of the x32 kind are refused.
-    """
+    """Return (first call number, answer), ascending, for each range of numbers with one answer."""
+    # `answers` are by call number; `otherwise` is the answer to all other calls. Calls of the x32 kind are refused.
     spans: list[tuple[int, Answer]] = [(-1, ())]
     for call in range(max(answers) + 2):
         if (answer := answers.get(call, otherwise)) != spans[-1][1]:
@@ -138,27 +132,23 @@ def _halved(spans: Sequence[tuple[int, Answer]]) -> Answer:
     return ((_IF_AT_LEAST, len(below), 0, upper[0][0]), *below, *_halved(upper))
 
 
+# Ends with the decision that the kernel carries out the call.
 _GRANT: Instruction = (_RETURN, 0, 0, _ALLOW)
-"""Ends with the decision that the kernel carries out the call."""
+# Ends with the decision that the call fails with EPERM, as for lack of rights.
 _REFUSE: Instruction = (_RETURN, 0, 0, _ERROR | errno.EPERM)
-"""Ends with the decision that the call fails with EPERM, as for lack of rights."""
+# Ends with the decision that the call fails with ENOSYS, as on an older kernel: programs then use another call.
 _UNKNOWN: Instruction = (_RETURN, 0, 0, _ERROR | errno.ENOSYS)
-"""Ends with the decision that the call fails with ENOSYS, as on an older kernel: programs then use another call."""
 
 
 def _argument(position: int, half: int = 0) -> Instruction:
-    """Return the instruction that loads 32 bits of the call's argument `position`, which counts from 0.
-
-    They are the lower half, or the upper one if `half` is 1.
-    """
+    """Return the instruction that loads 32 bits of the call's argument `position`, which counts from 0."""
+    # They are the lower half, or the upper one if `half` is 1.
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * position + 4 * half)
 
 
 def _one_of(position: int, values: Sequence[int]) -> Answer:
-    """Return instructions that grant the call if the lower 32 bits of argument `position` are one of the values.
-
-    Otherwise the call is refused with EPERM. 32 bits are enough where the kernel reads no more of the argument.
-    """
+    """Return instructions that grant the call if the lower 32 bits of argument `position` are one of the values."""
+    # Otherwise the call is refused with EPERM. 32 bits are enough where the kernel reads no more of the argument.
     tests = ((_IF_EQUAL, left, 0, value) for left, value in zip(range(len(values), 0, -1), values, strict=True))
     return (_argument(position), *tests, _REFUSE, _GRANT)
 
@@ -193,9 +183,9 @@ def _common() -> dict[str, Answer]:
     """Return the answers that the filters of evaluations and of the nursery share, by call."""
     only_local = _one_of(0, (socket.AF_UNIX,))
     return {
-        **dict.fromkeys(kernel.RISKY, (_REFUSE,)),
+        **dict.fromkeys(kernel.DENIED, (_REFUSE,)),
         # as a kernel that lacks them: libraries then use other calls, and files below /dev/shm as shared memory
-        **dict.fromkeys(kernel.UNCHARGED, (_UNKNOWN,)),
+        **dict.fromkeys(kernel.UNACCOUNTED, (_UNKNOWN,)),
         "clone": (_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _REFUSE, _GRANT),
         "clone3": (_UNKNOWN,),  # its flags lie in memory, which a filter cannot read; libraries then use clone
         "socket": only_local,

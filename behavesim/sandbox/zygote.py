@@ -24,12 +24,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from behavesim.base.errors import SandboxError
-from behavesim.base.syntax import parsed
+from behavesim.base.text import parse
 from behavesim.sandbox import isolation, kernel, layers, processes, program
 from behavesim.sandbox.forking import ForkServer, Perform, prepare_for_forks
-from behavesim.sandbox.messages import Ready, TaskAssignment, errors_sent, line
+from behavesim.sandbox.messages import Ready, TaskAssignment, line, send_errors
 from behavesim.sandbox.program import Solve
-from behavesim.task import Task, instances_begun, task_from
+from behavesim.task import Task, begin_instances, task_from
 
 
 def main(assignment: TaskAssignment, control: socket.socket) -> None:
@@ -40,7 +40,7 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
     """
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
-    with errors_sent(control):
+    with send_errors(control):
         for module in assignment.preloaded:
             importlib.import_module(module)
         perform, ready = _load(assignment) if assignment.task else _without_task(assignment)
@@ -60,16 +60,13 @@ def _without_task(assignment: TaskAssignment) -> tuple[Perform, Ready]:
 
 
 def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
-    """Load the task; return the function for children, which runs a program on the instances, and the message.
-
-    The message for the daemon has no level yet. Raises SandboxError if loading the task or running its template starts
-    threads, TaskError if it or its instances cannot be loaded.
-    """
+    """Load the task; return the function for children, which runs a program on the instances, and the message."""
+    # The message for the daemon has no level yet.
     task = task_from(assignment.task)
     # read here: `strip_task` may delete any of these from the task
     name, template, entry_point = task.name, task.template, task.entry_point
     runs_apart, stateless = task.runs_apart, task.stateless
-    instances = tuple(instances_begun(task, assignment.split, assignment.starts))
+    instances = tuple(begin_instances(task, assignment.split, assignment.starts))
     solve, files = strip_task(task)
     work = program.Work(solve, entry_point, instances, assignment.limits.output, stateless)
     kernel.fill_holes()  # before the rehearsal: numpy keeps small blocks of it, which each child writes to
@@ -80,12 +77,12 @@ def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     return partial(program.perform, work), ready
 
 
+# The statements that define a function or a class.
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-"""The statements that define a function or a class."""
+# The package of the built-in tasks: from one, programs would get the instances of its copy.
 _BUILT_IN = "behavesim_tasks"
-"""The package of the built-in tasks: from one, programs would get the instances of its copy."""
+# The method that initialises the task; a zygote calls it before anything is deleted, and never again.
 _CONSTRUCTION = "__init__"
-"""The method that initialises the task; a zygote calls it before anything is deleted, and never again."""
 
 
 def strip_task(task: Task) -> tuple[Solve, tuple[Path, ...]]:
@@ -122,11 +119,10 @@ def _built_in() -> tuple[Path, ...]:
 
 
 def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
-    """Yield the statements of a module.
-
-    The classes named in `kinds` are replaced by the statements of their bodies; behind an `__init__` come its own, too.
-    """
-    for statement in parsed(file.read_bytes()).body:
+    """Yield the statements of a module."""
+    # The classes named in `kinds` are replaced by the statements of their bodies; behind an `__init__` come its own,
+    # too.
+    for statement in parse(file.read_bytes()).body:
         if not isinstance(statement, ast.ClassDef) or statement.name not in kinds:
             yield statement
             continue
@@ -137,11 +133,9 @@ def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
 
 
 def _names_needed(parts: Collection[tuple[ast.stmt, set[str]]], others: Collection[str]) -> set[str]:
-    """Return every name that `solve` or a kept definition (`_is_kept`) uses, directly or through other definitions.
-
-    `parts` are statements, each with the names that it binds (`_names_bound`). A class named in `others` is only
-    kept if it is used.
-    """
+    """Return every name that `solve` or a kept definition (`_is_kept`) uses, directly or through other definitions."""
+    # `parts` are statements, each with the names that it binds (`_names_bound`). A class named in `others` is only kept
+    # if it is used.
     # instances may be objects of other classes than the task's, and Python itself calls special methods
     needed: set[str] = set()
     definitions = (part for part, _ in parts if isinstance(part, _DEFINITION) and _is_kept(part))

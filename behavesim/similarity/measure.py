@@ -9,15 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity.archive import Algorithm, Archive, Column, Shape, check_shapes, runs_of
-from behavesim.similarity.pairs import check_comparable, check_coordinates, check_finite, raw_similarity
-from behavesim.similarity.settings import MeasureSettings, check_count
+from behavesim.similarity.pairs import (
+    MeasureSettings,
+    check_comparable,
+    check_coordinates,
+    check_count,
+    check_finite,
+    raw_similarity,
+)
 from behavesim.trajectory import AlgorithmRun, Trajectory
 
 Similarities = NDArray[np.float64]
 
+# Rows of a matrix that are mirrored at a time. One by one, every number would be written to another cache line, which
+# is slow.
 STRIPE = 64
-"""Rows of a matrix that are mirrored at a time. One by one, every number would be written to another cache line, which
-is slow."""
 
 
 @dataclass(frozen=True)
@@ -155,21 +161,16 @@ class BehaveSim(MeasureSettings):
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])
 
     def _is_within_unit(self, run: AlgorithmRun, column: Column) -> bool:
-        """Return whether `run` and those of the column are prefixes too short for a distance above the normaliser.
-
-        The edit distance of two prefixes is at most the length of the longer one. True for prefixes of any length if
-        the normaliser is "pair"; False for other kinds, and for settings that are not plain.
-        """
+        """Return whether `run` and those of the column are prefixes too short for a distance above the normaliser."""
+        # The edit distance of two prefixes is at most the length of the longer one. True for prefixes of any length if
+        # the normaliser is "pair"; False for other kinds, and for settings that are not plain.
         compared = (run, *column.distinct)
         if not self.is_plain or not all(isinstance(each, Trajectory) and each.kind == "prefixes" for each in compared):
             return False
         return self.normaliser == "pair" or max(map(len, compared)) <= self.unit
 
     def _against(self, run: AlgorithmRun, column: Column, first: int = 0) -> Similarities:
-        """Return, (distinct runs - first,), Sim of one run and each distinct run of a column from index `first` on.
-
-        Raises TrajectoryError (DistanceError is one) if two cannot be compared.
-        """
+        """Return, (distinct runs - first,), Sim of one run and each distinct run of a column from index `first` on."""
         if isinstance(run, Trajectory) and (compare := column.comparer(self)):
             check_comparable(run, column.distinct[0], self)
             if (sims := compare(run, self.length(len(run)), first, self)) is not None:

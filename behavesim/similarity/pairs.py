@@ -5,21 +5,123 @@ This covers every kind, measure and option. The kernels for a whole archive give
 
 from __future__ import annotations
 
-from functools import cache
+import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import cache, cached_property
 from itertools import combinations, product
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.base.errors import DistanceError, TrajectoryError
-from behavesim.similarity.settings import LARGEST, Distance, MeasureSettings
-from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, described, trajectories_of
+from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, describe_value, trajectories_of
 
+# The settings of the measure, checked when they are made.
+
+
+# How two trajectories are compared: by dynamic time warping (dtw), edit distance with real penalty (erp), the mean
+# distance at equal steps (mean), or the mean cosine of equal steps' segments (cosine, for vectors only).
+Measure = Literal["dtw", "erp", "mean", "cosine"]
+# The distance of two states, before normalisation; a state is an array of tokens or coordinates.
+Distance = Callable[[NDArray[Any], NDArray[Any]], float]
+
+# How far above the normaliser a distance may lie because of rounding, as a fraction of the normaliser.
+TOLERANCE = 1e-9
+# Largest normaliser, and largest coordinate in a run: squares and sums of such numbers do not overflow.
+LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class MeasureSettings:
+    """The settings of `BehaveSim`; raises TrajectoryError if one is out of range.
+
+    normaliser: what distances of states are divided by, 1e-100 to 1e100; "pair" is the longer state's length. truncate:
+    share, 0 to 1, of a run's states left out at its end; the first stays. skip: states left out between two that are
+    compared. clip: bound Sim to [0, 1]. distance: a person's distance of two states, not with "cosine"; None for that
+    of their kind. gap: ERP's reference state; None for an empty one or the origin. strict: refuse distances above the
+    normaliser.
+    """
+
+    normaliser: float | Literal["pair"]
+    measure: Measure = "dtw"
+    truncate: float = 0.0
+    skip: int = 0
+    clip: bool = True
+    _: KW_ONLY
+    distance: Distance | None = None
+    gap: tuple[float, ...] | None = None
+    strict: bool = True
+
+    def __post_init__(self) -> None:
+        if self.measure not in get_args(Measure):
+            raise TrajectoryError(f"measure must be one of {', '.join(get_args(Measure))}; got {self.measure!r}")
+        if self.normaliser != "pair" and not (_is_real(self.normaliser) and 1 / LARGEST <= self.normaliser <= LARGEST):
+            raise TrajectoryError(
+                "normaliser must be a positive number, the greatest distance two solutions of the problem can have, "
+                f"from {1 / LARGEST:g} to {LARGEST:g}, or 'pair'; got {self.normaliser!r}"
+            )
+        if not (_is_real(self.truncate) and 0 <= self.truncate <= 1):
+            raise TrajectoryError(f"truncate must be a proportion from 0 to 1; got {self.truncate!r}")
+        check_count("skip", self.skip, 0)
+        if self.measure == "cosine" and self.distance is not None:
+            raise TrajectoryError("measure='cosine' compares directions and takes no distance; leave `distance` out")
+        if self.gap is not None:
+            object.__setattr__(self, "gap", tuple(np.asarray(self.gap).ravel().tolist()))
+
+    def length(self, states: int) -> int:
+        """Return how many of a run's states `truncate` leaves: all but the last floor(truncate * states), at least 1.
+
+        This is the truncation k of the paper's appendix "Influences of PSTraj Truncation and Sampling Parameters".
+        """
+        return max(1, states - math.floor(self.truncate * states + 1e-9))  # 0.29 * 100 is 28.999999999999996
+
+    def kept(self, states: int) -> NDArray[np.intp]:
+        """Return the indices, ascending, of those of a run's states that are compared: truncated, then sampled.
+
+        Sampling n, the same appendix's, skips `skip` states between kept ones; it keeps the first and the last.
+        """
+        last = self.length(states) - 1
+        stride = np.arange(0, last + 1, self.skip + 1)
+        return stride if stride[-1] == last else np.append(stride, last)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the kernels for a whole archive apply: measure "dtw", no skipped states, no own `distance`."""
+        return self.measure == "dtw" and self.skip == 0 and self.distance is None
+
+    @cached_property
+    def unit(self) -> float:
+        """What the sum of distances is divided by; 1.0 for "pair", where each distance was divided before."""
+        return 1.0 if self.normaliser == "pair" else float(self.normaliser)
+
+    def check_distance(self, distance: float) -> None:
+        """Raise DistanceError if `strict` and a distance is NaN or above the normaliser (1 for "pair").
+
+        Rounding is allowed for: TOLERANCE, a fraction of the normaliser.
+        """
+        if self.strict and not distance <= self.unit * (1 + TOLERANCE):
+            raise DistanceError(
+                f"a distance of {distance:g} occurs, outside 0 to {self.unit:g}; "
+                "normaliser must be the greatest distance two solutions of the problem can have"
+            )
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: object, least: int) -> None:
+    """Raise TrajectoryError, which says `name`, if a value is not an integer of at least `least`; a bool is none."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise TrajectoryError(f"{name} must be an integer, {least} or more; got {value!r}")
+
+
+# (m, n) distances between m states and n states, before division by the settings' unit.
 Costs = NDArray[np.float64]
-"""(m, n) distances between m states and n states, before division by the settings' unit."""
+# Indices of states, ascending.
 Indices = NDArray[np.intp]
-"""Indices of states, ascending."""
 
 
 def raw_similarity(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
@@ -71,7 +173,7 @@ def check_run(run: Any) -> None:
     """Raise TrajectoryError if `run` is neither a Trajectory nor Samples."""
     if not isinstance(run, Trajectory | Samples):
         raise TrajectoryError(
-            f"expected a Trajectory, as Trajectory.prefixes(…) makes, or Samples; got {described(run)}"
+            f"expected a Trajectory, as Trajectory.prefixes(…) makes, or Samples; got {describe_value(run)}"
         )
 
 
@@ -94,10 +196,7 @@ def _scalar() -> Any:
 
 
 def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: MeasureSettings) -> float:
-    """Return unclipped Sim of two prefix trajectories by dynamic time warping, without the table of all distances.
-
-    Raises DistanceError if the settings are strict and a distance is above the normaliser.
-    """
+    """Return unclipped Sim of two prefix trajectories by dynamic time warping, without the table of all distances."""
     x, y = run_x.data, run_y.data
     if settings.truncate:
         x, y = x[: settings.length(len(x))], y[: settings.length(len(y))]
@@ -156,11 +255,9 @@ def _cosine(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> floa
 
 
 def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> Costs:
-    """Return the (m, n) distances between the kept states; between samples, half the energy distance, at least 0.
-
-    It is E d(X, Y) - E d(X, X') / 2 - E d(Y, Y') / 2, estimated without bias (U-statistic): X' is always another sample
-    than X. With one sample, E d(X, X') counts as 0, so between two trajectories it is their states' distance.
-    """
+    """Return the (m, n) distances between the kept states; between samples, half the energy distance, at least 0."""
+    # It is E d(X, Y) - E d(X, X') / 2 - E d(Y, Y') / 2, estimated without bias (U-statistic): X' is always another
+    # sample than X. With one sample, E d(X, X') counts as 0, so between two trajectories it is their states' distance.
     steps_x, steps_y = settings.kept(len(x)), settings.kept(len(y))
     pairs = [_costs(a, steps_x, b, steps_y, settings) for a, b in product(trajectories_of(x), trajectories_of(y))]
     spread = _spread(x, settings)[:, None] / 2 + _spread(y, settings)[None, :] / 2
@@ -175,10 +272,7 @@ def _spread(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
 
 
 def _gap_costs(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
-    """Return, (steps,), the distance of each kept state to ERP's reference state.
-
-    Raises TrajectoryError if the settings' gap does not have the dimensions of the states.
-    """
+    """Return, (steps,), the distance of each kept state to ERP's reference state."""
     reference = _reference(trajectories_of(run)[0], settings)
     return _expected_costs(run, reference, settings)[:, 0].copy()
 
@@ -199,12 +293,9 @@ def _reference(like: Trajectory, settings: MeasureSettings) -> Trajectory:
 
 
 def _costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices, settings: MeasureSettings) -> Costs:
-    """Return the (m, n) distances between the states `steps_x` of x and `steps_y` of y.
-
-    For the normaliser "pair", each is divided by the length of the longer state. Steps after a run's end mean its last
-    state: one sample may have fewer states than another. Raises DistanceError if the settings' own distance function
-    returns no finite number of 0 or more.
-    """
+    """Return the (m, n) distances between the states `steps_x` of x and `steps_y` of y."""
+    # For the normaliser "pair", each is divided by the length of the longer state. Steps after a run's end mean its
+    # last state: one sample may have fewer states than another.
     steps_x, steps_y = np.minimum(steps_x, len(x) - 1), np.minimum(steps_y, len(y) - 1)
     if settings.distance is not None:
         cost = _own_costs(x, steps_x, y, steps_y, settings.distance)
@@ -226,10 +317,7 @@ def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
 
 
 def _own_costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices, distance: Distance) -> Costs:
-    """Return the (m, n) distances between the states `steps_x` of x and `steps_y` of y by a person's function.
-
-    Raises DistanceError if one is not a finite number of 0 or more.
-    """
+    """Return the (m, n) distances between the states `steps_x` of x and `steps_y` of y by a person's function."""
     cost = np.empty((len(steps_x), len(steps_y)))
     states_y = [y.state(j) for j in steps_y]
     for row, i in enumerate(steps_x):
@@ -242,7 +330,7 @@ def _own_costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices,
             if not 0 <= cost[row, column] < np.inf:
                 raise DistanceError(
                     "`distance` must return a finite number, 0 or more; "
-                    f"got {described(found)} for states {i} and {steps_y[column]}"
+                    f"got {describe_value(found)} for states {i} and {steps_y[column]}"
                 )
     return cost
 

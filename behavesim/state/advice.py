@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from behavesim.base.text import printable
 
-if TYPE_CHECKING:  # a list of runs needs Advice, and not the events
+if TYPE_CHECKING:
     from behavesim.state.events import Advised
 
+
+# Most sentences that prompts carry, the latest ones: each is repeated in every prompt.
 IN_PROMPTS = 5
-"""Most sentences that prompts carry, the latest ones: each is repeated in every prompt."""
+# Most characters of a sentence of advice, about 100 tokens; a longer one is refused, or cut if it comes as a file.
 LONGEST = 500
-"""Most characters of a sentence of advice, about 100 tokens; a longer one is refused, or cut if it comes as a file."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from behavesim.state.events import (
     Regrouped,
 )
 from behavesim.state.members import OpenCandidate
-from behavesim.state.ways import Way, Ways
+from behavesim.state.views import BehaviourGroup, BehaviourGroups
 from behavesim.task import Task
 from behavesim.trajectory import AlgorithmRun
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from behavesim.similarity import Archive, BehaveSim
-    from behavesim.similarity.niches import Niches, Preference
+    from behavesim.similarity.clustering import DiverseBest, Preference
 
+# What a program did: its trajectory, or samples of trajectories, on each instance.
 Algorithm = Sequence[AlgorithmRun]
-"""What a program did: its trajectory, or samples of trajectories, on each instance."""
 
 
 class Behaviours:
@@ -44,7 +44,7 @@ class Behaviours:
     method's decisions nor the prompts need behaviour, and a decision that reads it all the same raises PartError.
     """
 
-    def __init__(self, measure: BehaveSim | None = None, ways: Ways | None = None) -> None:
+    def __init__(self, measure: BehaveSim | None = None, ways: BehaviourGroups | None = None) -> None:
         """Begin without programs.
 
         Args:
@@ -63,7 +63,7 @@ class Behaviours:
         self._newcomers: list[CandidateId] = []
         self._archive: Archive | None = None
         self._template: Archive | None = None
-        self._niches: Niches | None = None
+        self._niches: DiverseBest | None = None
         self._in_niches = 0
         self._ways = ways
         self._evaluated: dict[CandidateId, Evaluated] = {}  # not registered yet, where ways are told
@@ -88,7 +88,7 @@ class Behaviours:
         if settings.prompts == "paper" or not is_told:
             return cls(measure)
         sign = int(task.objective.utility(1.0))
-        return cls(measure, Ways(replace(measure, clip=True, strict=False), task.niche_radius, sign))
+        return cls(measure, BehaviourGroups(replace(measure, clip=True, strict=False), task.niche_radius, sign))
 
     @property
     def are_kept(self) -> bool:
@@ -126,8 +126,8 @@ class Behaviours:
             case Regrouped():
                 self._keep(alive)
 
-    def ways(self) -> list[Way]:
-        """Return the different behaviours of all registered feasible candidates, best first; [] without `Ways`."""
+    def ways(self) -> list[BehaviourGroup]:
+        """Return the groups of equal behaviour of all registered feasible candidates, best first; [] without them."""
         if self._ways is None:
             return []
         while self._waiting:
@@ -236,15 +236,15 @@ class Behaviours:
     def elites(self, preferences: Sequence[Preference], radius: float, count: int) -> list[CandidateId]:
         """Return the numbers of at most `count` members, best first, each far from all chosen before it.
 
-        Two are far apart if their distance is at least `radius` times the median distance of behaviours, as `Niches`
-        defines it. A member's preference is its sort key, the smallest for the best, and ends in its number.
-        `preferences` must begin with those of the previous call, in the same order.
+        Two are far apart if their distance is at least `radius` times the median distance of behaviours, as
+        `DiverseBest` defines it. A member's preference is its sort key, the smallest for the best, and ends in its
+        number. `preferences` must begin with those of the previous call, in the same order.
         """
         self._refuse_unkept()
-        from behavesim.similarity.niches import Niches
+        from behavesim.similarity.clustering import DiverseBest
 
         if self._niches is None:
-            self._niches = Niches(self._clipped)
+            self._niches = DiverseBest(self._clipped)
         for preference in preferences[self._in_niches :]:
             self._niches.add(self._algorithms[preference[-1]], preference)
         self._in_niches = len(preferences)

@@ -4,36 +4,193 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import SkipValidation
 
-from behavesim.state.choices import PortfolioChosen as PortfolioChosen
-from behavesim.state.choices import Recommended as Recommended
-from behavesim.state.exchange import BatchSent as BatchSent
-from behavesim.state.exchange import Prompt as Prompt
-from behavesim.state.exchange import Reply as Reply
-from behavesim.state.sessions import RunForked as RunForked
-from behavesim.state.sessions import RunResumed as RunResumed
-from behavesim.state.sessions import RunStarted as RunStarted
-from behavesim.state.sessions import RunStopped as RunStopped
+from behavesim.base.score_source import ScoreSource
+from behavesim.base.text import one_line
+from behavesim.base.tokens import Usage
 from behavesim.task import Metrics
+from behavesim.task.evaluated import TRAJECTORY
 from behavesim.trajectory import AlgorithmRun
 
+# What passes between a run and a model: the prompt, the reply, and batches of prompts.
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a model is asked; the example programs are the fenced blocks of the text, worst first, best last.
+
+    When a rejected candidate is asked for again, its own program or reply comes after them. `operator` is the method's
+    name for the kind of request, such as "improve" or "e1". If `asks_thought`, a sentence about the program is
+    looked for in the reply and stored as its thought. `left_out` says in words what was left out to fit the budget of
+    tokens (`prompt_tokens`), the least important first. `model` is the model to ask, "" if the proposer chooses it.
+    """
+
+    text: str
+    operator: str
+    asks_thought: bool = False
+    left_out: tuple[str, ...] = ()
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a proposer answered: the unchanged text, the name of the model that wrote it, and the usage.
+
+    `calls` holds the usage of each request for this reply that the endpoint answered, failed ones included, the reply's
+    own last. It is empty if no endpoint was asked. `finish_reason` is the endpoint's word for why the text ended, None
+    if it gave none. `unanswered` counts requests without an answer, which may have been billed. `fault` says in one
+    line why the prompt was given up, '' if it was answered.
+    """
+
+    text: str
+    model: str
+    calls: tuple[Usage, ...] = ()
+    finish_reason: str | None = None
+    unanswered: int = 0
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class BatchSent:
+    """The prompts with these `numbers` are asked as one batch: of candidates, and of notes as `note_number` gives them.
+
+    It is stored twice: with the `id` "" before anything is sent, and with the endpoint's id before a reply is waited
+    for. `name` stands in the batch's metadata: by it a resumed run finds a batch whose id was not stored before a kill.
+    """
+
+    name: str
+    numbers: tuple[int, ...]
+    id: str = ""
+
+
+def note_number(note: int) -> int:
+    """Return the number that `propose` gets for note number `note` (from 0): -2 and below, unlike any candidate's."""
+    return -2 - note
+
+
+# Events of a run's sessions: it began, was resumed in another process, was forked from another run, or stopped.
+
+
+_LONGEST_BEHAVIOUR = 40
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """The run began. It holds the resolved settings, the provenance (hashes and versions) and the isolation level."""
+
+    settings: Mapping[str, Any]
+    provenance: Mapping[str, str]
+    isolation: str
+
+    @property
+    def score_source(self) -> ScoreSource:
+        """Who computes the run's scores; "trusted" if the provenance does not say, as in older journals."""
+        return "self-reported" if self.provenance.get("score_source") == "self-reported" else "trusted"
+
+    @property
+    def behaviour(self) -> str | None:
+        """What programs are compared by; None if unknown, as in older journals of runs with an evaluator.
+
+        It is TRAJECTORY for a task's own trajectories. With an evaluator it is the name of what that left: "calls",
+        "answers", "metrics" or "trajectory.json", in any case one line of at most 40 characters.
+        """
+        if self.score_source == "trusted":
+            return TRAJECTORY
+        return one_line(self.provenance.get("behaviour", ""), _LONGEST_BEHAVIOUR) or None
+
+
+@dataclass(frozen=True)
+class RunResumed:
+    """The run was resumed in a new process.
+
+    The candidates `asked_again` and the notes `notes_again`, by number, have no reply yet. Those that no open batch has
+    are requested again while the caps allow it. At most `unanswered` of their earlier requests were sent and may have
+    been billed. `price_list` names the list of prices used from here on.
+    """
+
+    asked_again: tuple[int, ...]
+    isolation: str
+    # fields that older journals lack have defaults, and stand last
+    unanswered: int = 0
+    price_list: str = ""
+    notes_again: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunForked:
+    """The run was forked from the run with the id `run`: the events before this one are copies of that run's.
+
+    `settings` and `provenance` are the fork's, in force from here on.
+    """
+
+    run: str
+    settings: Mapping[str, Any]
+    provenance: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RunStopped:
+    """A session of the run ended, and was not killed.
+
+    `reason` is "budget" if all candidates were registered, else a cap's name, "interrupted", "recovered" or "failed".
+    `under_way` counts requests that may have been billed although no stored reply holds their usage; None if unknown.
+    `message` says what went wrong, in one line; empty unless the reason is "failed", and in older journals.
+    """
+
+    reason: str
+    under_way: int | None = field(default=None, repr=False)
+    message: str = field(default="", repr=False)
+
+
+# Events of choices that are made when a run has ended: the recommended program, and a portfolio of several.
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """The program chosen on validation instances, and the validation score of each tried program, by number.
+
+    `choice` is None if none was tried or all failed; a score of None means that the program failed. `worth` ranks
+    programs, higher is better: the gain over the template on search and validation instances, a fraction. If the
+    template failed, it is the mean score instead, negated if the task minimises. It is empty in older journals.
+    """
+
+    choice: int | None
+    validation: Mapping[int, float | None]
+    worth: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PortfolioChosen:
+    """A portfolio of programs that behave differently: (run, candidate) pairs, in the order in which they were chosen.
+
+    `wanted` is the size that was asked for. `others` are the ids of the runs that programs were also chosen from.
+    `validation` holds each program's scores on the validation instances, None for one that failed there; it is empty if
+    the task has none.
+    """
+
+    wanted: int
+    programs: tuple[tuple[str, int], ...]
+    validation: tuple[tuple[float, ...] | None, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+# A candidate's number, in the order in which candidates are asked for; -1 is the template.
 CandidateId = int
-"""A candidate's number, in the order in which candidates are asked for; -1 is the template."""
 
 TEMPLATE: CandidateId = -1
 """The candidate number of the template. The template is in the archive but does not count towards the budget."""
 
+# The name a method gives to a group of programs: an island's number, "population", "elites".
 GroupName = str
-"""The name a method gives to a group of programs: an island's number, "population", "elites"."""
 
+# Where a candidate was rejected: as its reply was read ("extraction"), or its program run and scored.
 Stage = Literal["extraction", "evaluation"]
-"""Where a candidate was rejected: as its reply was read ("extraction"), or its program run and scored."""
 
+# The operator of a candidate whose program a person injected, and the model name of its reply: no model was asked.
 INJECTED = "injected"
-"""The operator of a candidate whose program a person injected, and the model name of its reply: no model was asked."""
 
 
 @dataclass(frozen=True)
@@ -219,21 +376,22 @@ class NoteReceived:
     reply: Reply
 
 
+# Events that follow from the state alone; other events come from models, the sandbox, the clock or people.
 Decision = Regrouped | Asked | NoteAsked | Compared | Added | NotAdded
-"""Events that follow from the state alone; other events come from models, the sandbox, the clock or people."""
 
+# The classes of Decision, for `isinstance`.
 DECISIONS = get_args(Decision)
-"""The classes of Decision, for `isinstance`."""
 
+# Events of the run as a whole: they belong to no candidate and no note, and no method decides them.
 RunEvent = (
     Injected | Advised | ClockRead | BatchSent | RunStarted | RunForked | RunResumed | RunStopped
     | Recommended | PortfolioChosen
 )  # fmt: skip
-"""Events of the run as a whole: they belong to no candidate and no note, and no method decides them."""
 
+# Any event of a run.
 Event = Decision | Responded | NoteReceived | PutOff | Evaluated | Rejected | RunEvent
-"""Any event of a run."""
 
+# Classes of events before which the run may have rested: the time since the event before them is not active time.
 AFTER_A_PAUSE = (
     RunStarted,
     RunResumed,
@@ -241,7 +399,6 @@ AFTER_A_PAUSE = (
     Recommended,
     PortfolioChosen,
 )
-"""Classes of events before which the run may have rested: the time since the event before them is not active time."""
 
+# Event classes by the name that journals store, the class's own: renaming a class makes old journals unreadable.
 STORED_AS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
-"""Event classes by the name that journals store, the class's own: renaming a class makes old journals unreadable."""

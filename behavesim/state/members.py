@@ -103,8 +103,8 @@ class OpenCandidate:
 
     The thought of a later reply only says what that reply mends."""
     shown: str = ""
-    """The text of the program to which edits in a reply apply: `shown_source` of its first prompt."""
-    to_beat: float | None = None
+    """The text of the program to which edits in a reply apply: `first_parent_source` of its first prompt."""
+    baseline_utility: float | None = None
     """The utility of the best program that its first prompt showed; None if unknown."""
 
     @property
@@ -126,7 +126,7 @@ class OpenCandidate:
         return isinstance(self.outcome, Evaluated)
 
 
-def shown_source(asked: Asked, members: Mapping[CandidateId, Member]) -> str:
+def first_parent_source(asked: Asked, members: Mapping[CandidateId, Member]) -> str:
     """Return the text of the first of a candidate's parents that is in `members`, else the template's; "" for neither.
 
     Call it when the candidate is asked for: later an eviction could change the answer.
@@ -135,7 +135,7 @@ def shown_source(asked: Asked, members: Mapping[CandidateId, Member]) -> str:
     return shown[0].source if shown else ""
 
 
-def best_shown(asked: Asked, members: Mapping[CandidateId, Member]) -> float | None:
+def best_parent_utility(asked: Asked, members: Mapping[CandidateId, Member]) -> float | None:
     """Return the highest utility of a candidate's parents in `members`; None if none is there.
 
     Of a candidate without parents it is the template's.

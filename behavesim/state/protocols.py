@@ -21,8 +21,8 @@ class Responder(Protocol):
         ...
 
 
+# Called when a program was put off: why ("clock", "memory" or "cpu"), and words for people.
 Postponed = Callable[[str, str], None]
-"""Called when a program was put off: why ("clock", "memory" or "cpu"), and words for people."""
 
 
 def unnoticed(reason: str, words: str) -> None:

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+import asyncio
+import copyreg
+import hashlib
+import inspect
+import io
+import json
+import os
+import pickle
+import platform
+import sys
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from importlib.metadata import version
+from operator import is_, itemgetter
+from types import FunctionType
+from typing import Any, TypeVar, cast, get_args
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from behavesim.base.config import OWN, RUN, Configurable, Options, Owner, Settings
-from behavesim.base.errors import UsageError, nearest
-from behavesim.base.misfit import misfit
-from behavesim.base.plugins import Kind
+from behavesim.base.errors import JournalError, TaskError, UsageError, nearest
+from behavesim.base.plugins import Kind, file_hash, is_own
+from behavesim.base.text import one_line, validation_message
+from behavesim.base.version import __version__
+from behavesim.task import Direction, Objective, Split, Task, TaskReference, instances_made_anew, instances_of
+from behavesim.task.evaluated import EvaluatorTask
 
+# Finds methods by the name of an entry point, or by the path of a `.py` file.
 METHODS = Kind("method", UsageError)
-"""Finds methods by the name of an entry point, or by the path of a `.py` file."""
+# Finds proposers by the name of an entry point, or by the path of a `.py` file.
 PROPOSERS = Kind("proposer", UsageError)
-"""Finds proposers by the name of an entry point, or by the path of a `.py` file."""
 T = TypeVar("T", bound=Options)
 
+# Values of settings that older journals lack: their runs worked so, and the defaults would change them on resume.
 BEFORE: Mapping[str, Any] = {"ask_once": False, "ask_each_once": False}
-"""Values of settings that older journals lack: their runs worked so, and the defaults would change them on resume."""
 
 
 def settings_from_journal(values: Mapping[str, Any]) -> Settings:
@@ -34,7 +54,7 @@ def settings_from_journal(values: Mapping[str, Any]) -> Settings:
             found.append(owner(name_of_part(values, part)))
         except UsageError:
             found.append(Owner(f"{part} {values.get(part)}", None))
-    return checked_settings({**BEFORE, **values}, *found)
+    return settings_from_values({**BEFORE, **values}, *found)
 
 
 def owners(method: str | None = None, proposer: str | None = None) -> list[Owner]:
@@ -82,7 +102,7 @@ def owners_in(values: Mapping[str, Any]) -> list[Owner]:
     return owners(name_of_part(values, "method"), name_of_part(values, "proposer"))
 
 
-def checked_settings(values: Mapping[str, Any], method: Owner, proposer: Owner) -> Settings:
+def settings_from_values(values: Mapping[str, Any], method: Owner, proposer: Owner) -> Settings:
     """Return settings from plain values by name, those of the method and the proposer among them.
 
     Raises UsageError that names a setting whose value does not fit, or one that no owner has. If an owner is not
@@ -109,7 +129,7 @@ def _valid(options: type[T], values: Mapping[str, Any], names: frozenset[str]) -
     try:
         return options.model_validate({name: value for name, value in values.items() if name in names})
     except ValidationError as error:
-        raise UsageError(f"setting {misfit(error)}") from None
+        raise UsageError(f"setting {validation_message(error)}") from None
 
 
 def _meant(key: str, values: Mapping[str, Any]) -> str:
@@ -121,3 +141,269 @@ def _meant(key: str, values: Mapping[str, Any]) -> str:
     known = {name for owner in owners() for name in owner.settings}
     hint = nearest(key, sorted(known)) or "`behavesim settings` lists them all"
     return f"there is no setting {key!r}; {hint}"
+
+
+# Provenance: what a run's results depend on beside its settings. It shows on resume whether the task changed.
+
+
+# Keys of a provenance whose values must stay the same within a run, because scores or decisions depend on them.
+DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
+
+# Most characters of an objective's unit; a longer one in a journal is cut, since a line has it and two scores.
+LONGEST_UNIT = 40
+# The prefix of the module names under which task files are loaded.
+OWN_TASK = "behavesim_task_"
+
+
+def provenance(task: Task, **parts: type) -> dict[str, str]:
+    """Return hashes of the task's file, instances and template, its objective, who computes scores, and versions.
+
+    All are texts by name. `parts` are the classes of the method and the proposer, by those names; the file of a class
+    is hashed if it is not ours (`is_own`). Raises TaskError if the instances cannot be made or pickled, OSError if a
+    file is gone.
+    """
+    return {
+        **{name: file_hash(part) for name, part in parts.items() if is_own(part)},
+        "task": task.evaluator_hash if isinstance(task, EvaluatorTask) else file_hash(type(task)),
+        "instances": instances_hash(task, "search"),
+        "template": hashlib.sha256(task.template.encode()).hexdigest(),
+        "score_source": task.score_source,
+        "direction": task.objective.direction,
+        "best_known": "" if task.objective.best_known is None else repr(task.objective.best_known),
+        "unit": task.objective.unit,
+        "behavesim": __version__,
+        "genai-prices": version("genai-prices"),
+        "numpy": version("numpy"),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def changed_parts(then: Mapping[str, str], now: Mapping[str, str], task: Task) -> list[str]:
+    """Return the keys in DECISIVE whose values differ between two provenances, in that order.
+
+    A key that one of the two lacks differs. The hash of the instances in `then` may also be of an older kind, which is
+    computed from `task`, the task as it is now.
+    """
+    changed = [key for key in DECISIVE if then.get(key) != now.get(key)]
+    if "instances" in changed and then.get("instances") in older_value_hashes(instances_of(task, "search")):
+        changed.remove("instances")
+    return changed
+
+
+def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
+    """Return the SHA-256 of a split's instances (64 hexadecimal digits), without the values of cached properties.
+
+    If `anew`, the task makes the instances again. Raises TaskError if they cannot be made or pickled.
+    """
+    try:
+        return value_hash(instances_made_anew(task, split) if anew else instances_of(task, split))
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+        raise TaskError(
+            f"the {split} instances of task {task.name!r} cannot be pickled, by which a resumed run knows them again; "
+            f"make them a list of arrays and plain values ({type(error).__name__}: {error})"
+        ) from error
+
+
+def value_hash(value: Any) -> str:
+    """Return the SHA-256 (64 hexadecimal digits) of a value as it is pickled, without values of cached properties.
+
+    Arrays count by their content; sets and dictionaries too, whatever the order in which they list what they hold.
+    Raises what pickle raises if the value cannot be pickled.
+    """
+    return _pickled_hash(_Pickler, _ordered(value))
+
+
+def older_value_hashes(value: Any) -> tuple[str, str]:
+    """Return the hashes that older runs may have of a value.
+
+    By the first, sets and dictionaries count in the order in which they list what they hold. By the second, arrays
+    also count as numpy's own pickles write them.
+    """
+    return _pickled_hash(_ArrayPickler, value), _pickled_hash(_OlderPickler, value)
+
+
+async def hashes_elsewhere(reference: TaskReference) -> dict[Split, str]:
+    """Return the `instances_hash` of each split as another process has it, one in which sets list texts otherwise.
+
+    Raises TaskError if that process cannot load the task or make its instances.
+    """
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-c", _PRINT_HASHES, reference.text),  # a person's random.py here is not Python's
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    said, complaint = await process.communicate()
+    if process.returncode != 0:
+        last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
+        raise TaskError(f"another process cannot load the instances: {last}")
+    found: dict[Split, str] = json.loads(said.splitlines()[-1])
+    return found
+
+
+def differing_parts(split: Split) -> str:
+    """Return the message for an author whose task makes other instances of a split in another process."""
+    return (
+        f"another process has other {split} instances, so no run could be resumed; draw them from fixed seeds, and "
+        "sort what comes out of sets"
+    )
+
+
+_PRINT_HASHES = """
+import json, sys
+from behavesim.state.settings import instances_hash
+from behavesim.task import TaskReference
+task = TaskReference(sys.argv[1]).load()
+print(json.dumps({split: instances_hash(task, split) for split in task.splits}))
+"""
+
+
+def _pickled_hash(pickler: type[pickle.Pickler], value: Any) -> str:
+    written = io.BytesIO()
+    # a fixed protocol: the default one changes with Python, and the hash with it
+    pickler(written, protocol=4).dump(value)
+    return hashlib.sha256(written.getvalue()).hexdigest()
+
+
+class _OlderPickler(pickle.Pickler):
+    """A pickler that leaves out the values of cached properties, so that using an instance does not change its hash."""
+
+    def reducer_override(self, value: Any) -> Any:
+        # static, so that no property of the instance is computed
+        names = {name for name, found in inspect.getmembers_static(type(value)) if isinstance(found, cached_property)}
+        if not names:
+            return NotImplemented
+        reduced = value.__reduce_ex__(4)
+        if isinstance(reduced, str) or len(reduced) < 3:
+            return reduced
+        make, arguments, state, *rest = reduced
+        return make, arguments, _without(state, names), *rest
+
+
+class _ArrayPickler(_OlderPickler):
+    """A pickler that also writes arrays by content: numpy's own pickles name modules that versions of numpy move."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is np.ndarray or isinstance(value, np.generic):
+            return _array, (_described(value.dtype), value.shape, _content(np.asarray(value)))
+        if isinstance(value, np.dtype):
+            return _described, (_described(value),)
+        if isinstance(value, type | FunctionType) and value.__module__.startswith(OWN_TASK):
+            return _named, (value.__qualname__,)  # its module is named after the place of the task's file
+        return super().reducer_override(value)
+
+
+class _Pickler(_ArrayPickler):
+    """A pickler that also writes sets and dictionaries within objects in one order (see `_ordered`)."""
+
+    # It is given `_ordered` values: pickle itself writes plain containers and asks no pickler about them.
+
+    def reducer_override(self, value: Any) -> Any:
+        reduced = super().reducer_override(value)
+        if reduced is NotImplemented:
+            if isinstance(value, type | FunctionType) or type(value) in copyreg.dispatch_table:
+                return reduced
+            reduced = value.__reduce_ex__(4)
+        if isinstance(reduced, str):  # the name of a global
+            return reduced
+        make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+        if isinstance(value, set | frozenset):
+            arguments = (_names(value),)
+        elif make is copyreg.__newobj_ex__:  # type: ignore[attr-defined]  # whose keywords pickle wants as a dictionary
+            arguments = (*arguments[:2], _ordered_state(arguments[2]))
+        else:
+            arguments = _ordered(arguments)
+        if pairs is not None:
+            listed = [(_name(key), _ordered(held)) for key, held in pairs]
+            pairs = iter(listed if isinstance(value, OrderedDict) else sorted(listed, key=itemgetter(0)))
+        return make, arguments, _ordered_state(state), items and map(_ordered, items), pairs
+
+
+_ATOMS = frozenset({int, float, str, bytes, bool, type(None)})
+
+
+def _ordered(value: Any) -> Any:
+    """Return a value to be pickled in which sets and dictionaries, at any depth of plain containers, have one order."""
+    # Python lists the texts of a set in another order in each process. A value without any comes back as it is.
+    kind = type(value)
+    if kind in (list, tuple):
+        if _ATOMS.issuperset(map(type, value)):  # such as a long table of numbers
+            return value
+        parts = [_ordered(each) for each in value]
+        # the same object where nothing changed: pickle writes what occurs twice in another way than two equals
+        return value if all(map(is_, parts, value)) else kind(parts)
+    if kind in (set, frozenset):
+        return kind, _names(value)
+    if kind is dict:
+        return kind, sorted(((_name(key), _ordered(held)) for key, held in value.items()), key=itemgetter(0))
+    return value
+
+
+def _names(values: Iterable[Any]) -> list[str]:
+    """Return the names of a set's members in one order."""
+    return sorted(map(_name, values))
+
+
+def _name(value: Any) -> str:
+    """Return a text that equal members of sets, or keys, have in common: short for numbers and texts, else a hash."""
+    if type(value) is int:
+        return hex(value)  # unlike repr, of any size
+    if type(value) is tuple:  # such as an edge
+        return f"({', '.join(map(_name, value))})"
+    return f"{type(value).__name__} {value!r}" if type(value) in _ATOMS else value_hash(value)
+
+
+def _ordered_state(state: Any) -> Any:
+    """Return a pickled object's state with `_ordered` values; its attributes stay in the order of their assignment."""
+    if isinstance(state, dict):
+        return {name: _ordered(held) for name, held in state.items()}
+    if isinstance(state, tuple) and len(state) == 2:
+        return _ordered_state(state[0]), _ordered_state(state[1])
+    return _ordered(state)
+
+
+def _array(dtype: str, shape: tuple[int, ...], content: Any) -> None:
+    """Mark an array in the hashed bytes. It is never called, as they are never unpickled."""
+
+
+def _named(qualname: str) -> None:
+    """Mark a class or function of the task's file in the hashed bytes. It is never called."""
+
+
+def _described(dtype: Any) -> str:
+    """Return an element type as text that is the same in every version of numpy; records field by field."""
+    if dtype.names is None:
+        return str(dtype.str) if dtype.subdtype is None else f"{_described(dtype.base)}{dtype.shape}"
+    fields = {name: (_described(found[0]), found[1]) for name, found in dtype.fields.items()}
+    return f"{fields} of {dtype.itemsize}"
+
+
+def _content(array: NDArray[Any]) -> Any:
+    """Return the elements in C order as bytes; as nested lists if they contain Python objects."""
+    return _ordered(array.tolist()) if array.dtype.hasobject else array.tobytes()
+
+
+def _without(state: Any, names: set[str]) -> Any:
+    """Return a pickled object's state without these attributes, (attributes, slots) if it has slots; None if empty."""
+    if isinstance(state, dict):
+        return {name: held for name, held in state.items() if name not in names} or None
+    if isinstance(state, tuple) and len(state) == 2:
+        return _without(state[0], names), state[1]
+    return state
+
+
+def objective_of_run(provenance: Mapping[str, str]) -> Objective:
+    """Return the objective that a run recorded. An empty or missing best known score counts as unknown.
+
+    Raises JournalError if the direction is missing or unknown, or if the best known score is not a number.
+    """
+    direction, best_known = provenance.get("direction"), provenance.get("best_known")
+    if direction not in get_args(Direction):
+        raise JournalError(f"the journal says {direction!r} where it should say which scores are better")
+    try:
+        known = float(best_known) if best_known else None
+        return Objective(cast(Direction, direction), known, unit=one_line(provenance.get("unit", ""), LONGEST_UNIT))
+    except ValueError:
+        raise JournalError(f"the journal says {best_known!r} where the best known score should stand") from None

@@ -6,15 +6,19 @@ import hashlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, assert_never
 
 from behavesim.base.errors import JournalError
+from behavesim.state.advice import Advice, advice
 from behavesim.state.events import (
     INJECTED,
     TEMPLATE,
     Added,
+    Advised,
     Asked,
+    BatchSent,
     CandidateId,
+    ClockRead,
     Compared,
     Evaluated,
     Event,
@@ -23,21 +27,138 @@ from behavesim.state.events import (
     NotAdded,
     NoteAsked,
     NoteReceived,
+    PortfolioChosen,
     PutOff,
+    Recommended,
     Regrouped,
     Rejected,
     Responded,
+    RunEvent,
     RunForked,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+    note_number,
 )
-from behavesim.state.exchange import note_number
-from behavesim.state.members import Group, Member, Note, OpenCandidate, best_shown, shown_source
-from behavesim.state.model_record import ModelRecord, add_to_record
-from behavesim.state.run_facts import RunFacts
-from behavesim.state.tried import Tried
+from behavesim.state.members import Group, Member, Note, OpenCandidate, best_parent_utility, first_parent_source
+from behavesim.state.views import ModelRecord, PromptHistory, Tally, add_to_record
 from behavesim.task import Objective
 
+# The part of a run's state that concerns the whole run, and not single candidates.
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RunFacts:
+    """The part of `RunState`, its subclass, that concerns the whole run, and not single candidates."""
+
+    started: RunStarted | None = None
+    """The settings and the provenance in force, from the start or the last fork; None before the start."""
+    isolation: str = ""
+    """The sandbox's isolation level: strong+, strong, partial or process; "" before the start."""
+    stopped: str | None = None
+    """The `reason` of RunStopped; None while the run goes on, or if it was killed."""
+    failure: str = ""
+    """What went wrong, if an error ended the run: the `message` of RunStopped; "" otherwise."""
+    under_way: int | None = None
+    """Number of requests at the last stop that may be billed though no stored reply counts them; None if unknown, or
+    while the run goes on."""
+    used_budgets: list[int] = field(default_factory=list)
+    """The budgets (candidates) that were used up since the start or the last fork, in order."""
+    asked: int = 0
+    """Number of candidates asked for, injected ones included; a repair does not count again."""
+    registered: int = 0
+    """Number of candidates registered. They are registered in the order of their numbers."""
+    idle_decisions: int = 0
+    """Number of regroupings and notes since a candidate was last asked for or registered, or since a fork."""
+    injected: list[Injected] = field(default_factory=list)
+    """Injected programs that have not become candidates yet, oldest first."""
+    brought_names: set[str] = field(default_factory=set)
+    """The names of all injected programs, those that became candidates included, and of all advice."""
+    advised: list[Advised] = field(default_factory=list)
+    """All advice and its withdrawals, in order; `not_before` is the candidate from which each holds."""
+    active_s: float = 0.0
+    """Seconds the run has been active by the last clock reading in force, by which decisions are made; 0 before."""
+    readings: list[ClockRead] = field(default_factory=list)
+    """Clock readings not in force yet, oldest first: they wait until their number of candidates is registered."""
+    batched: dict[int, BatchSent] = field(default_factory=dict)
+    """The batch in which each prompt was sent, by the prompt's number: only of prompts that were sent in one and have
+    no reply yet."""
+    recommended: Recommended | None = None
+    """The latest choice on validation instances since the start or the last fork; None if none was made."""
+    recommended_of: int | None = None
+    """Number of registered candidates that `recommended` was chosen from; None if none was made."""
+    portfolio: PortfolioChosen | None = None
+    """The latest portfolio since the start or the last fork; None if none was chosen."""
+    portfolio_of: int | None = None
+    """Number of this run's registered candidates that `portfolio` was chosen from; None if none was chosen."""
+    tally: Tally = field(default_factory=Tally)
+    """Counts of outcomes and requests."""
+
+    @property
+    def budget(self) -> int:
+        """The budget (candidates) at the start or the last fork, not as raised later; JournalError before the start."""
+        if self.started is None:
+            raise JournalError("a run that has not started has no budget")
+        return int(self.started.settings["budget"])
+
+    @property
+    def has_recommended(self) -> bool:
+        """Whether the choice on validation instances was made among all candidates that are registered by now."""
+        return self.recommended_of == self.registered  # the count is None if there is no choice
+
+    @property
+    def last_reading_s(self) -> float:
+        """Active seconds of the run at the last clock reading, in force or not; 0 before the first."""
+        return self.readings[-1].active_s if self.readings else self.active_s
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """The advice that was or is in force, or waits for its first candidate, oldest first."""
+        return advice(self.advised)
+
+    def _apply_to_run(self, event: RunEvent) -> None:
+        match event:
+            case Injected(name):
+                self.injected.append(event)
+                self.brought_names.add(name)
+            case Advised(name):
+                self.advised.append(replace(event, not_before=max(event.not_before, self.asked)))
+                self.brought_names.add(name)
+            case ClockRead():
+                self.readings.append(event)
+                self._apply_readings()
+            case BatchSent(numbers=numbers):
+                self.batched |= dict.fromkeys(numbers, event)
+            case RunStarted():
+                self.started, self.isolation = event, event.isolation
+            case RunForked(_, settings, provenance):
+                self.idle_decisions = 0  # the method may have been mended since
+                self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
+                self.failure, self.used_budgets = "", []
+                # they were chosen under other settings, and perhaps by another `validation` split
+                self.recommended = self.recommended_of = self.portfolio = self.portfolio_of = None
+            case RunResumed():
+                self.stopped, self.failure, self.under_way, self.isolation = None, "", None, event.isolation
+                self.tally.unanswered += event.unanswered
+            case RunStopped(reason):
+                self.stopped, self.failure, self.under_way = reason, event.message, event.under_way
+                if reason == "budget" and self.registered not in self.used_budgets:
+                    self.used_budgets.append(self.registered)
+            case Recommended():
+                self.recommended, self.recommended_of = event, self.registered
+            case PortfolioChosen():
+                self.portfolio, self.portfolio_of = event, self.registered
+            case _:
+                assert_never(event)
+
+    def _apply_readings(self) -> None:
+        """Put waiting clock readings in force, oldest first, until one needs more registered candidates."""
+        while self.readings and self.readings[0].registered <= self.registered:
+            self.active_s = self.readings.pop(0).active_s
+
+
+# Number of the last rejected candidates that prompts name: more would make up most of a prompt.
 FAILURES = 3
-"""Number of the last rejected candidates that prompts name: more would make up most of a prompt."""
 
 
 @dataclass(eq=False, repr=False)
@@ -64,7 +185,7 @@ class RunState(RunFacts):
     """Programs of the archive that wait for a group, in order of registration."""
     notes: dict[int, Note] = field(default_factory=dict)
     """The notes (texts) that the method asked for, by their numbers."""
-    asked_of: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
+    shown_parents: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
     """The parents that prompts have shown so far, by operator; those that show none are left out."""
     rejected_from: Counter[GroupName | None] = field(default_factory=Counter)
     """Number of registered candidates that were rejected, by the group that their question named; None for no group."""
@@ -77,7 +198,7 @@ class RunState(RunFacts):
     not count."""
     failures: deque[Rejected] = field(default_factory=lambda: deque(maxlen=FAILURES))
     """The last FAILURES registered candidates that were rejected, in the order of their numbers."""
-    tried: Tried = field(default_factory=Tried)
+    tried: PromptHistory = field(default_factory=PromptHistory)
     """What prompts say of all registered candidates."""
     _awaited: dict[int, Note] = field(default_factory=dict)  # the notes without a reply: few, of thousands in `notes`
     _noted: dict[tuple[CandidateId, ...], int] = field(default_factory=dict)  # the last note about some programs
@@ -179,7 +300,7 @@ class RunState(RunFacts):
         self.notes[event.number] = self._awaited[event.number] = Note(event, score=None if best is None else best.score)
         if len(event.about) > 1:
             self._noted[event.about] = event.number
-        self.without_candidate += 1
+        self.idle_decisions += 1
 
     def _apply_note_received(self, event: NoteReceived) -> None:
         if event.number not in self.notes:
@@ -210,12 +331,14 @@ class RunState(RunFacts):
         else:
             raise JournalError(f"candidate {event.candidate} is an injected program, and none was injected")
         self.open[event.candidate] = OpenCandidate(
-            event, shown=shown_source(event, self.members), to_beat=best_shown(event, self.members)
+            event,
+            shown=first_parent_source(event, self.members),
+            baseline_utility=best_parent_utility(event, self.members),
         )
         if event.parents:
-            self.asked_of.setdefault(event.prompt.operator, set()).add(event.parents)
+            self.shown_parents.setdefault(event.prompt.operator, set()).add(event.parents)
         self.asked = event.candidate + 1
-        self.without_candidate = 0
+        self.idle_decisions = 0
 
     def _apply_repair(self, event: Asked) -> None:
         before = self.open[event.candidate]
@@ -243,17 +366,14 @@ class RunState(RunFacts):
             self._forget()
 
     def _register(self, opened: OpenCandidate, name: GroupName | None) -> None:
-        """Take the next candidate out of `open`, count it and add it to the digest; `name` is the group it joined.
-
-        Raises JournalError if it is not the next in number, or without an outcome.
-        """
+        """Take the next candidate out of `open`, count it and add it to the digest; `name` is the group it joined."""
         candidate, outcome = opened.id, opened.outcome
         # in the order of their numbers, not of arrival: decisions must not depend on timing
         if outcome is None or candidate != self.registered:
             raise JournalError(f"candidate {candidate} is registered out of turn, or before it has an outcome")
         del self.open[candidate]
         self.registered = candidate + 1
-        self.without_candidate = 0
+        self.idle_decisions = 0
         self._apply_readings()
         score = outcome.score if isinstance(outcome, Evaluated) else None
         self.tally.recent.append(score is not None)
@@ -273,7 +393,7 @@ class RunState(RunFacts):
 
     def _apply_regrouped(self, event: Regrouped) -> None:
         is_first = not self.islands
-        self.without_candidate += 1
+        self.idle_decisions += 1
         for name, members in event.groups.items():
             if unknown := [member for member in members if member not in self.members]:
                 raise JournalError(f"group {name!r} holds candidate {unknown[0]}, which is not in the archive")
@@ -291,6 +411,7 @@ class RunState(RunFacts):
         self.members = {m: member for m, member in self.members.items() if m in held}
 
 
+# What applies an event, by type; all others: `_apply_to_run`. A look-up costs less than a chain of comparisons.
 _APPLIED: Mapping[type[Event], Callable[[RunState, Any], None]] = {
     Asked: RunState._apply_asked,
     Responded: RunState._apply_responded,
@@ -305,4 +426,3 @@ _APPLIED: Mapping[type[Event], Callable[[RunState, Any], None]] = {
     NoteReceived: RunState._apply_note_received,
     RunForked: RunState._apply_fork,
 }
-"""What applies an event, by type; all others: `_apply_to_run`. A look-up costs less than a chain of comparisons."""

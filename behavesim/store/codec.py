@@ -6,9 +6,11 @@ or another program wrote it.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
 
@@ -17,15 +19,87 @@ from pydantic_core import from_json, to_json
 
 from behavesim.base.text import one_line
 from behavesim.state.events import STORED_AS, Asked, Evaluated, Event, NoteAsked
-from behavesim.store.passages import hash_63, join_passages, split_passages
-from behavesim.trajectory import Behaviour, packed, unpack
+from behavesim.trajectory import Behaviour, pack_states, unpack
 
+# The passages of prompts: prompts are split at blank lines, and each different passage is stored once.
+#
+# The prompts of a run repeat the task's description and its best programs: 28 MB of prompts had 1.2 MB of different
+# passages. A passage's number is a hash of its text, so a passage can be written without reading the stored ones.
+
+
+# What stands between two passages: a blank line.
+GAP = "\n\n"
+_SELECT_ALL = "SELECT number, text FROM passages"
+_SELECT = "SELECT text FROM passages WHERE number = ?"
+
+
+def split_passages(text: str) -> list[tuple[int, str]]:
+    """Return the passages of a text in order, each as (number, passage); `join_passages` undoes it."""
+    return [(_number(passage), passage) for passage in text.split(GAP)]
+
+
+def join_passages(numbers: list[Any], passages: Mapping[int, str]) -> str:
+    """Return the text made of the passages with these numbers, in order, with blank lines between them.
+
+    Raises ValueError if an item is not the number of a passage.
+    """
+    try:
+        return GAP.join(map(passages.__getitem__, numbers))
+    except (LookupError, TypeError) as error:
+        raise ValueError("a passage of its prompt is missing, or damaged") from error
+
+
+def is_passage(number: int, text: object) -> bool:
+    """Whether `text` is a string and `number` is its passage number."""
+    return isinstance(text, str) and _number(text) == number
+
+
+class Passages(dict[int, str]):
+    """The passages of a journal by number, each read from the database on first use and then kept in memory.
+
+    `at_once`: the first use reads all that are not damaged, which takes less time than a query for each.
+    """
+
+    def __init__(self, db: sqlite3.Connection, at_once: bool = False) -> None:
+        super().__init__()
+        self._db = db
+        self._at_once = at_once
+
+    def __missing__(self, number: int) -> str:
+        """Read a passage from the journal and keep it.
+
+        Raises LookupError if the journal has no such passage or its text is damaged, TypeError if it is not a number.
+        """
+        if self._at_once:
+            self._at_once = False
+            self.update(row for row in self._db.execute(_SELECT_ALL) if is_passage(*row))
+            if number in self:
+                return self[number]
+        # SQLite takes no larger integers
+        row = self._db.execute(_SELECT, (number,)).fetchone() if 0 <= number < 1 << 63 else None
+        if row is None or not is_passage(number, row[0]):
+            raise LookupError(number)
+        return self.setdefault(number, row[0])
+
+
+def _number(passage: str) -> int:
+    return hash_63(passage.encode())
+
+
+def hash_63(data: bytes) -> int:
+    """Return a hash of the bytes as a number of 63 bits, 0 or more: SQLite's integers have 64, one for the sign."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest()) >> 1
+
+
+# The journal's SQL: its tables, and the views for people who read it with sqlite3.
+
+
+# The highest candidate number: the largest integer that a column of SQLite can hold.
 HIGHEST = (1 << 63) - 1
-"""The highest candidate number: the largest integer that a column of SQLite can hold."""
+# A row without its seal: event number, time (seconds since 1970), candidate, type, JSON payload, blob.
 Row = tuple[int, float, int | None, str, str, bytes | None]
-"""A row without its seal: event number, time (seconds since 1970), candidate, type, JSON payload, blob."""
+# What `decode` gets for events that have no prompt.
 NO_PASSAGES: Mapping[int, str] = MappingProxyType({})
-"""What `decode` gets for events that have no prompt."""
 _EVALUATED, _PROMPTING = Evaluated.__name__, (Asked.__name__, NoteAsked.__name__)
 _OF_CANDIDATES = frozenset(name for name, kind in STORED_AS.items() if "candidate" in kind.__dataclass_fields__)
 
@@ -55,7 +129,7 @@ def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, s
         return kind, to_json(values).decode(), None
     if isinstance(event, Evaluated):
         payload = _adapter(kind).serializer.to_json(replace(event, trajectories=()))
-        return kind, payload.decode(), packed(event.trajectories)
+        return kind, payload.decode(), pack_states(event.trajectories)
     return kind, _adapter(kind).serializer.to_json(event).decode(), None
 
 
@@ -114,7 +188,7 @@ def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[
     """
     event = decode(kind, payload, blob, passages)
     if isinstance(event, Evaluated):
-        unpack(packed(event.trajectories))
+        unpack(pack_states(event.trajectories))
     return event
 
 

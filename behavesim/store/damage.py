@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from behavesim.base.text import one_line
-from behavesim.state.events import CandidateId, RunStarted
-from behavesim.store.codec import decode_whole, is_sealed
-from behavesim.store.database import UNREADABLE, check_time, connected, holds_events, is_journal, opened, refuse_missing
-from behavesim.store.passages import Passages
+from behavesim.state.events import CandidateId, Event, RunStarted
+from behavesim.store.codec import Passages, decode_whole, is_passage, is_sealed
+from behavesim.store.database import (
+    UNREADABLE,
+    check_time,
+    holds_events,
+    is_journal,
+    open_database,
+    open_unchecked,
+    refuse_missing,
+)
+from behavesim.store.journal import PAGE_BYTES
 
 
 def damages(path: Path) -> list[str]:
@@ -23,7 +33,7 @@ def damages(path: Path) -> list[str]:
     refuse_missing(path)
     found: list[str] = []
     try:
-        with closing(connected(path)) as db:
+        with closing(open_unchecked(path)) as db:
             [(version,)] = db.execute("PRAGMA user_version")
             is_journal(path, version)  # raises for another version; in a damaged file it may be 0
             if not holds_events(db):
@@ -36,13 +46,13 @@ def damages(path: Path) -> list[str]:
     return found
 
 
-def altered_rows(path: Path) -> list[tuple[int, str, CandidateId | None]]:
+def find_altered_rows(path: Path) -> list[tuple[int, str, CandidateId | None]]:
     """Return the number, type and candidate of each event whose seal does not fit its columns, in order.
 
     Another program added or changed such a row. The candidate is None for events of the run as a whole.
     Raises JournalError if the journal cannot be read.
     """
-    with opened(path) as db:
+    with open_database(path) as db:
         rows = db.execute("SELECT seq, at, candidate, type, payload, data, seal FROM events ORDER BY seq")
         return [(row[0], row[3], row[2]) for *row, found in rows if not is_sealed(tuple(row), found)]
 
@@ -63,3 +73,91 @@ def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
         expected = seq + 1
     if expected == 1:
         yield "there is no event"
+
+
+# Events from a damaged journal: SQLite reads the leaf pages of its files one by one.
+#
+# A journal is append-only. So every committed row is on a leaf page of the database or of its write-ahead log, and a
+# row that occurs in both is the same in both. A row counts only if its seal fits, so damage cannot invent an event.
+# The layout of the files is SQLite's published file format (https://sqlite.org/fileformat2.html).
+
+
+# The first byte of a page that holds rows of a table.
+LEAF = b"\x0d"
+WAL_HEADER, FRAME_HEADER = 32, 24
+"""Lengths in bytes: of the header of a write-ahead log, and of the header before each of its pages."""
+# Page sizes in bytes, by the number that stands for each in the database's header.
+PAGE_SIZES = {2**power: 2**power for power in range(9, 16)} | {1: 65536}
+
+# A table that reads rows of `events`, and those of `passages` too: a row's missing columns are NULL.
+_TABLE = "CREATE TABLE leaf (seq INTEGER PRIMARY KEY, at REAL, candidate, type, payload, data, seal)"
+# Makes one page the whole table, so that no other page of the tree is needed to read its rows.
+_ROOT = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = {}; PRAGMA writable_schema = RESET"
+
+
+def read_damaged(path: Path) -> dict[int, tuple[float, Event]]:
+    """Return what can still be read from a journal and its write-ahead log.
+
+    The result maps each event's number, in order, to the time of its commit (seconds since 1970) and the event. It is
+    empty if nothing can be read: damage raises nothing. Raises OSError if a file cannot be opened.
+    """
+    # both with and without the log: a damaged page in it must not hide a sound one in the database
+    rows = [row for pages in _images(path) for row in _rows(pages)]
+    passages = {number: text for number, text, *_ in rows if is_passage(number, text)}
+    events: dict[int, tuple[float, Event]] = {}
+    for seq, at, candidate, kind, payload, data, seal in rows:
+        if is_sealed((seq, at, candidate, kind, payload, data), seal):
+            with suppress(ValueError):  # a sealed prompt may have lost a passage
+                events.setdefault(seq, (at, decode_whole(kind, payload, data, passages)))
+    return dict(sorted(events.items()))
+
+
+def _images(path: Path) -> Iterator[list[bytes]]:
+    """Yield the pages of the database's file; then, if there is a write-ahead log, the pages changed by that log."""
+    data = path.read_bytes()
+    size = PAGE_SIZES.get(int.from_bytes(data[16:18], "big"), PAGE_BYTES)  # the usual size if the header is damaged
+    pages = [data[start : start + size].ljust(size, b"\0") for start in range(0, len(data), size)]
+    yield pages
+    wal = path.with_name(f"{path.name}-wal")
+    if wal.exists():
+        yield _overlaid(pages, wal.read_bytes(), size)
+
+
+def _overlaid(pages: Sequence[bytes], log: bytes, size: int) -> list[bytes]:
+    """Return the pages, replaced and extended by those of the log."""
+    # Each frame of the log has a salt; frames with another salt than the first are left over from an earlier log.
+    overlaid = list(pages)
+    frames = [log[start : start + FRAME_HEADER + size] for start in range(WAL_HEADER, len(log), FRAME_HEADER + size)]
+    for frame in frames:
+        number = int.from_bytes(frame[:4], "big")
+        if frame[8:16] == frames[0][8:16] and 0 < number <= len(pages) + len(frames):
+            overlaid += [bytes(size)] * (number - len(overlaid))
+            overlaid[number - 1] = frame[FRAME_HEADER:].ljust(size, b"\0")
+    return overlaid
+
+
+def _rows(pages: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+    """Yield each readable row of all tables as seven values, in the order of the pages; what is damaged is left out."""
+    # The values are the columns of the table `events` (see `_TABLE`). A row of a table with fewer columns has its own
+    # columns first, and then None.
+    if not pages:
+        return
+    size = len(pages[0])
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.executescript(f"PRAGMA page_size = {size}; {_TABLE}")
+        first = bytearray(db.serialize()[:size])  # a sound header and list of tables: those of the file may be damaged
+        first[28:32] = len(pages).to_bytes(4, "big")  # the size of the database in pages; SQLite reads none beyond it
+        db.deserialize(first + b"".join(islice(pages, 1, None)))
+        for number, page in enumerate(pages, 1):
+            if number > 1 and page.startswith(LEAF):  # page 1 holds SQLite's own list of tables
+                db.executescript(_ROOT.format(number))
+                yield from _rows_of_leaf(db)
+
+
+def _rows_of_leaf(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    """Yield the readable rows of the page that is the whole table at present; damage raises nothing."""
+    with suppress(sqlite3.DatabaseError):
+        [(count,)] = db.execute("SELECT count(*) FROM leaf")
+        for place in range(count):
+            with suppress(sqlite3.DatabaseError):  # one query for each row: a damaged row would end a query for all
+                yield from db.execute("SELECT * FROM leaf LIMIT 1 OFFSET ?", (place,)).fetchall()

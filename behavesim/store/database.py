@@ -1,4 +1,4 @@
-"""A journal's file as a read-only database, and queries of it that decode no event."""
+"""The journal's SQL: its tables, views for people, and queries that decode no event."""
 
 from __future__ import annotations
 
@@ -12,16 +12,174 @@ from typing import Any
 
 from behavesim.base.errors import JournalError
 from behavesim.base.text import one_line
-from behavesim.store.schema import EVENTS, VERSION
 
+# The version of the tables, which SQLite keeps as the file's `user_version`; it changes with them.
+#
+# A further view needs no other version: only people read views, and older journals lack it.
+VERSION = 6
+EVENTS = """CREATE TABLE events (
+    seq       INTEGER PRIMARY KEY,
+    at        REAL NOT NULL,      -- seconds since 1970, UTC: the clock when the session began, and the seconds since
+    candidate INTEGER,            -- NULL for events of the run; -1 is the template
+    type      TEXT NOT NULL,
+    payload   TEXT NOT NULL,      -- JSON
+    data      BLOB,               -- trajectories of an Evaluated candidate
+    seal      INTEGER             -- a hash of the other columns: a row without it is damaged, or another program's
+) STRICT"""
+_INDEX = "CREATE INDEX events_of_candidate ON events (candidate, type);"
+_OWNER = """
+CREATE TABLE owner (  -- who appends: one row, which each commit of a process compares with its own token
+    token   TEXT NOT NULL,
+    host    TEXT NOT NULL,
+    process INTEGER NOT NULL
+) STRICT;
+"""
+TABLES = f"{EVENTS};\n{_INDEX}\n{_OWNER}"
+PASSAGES = """
+CREATE TABLE passages (  -- of prompts, which have most of their text in common: see the view `prompts`
+    number INTEGER PRIMARY KEY,
+    text   TEXT NOT NULL
+) STRICT;
+"""
+VIEWS = """
+CREATE VIEW candidates AS
+WITH latest AS (  -- a candidate that was repaired was asked, answered and rejected before; the last of each counts
+    SELECT candidate, type, max(seq) AS seq, at, payload
+    FROM events WHERE candidate >= 0 GROUP BY candidate, type
+)
+SELECT
+    asked.candidate AS candidate,
+    CASE WHEN evaluated.seq > asked.seq THEN 'feasible'
+         WHEN rejected.seq > asked.seq THEN 'rejected'
+         ELSE 'open' END AS status,
+    CASE WHEN evaluated.seq > asked.seq THEN 'evaluation'
+         WHEN rejected.seq > asked.seq THEN rejected.payload ->> 'stage' END AS stage,
+    CASE WHEN rejected.seq > asked.seq THEN rejected.payload ->> 'reason' END AS reason,
+    evaluated.payload ->> 'score' AS score,
+    coalesce(evaluated.payload ->> 'source', rejected.payload ->> 'source') AS source,
+    evaluated.payload ->> 'program_hash' AS program,
+    asked.payload -> 'parents' AS parents,
+    iif(added.payload ->> 'group' GLOB '[0-9]*', added.payload ->> 'group' + 0, added.payload ->> 'group') AS island,
+    responded.payload ->> '$.reply.model' AS model,
+    spent.prompt_tokens AS prompt_tokens,
+    spent.completion_tokens AS completion_tokens,
+    datetime(asked.at, 'unixepoch') AS asked_at,
+    datetime(responded.at, 'unixepoch') AS responded_at,
+    datetime(iif(evaluated.seq > asked.seq, evaluated.at, iif(rejected.seq > asked.seq, rejected.at, NULL)),
+             'unixepoch') AS done_at,  -- UTC, as the others
+    CASE WHEN evaluated.seq > asked.seq THEN evaluated.payload ->> 'feedback'
+         WHEN rejected.seq > asked.seq THEN rejected.payload ->> 'feedback' END AS feedback
+FROM latest AS asked
+LEFT JOIN latest AS responded ON responded.candidate = asked.candidate AND responded.type = 'Responded'
+LEFT JOIN latest AS evaluated ON evaluated.candidate = asked.candidate AND evaluated.type = 'Evaluated'
+LEFT JOIN latest AS rejected ON rejected.candidate = asked.candidate AND rejected.type = 'Rejected'
+LEFT JOIN latest AS added ON added.candidate = asked.candidate AND added.type = 'Added'
+LEFT JOIN (
+    SELECT events.candidate, sum(call.value ->> 'prompt') AS prompt_tokens,
+           sum(call.value ->> 'completion') AS completion_tokens
+    FROM events, json_each(events.payload, '$.reply.calls') AS call
+    WHERE events.type = 'Responded' GROUP BY events.candidate
+) AS spent ON spent.candidate = asked.candidate
+WHERE asked.type = 'Asked';
+
+CREATE VIEW metrics AS  -- what tasks and evaluators told besides the score; text where it is no finite number
+SELECT
+    outcome.candidate AS candidate,
+    metric.key AS metric,
+    iif(metric.type = 'text', NULL, metric.value) AS value,
+    iif(metric.type = 'text', metric.value, NULL) AS text
+FROM events AS outcome, json_each(outcome.payload, '$.metrics') AS metric
+WHERE outcome.seq IN (SELECT max(seq) FROM events WHERE type IN ('Evaluated', 'Rejected') GROUP BY candidate)
+ORDER BY outcome.candidate;
+
+CREATE VIEW prompts AS  -- what was asked for each candidate; more than once for one that was repaired
+SELECT seq, candidate, events.payload ->> '$.prompt.operator' AS operator, (
+    SELECT group_concat(text, char(10, 10)) FROM (
+        SELECT coalesce(passages.text, part.value) AS text
+        FROM json_each(events.payload, '$.prompt.text') AS part LEFT JOIN passages ON passages.number = part.value
+        ORDER BY part.key
+    )
+) AS text
+FROM events WHERE type IN ('Asked', 'NoteAsked');
+
+CREATE VIEW ranked AS  -- every feasible candidate; the lowest cost is the best, whichever way the task goes
+WITH objective AS (
+    SELECT iif(payload ->> '$.provenance.direction' = 'maximise', -1, 1) AS sign
+    FROM events WHERE type = 'RunStarted' LIMIT 1
+)
+SELECT candidates.*, score * sign AS cost, sign FROM candidates, objective WHERE status = 'feasible';
+
+CREATE VIEW best AS SELECT candidate, score, island, source FROM ranked ORDER BY cost, candidate LIMIT 1;
+
+CREATE VIEW top AS  -- the ten best programs, each with the first candidate that wrote it
+SELECT min(candidate) AS candidate, score, island, count(*) AS copies, source
+FROM ranked GROUP BY program ORDER BY cost, candidate LIMIT 10;
+
+CREATE VIEW convergence AS
+SELECT candidate, score, sign * min(cost) OVER (ORDER BY candidate) AS best, done_at FROM ranked ORDER BY candidate;
+
+CREATE VIEW islands AS
+WITH founded AS (
+    SELECT seq, grouped.key AS island, member.value AS candidate
+    FROM events, json_each(events.payload, '$.groups') AS grouped, json_each(grouped.value) AS member
+    WHERE events.type = 'Regrouped' AND NOT events.payload ->> 'selection'
+    UNION ALL
+    SELECT seq, payload ->> 'group', candidate
+    FROM events WHERE events.type = 'Added' AND payload ->> 'group' IS NOT NULL
+),
+begun AS (
+    SELECT island, max(seq) AS seq FROM founded
+    WHERE seq IN (SELECT events.seq FROM events WHERE events.type = 'Regrouped')
+    GROUP BY island
+),
+evicted AS (
+    SELECT seq, member.value AS candidate
+    FROM events, json_each(events.payload, '$.evicted') AS member
+    WHERE events.type = 'Added'
+)
+SELECT
+    iif(founded.island GLOB '[0-9]*', founded.island + 0, founded.island) AS island,
+    count(*) AS size,
+    count(DISTINCT evaluated.payload ->> 'score') AS clusters,
+    min(evaluated.payload ->> 'score') AS lowest_score,
+    max(evaluated.payload ->> 'score') AS highest_score,
+    max(founded.candidate) AS newest
+FROM founded
+LEFT JOIN begun ON begun.island = founded.island
+JOIN events AS evaluated ON evaluated.candidate = founded.candidate AND evaluated.type = 'Evaluated'
+WHERE founded.seq >= coalesce(begun.seq, 0) AND NOT EXISTS (
+    SELECT 1 FROM evicted WHERE evicted.candidate = founded.candidate AND evicted.seq >= founded.seq
+)
+GROUP BY founded.island ORDER BY island;
+
+CREATE VIEW spend AS  -- a proposer that asks nobody, such as the offline one, makes no calls, and they cost nothing
+SELECT
+    events.payload ->> '$.reply.model' AS model,
+    call.value ->> 'tier' AS tier,
+    count(DISTINCT events.seq) AS replies,
+    count(call.value) AS calls,
+    sum(call.value ->> 'prompt') AS prompt_tokens,
+    sum(call.value ->> 'cached') AS cached_tokens,
+    sum(call.value ->> 'cache_write') AS cache_write_tokens,
+    sum(call.value ->> 'completion') AS completion_tokens,
+    sum(call.value ->> 'reasoning') AS reasoning_tokens,
+    iif(count(call.value), sum(call.value ->> 'cost_usd'), 0) AS cost_usd,
+    count(call.value) - count(call.value ->> 'cost_usd') AS unpriced
+FROM events LEFT JOIN json_each(events.payload, '$.reply.calls') AS call
+WHERE events.type IN ('Responded', 'NoteReceived')
+GROUP BY model, tier;
+"""
+# Makes an empty file a journal without events, in one transaction.
+NEW_JOURNAL = f"BEGIN IMMEDIATE; {TABLES} {PASSAGES} {VIEWS} PRAGMA user_version = {VERSION}; COMMIT;"
+
+# The end of the year 9999, in seconds since 1970: Python's dates go no further.
 LATEST = 253402300800.0
-"""The end of the year 9999, in seconds since 1970: Python's dates go no further."""
+# Exceptions that reading a damaged file raises; UnicodeDecodeError comes from SQLite messages that are not UTF-8.
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""Exceptions that reading a damaged file raises; UnicodeDecodeError comes from SQLite messages that are not UTF-8."""
-
 _DAMAGED = "the file is damaged, `behavesim verify` says where"
 _READ_ONLY = "check that the folder is yours to write"
 _FULL = "make room on the disk, then resume the run"
+# Advice about an error of SQLite or the system, by words in its message; the first that occur in it count.
 _ADVICE = {
     "full": _FULL,
     "No space": _FULL,
@@ -33,9 +191,6 @@ _ADVICE = {
     "not a database": _DAMAGED,
     "decode": _DAMAGED,
 }
-"""Advice about an error of SQLite or the system, by words in its message; the first that occur in it count."""
-
-
 _COUNT = "SELECT type, count(*) FROM events GROUP BY type"
 # rows are numbered in the order of the commits: a choice counts if it is behind all that it could have chosen from
 _RECOMMENDED = """
@@ -52,14 +207,14 @@ FROM events, json_each(events.payload, '$.reply.calls') AS call WHERE events.typ
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
+def open_database(path: Path) -> Iterator[sqlite3.Connection]:
     """Yield a read-only connection to a journal.
 
     Raises JournalError if there is no journal, the file is something else or of another version, or SQLite or the
     system raises an error in the block.
     """
     refuse_missing(path)
-    with translated(path), closing(connected(path)) as connection:
+    with translate_errors(path), closing(open_unchecked(path)) as connection:
         [(version,)] = connection.execute("PRAGMA user_version")
         if not is_journal(path, version):
             raise JournalError(f"{path} holds no journal of a run; it ended before it began, or is something else")
@@ -93,7 +248,7 @@ def refuse_missing(path: Path) -> None:
         raise JournalError(f"there is no journal at {path}")
 
 
-def connected(path: Path) -> sqlite3.Connection:
+def open_unchecked(path: Path) -> sqlite3.Connection:
     """Return a read-only connection to a journal as it is, without a check of its version; the caller closes it.
 
     SQLite makes files beside the journal to read it. If the folder forbids that and there is no write-ahead log, SQLite
@@ -127,7 +282,7 @@ def progress(journal: Path) -> Progress:
 
     Raises JournalError if there is no journal or it cannot be read.
     """
-    with opened(journal) as db:
+    with open_database(journal) as db:
         counts = dict(db.execute(_COUNT).fetchall())
         [(recommended,)] = db.execute(_RECOMMENDED)
         calls, prompt, completion = db.execute(_TOKENS).fetchone()
@@ -173,12 +328,12 @@ def origin(path: Path) -> tuple[object, ...]:
     JournalError if there is no journal or it cannot be read.
     """
     first = _rows(path, "SELECT at, type, payload FROM events ORDER BY seq LIMIT 1")
-    with translated(path):
+    with translate_errors(path):
         return path.stat().st_ino, *first
 
 
 def _rows(path: Path, query: str) -> list[Any]:
-    with opened(path) as connection:
+    with open_database(path) as connection:
         return connection.execute(query).fetchall()
 
 
@@ -205,13 +360,13 @@ def copy_journal(path: Path, to: Path) -> None:
     """
     draft = to.with_suffix(".draft")  # a process that is killed here leaves no half journal
     os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # else SQLite would let everybody read it
-    with closing(connected(path)) as db, closing(sqlite3.connect(draft)) as copy:
+    with closing(open_unchecked(path)) as db, closing(sqlite3.connect(draft)) as copy:
         db.backup(copy)
     draft.replace(to)
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Raise errors of SQLite, OSErrors and undecodable text in the block as JournalError, with advice where known."""
     try:
         yield

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import secrets
 import shlex
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -14,17 +16,134 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from behavesim.base.comments import headed
 from behavesim.base.errors import JournalError, RunInUse, UsageError, nearest
 from behavesim.base.notices import Notice
-from behavesim.base.text import counted, printable
+from behavesim.base.text import count_noun, printable, with_header
 from behavesim.store.database import first_time, last_event
-from behavesim.store.inbox import Inbox
-from behavesim.store.lock import is_held, lock
-from behavesim.store.writing import append_line, replace_file, write_errors_named
+from behavesim.store.writing import append_line, as_journal_errors, replace_file
 
 if TYPE_CHECKING:
     from behavesim.base.config import Settings
+
+
+# A run's inbox: programs and advice that people add to a run, as files that the journal's one writer takes.
+
+
+PROGRAM, ADVICE = ".py", ".txt"
+"""The suffixes of files in an inbox: a program, whatever its language, or a sentence of advice."""
+# Largest number of characters in a file: a program has at most 30 000, and huge texts do not fit a row of SQLite.
+LONGEST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """A folder, which need not exist, of files that stay until their content is committed."""
+
+    path: Path
+
+    def put(self, stem: str, text: str, suffix: str = PROGRAM) -> None:
+        """Add a text as the file TIME-RANDOM-`stem` with the suffix, in one step; make the folder if needed.
+
+        Raises UsageError if the folder cannot be written.
+        """
+        name = f"{time.time_ns()}-{secrets.token_hex(2)}-{stem}{suffix}"
+        draft = self.path / f".{name}.draft"
+        try:
+            self.path.mkdir(mode=0o700, exist_ok=True)
+            # the draft has another suffix, so the run cannot take half a text
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(self.path / name)
+        except OSError as error:
+            raise UsageError(f"cannot write {self.path}: {error.strerror}; put it in as its owner") from None
+
+    def waiting(self, suffix: str = PROGRAM) -> list[tuple[str, str]]:
+        """Return (file name, text) of every file with the suffix, sorted by file name; [] if there is no folder.
+
+        Those that `put` added come in order of time. The text of a program's file that is too long or cannot be read is
+        a comment that says so, and the run rejects it. Such a file of advice is left out, as prompts would carry the
+        comment.
+        """
+        found = [(path.name, _read(path)) for path in sorted(self.path.glob(f"*{suffix}")) if path.is_file()]
+        if suffix == ADVICE:
+            return [(name, text) for name, text in found if isinstance(text, str)]
+        return [(name, text if isinstance(text, str) else f"# cannot be read: {text.why}") for name, text in found]
+
+    def remove(self, name: str) -> None:
+        """Delete the file `name` of the folder; do nothing if it is gone. Raises OSError if it cannot be deleted."""
+        (self.path / name).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Unread:
+    """Why the text of a file was not read."""
+
+    why: str
+
+
+def _read(path: Path) -> str | _Unread:
+    """Return the text of a file, or why it is too long or cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(LONGEST + 1)
+    except OSError as error:
+        return _Unread(error.strerror or type(error).__name__)
+    return text if len(text) <= LONGEST else _Unread(f"it has more than {LONGEST:,} characters")
+
+
+# The lock of a run: one process at a time holds it, and the kernel releases it when that process ends.
+
+
+ATTEMPTS, PAUSE_S = 50, 0.02
+"""Tries to take the lock, and seconds between them.
+
+`is_held` of another process may hold it for an instant. And if the holder was killed while it started a process, that
+one holds the lock until it has begun its program, which takes some tenths of a second on a busy machine.
+"""
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[bool]:
+    """Hold the lock file at `path`, made if missing, for the block; yield True.
+
+    Yield False if another process still holds it after a second. Raises OSError if the file cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield any(_taken(descriptor) for _ in range(ATTEMPTS))
+    finally:
+        os.close(descriptor)  # which releases the lock
+
+
+def _taken(descriptor: int) -> bool:
+    """Return True if the lock could be taken now; else wait for PAUSE_S seconds and return False."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(PAUSE_S)
+        return False
+    return True
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock; False if the file is missing or unreadable. Needs no right to write."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+# Writing files beside a journal: in one step, with errors that say what to do next.
+
+
+# The copy of a task's file in a run's folder, so that the run can be moved to another machine.
+
 
 HELD_OUT, SHIFTED, SUMMARY = "held-out.json", "shifted.json", ".summary"
 """Names under which reports keep scores on held-out and on shifted instances, and a run's summary for lists of runs."""
@@ -138,7 +257,7 @@ class RunFolder:
                 return cls(path if path.name not in ("", "..") else path.resolve())  # the id is the folder's name
         if text and (held := cls.all(runs / text)):
             raise UsageError(
-                f"{text} is no run, but holds {counted(len(held), 'run')}; name one, such as {text}/{held[0].run}"
+                f"{text} is no run, but holds {count_noun(len(held), 'run')}; name one, such as {text}/{held[0].run}"
             )
         known = [folder.run for folder in cls.all(runs)]
         meant = [run for run in known if text and run.startswith(text)]
@@ -189,7 +308,7 @@ class RunFolder:
         releases the lock when the process ends, so a killed run leaves nothing to clean up.
         """
         with ExitStack() as stack:
-            with write_errors_named(self.path):
+            with as_journal_errors(self.path):
                 is_ours = stack.enter_context(lock(self.path / ".lock"))
             if not is_ours:
                 advice = f"watch it with `behavesim watch {self.argument}`"
@@ -238,7 +357,9 @@ class RunFolder:
         Do nothing if `task` is a name and no file, or if there is a copy already. Raises JournalError if the copy
         fails, UsageError if a .toml file is not valid.
         """
-        from behavesim.store.task_copy import keep_copy  # imported late, as above
+        pass  # GONE  # imported late, as above
+
+        from behavesim.store.task_copy import keep_copy  # imported late: a list of runs needs no task
 
         keep_copy(task, self.path / "task")
 
@@ -247,7 +368,9 @@ class RunFolder:
 
         Without a copy, the settings stay as they are.
         """
-        from behavesim.store.task_copy import at_hand  # imported late, as above
+        pass  # GONE  # imported late, as above
+
+        from behavesim.store.task_copy import at_hand
 
         task = at_hand(settings.task, self.path / "task")
         return settings if task == settings.task else settings.model_copy(update={"task": task})
@@ -258,25 +381,25 @@ class RunFolder:
         If the suffix is "" and the program has several files, they replace the folder `best`; for an instant there is
         none. Raises JournalError if it cannot be written.
         """
-        from behavesim.task.files import separated  # imported late: a list of runs needs no task, and no numpy
+        from behavesim.task.evaluated import separate_files  # imported late: a list of runs needs no task, and no numpy
 
-        files = {"": source} if suffix else separated(source)
+        files = {"": source} if suffix else separate_files(source)
         if "" in files:
-            replace_file(self.path / f"best{suffix}", headed(source, headline, suffix))
+            replace_file(self.path / f"best{suffix}", with_header(source, headline, suffix))
             return
         draft, best = self.path / "best.draft", self.path / "best"
-        with write_errors_named(best):
+        with as_journal_errors(best):
             shutil.rmtree(draft, ignore_errors=True)
             for name, text in files.items():
                 place = draft / name
                 place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(headed(text, headline, place.suffix), encoding="utf-8")
+                place.write_text(with_header(text, headline, place.suffix), encoding="utf-8")
             shutil.rmtree(best, ignore_errors=True)
             draft.rename(best)
 
     def write_recommended(self, source: str, headline: str) -> None:
         """Write the program to recommended.py as `write_best` does; raises JournalError if it cannot be written."""
-        replace_file(self.recommended, headed(source, headline))
+        replace_file(self.recommended, with_header(source, headline))
 
     def kept(self, name: str) -> str | None:
         """Return the text that `keep` last stored under this name; None if there is none or it cannot be read."""

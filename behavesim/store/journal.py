@@ -16,34 +16,134 @@ from types import TracebackType
 import aiosqlite
 
 from behavesim.base.errors import JournalError
-from behavesim.base.finished import finished
+from behavesim.base.heartbeat import await_finished
 from behavesim.state.events import CandidateId, Evaluated, Event, Rejected
 from behavesim.store.codec import HIGHEST, row_of
-from behavesim.store.database import LATEST, is_journal, translated
+from behavesim.store.database import LATEST, NEW_JOURNAL, is_journal, translate_errors
 from behavesim.store.reading import OUTCOME, outcome_of
-from behavesim.store.schema import NEW_JOURNAL
-from behavesim.store.wal import LIMIT_BYTES, WriteAheadLog
+
+# The write-ahead log of a journal: synced to the disk while commits go on, and emptied by SQLite when it is long.
+
+
+# Seconds between syncs of the log to the disk: a power cut can lose the commits since the last one.
+FLUSH_S = 1.0
+# Length in bytes, about, at which the log is moved into the database.
+#
+# Until then the database's file does not change, so that a folder copied during a run is whole.
+LIMIT_BYTES = 64 << 20
+# SQLite's default size of a page of its files, in bytes; it counts the log in pages.
+PAGE_BYTES = 4096
+
+
+class WriteAheadLog:
+    """Syncs the log in a thread while a journal is written, so that commits do not wait for the disk.
+
+    SQLite itself moves a long log into the database, at the end of a commit, which then takes about half a second. It
+    cannot do so, and the log grows, while another process reads an old state of the database. `notes` is called with
+    one line when that is noticed, and again when it is over.
+    """
+
+    def __init__(self, journal: Path, limit: int, notes: Callable[[str], None]) -> None:
+        """`limit` is the length in bytes at which the log is moved into the database."""
+        self._journal = journal
+        self._log = journal.with_name(f"{journal.name}-wal")
+        self._limit = limit
+        self._notes = notes
+        self._is_held = False
+        self._is_synced = True
+        self._syncing: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    @property
+    def pragmas(self) -> tuple[str, ...]:
+        """Statements for the connection that commits: when SQLite moves the log, and to what length it then cuts it."""
+        pages = max(1, self._limit // PAGE_BYTES)
+        return f"PRAGMA wal_autocheckpoint = {pages}", f"PRAGMA journal_size_limit = {self._limit}"
+
+    def log_check(self) -> Callable[[], bool]:
+        """Return a function that returns False once another file has replaced the log that is there now, else True.
+
+        It returns True also if the log is missing: if the whole folder was moved, commits still reach the log in it.
+        Raises OSError if there is no log now.
+        """
+        now = self._log.stat()
+
+        def is_still_so() -> bool:
+            return not self._log.exists() or os.path.samestat(self._log.stat(), now)
+
+        return is_still_so
+
+    def committed(self) -> None:
+        """Note that there was a commit, and start syncing in the background unless it is going on.
+
+        Raises OSError if syncing earlier commits failed.
+        """
+        self._is_synced = False
+        if self._syncing is not None and self._syncing.done():
+            self._syncing.result()  # raises what went wrong in the background
+        if self._syncing is None or self._syncing.done():
+            self._syncing = asyncio.create_task(self._sync())
+
+    async def close(self) -> None:
+        """Sync the last commits to the disk; raises OSError if that fails.
+
+        SQLite itself does so on closing only if no other process has the journal open.
+        """
+        self._closing.set()
+        if self._syncing is not None:
+            await self._syncing
+
+    async def _sync(self) -> None:
+        """Sync commits to the disk every FLUSH_S seconds until all are, at once when closing."""
+        while not self._is_synced:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), FLUSH_S)
+            self._is_synced = True
+            await asyncio.to_thread(_synced, self._log)
+            self._report_length()
+
+    def _report_length(self) -> None:
+        """Report when the log exceeds twice its limit, which means that a reader holds it, and when that ends."""
+        size = self._log.stat().st_size
+        if not self._is_held and size > 2 * self._limit:
+            self._is_held = True
+            self._notes(
+                f"{self._log} has grown to {size / 1e6:,.0f} MB and cannot be emptied: another process is in the "
+                f"middle of reading {self._journal.name}, such as an open database browser or a query in sqlite3; "
+                f"end it (`fuser {self._journal}` names it)"
+            )
+        elif self._is_held and 2 * size < 3 * self._limit:  # an emptied log still exceeds its limit by one commit
+            self._is_held = False
+            self._notes(f"{self._log} has been emptied: nobody holds it any more")
+
+
+def _synced(log: Path) -> None:
+    """Sync a log to the disk; raises OSError if that fails."""
+    file = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)  # closing a descriptor of the other two files would drop SQLite's locks on them
+
 
 _INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 
+# The latest time, in seconds since 1970, at which a session begins by its own clock; a clock set later counts as this.
+#
+# It is ten years before LATEST, so that all events of the session have a time that can be read.
 LATEST_START = LATEST - 10 * 365 * 86400.0
-"""The latest time, in seconds since 1970, at which a session begins by its own clock; a clock set later counts as this.
-
-It is ten years before LATEST, so that all events of the session have a time that can be read.
-"""
+# Seconds that a commit waits for another process that has locked the database, before it fails.
 PATIENCE_S = 5.0
-"""Seconds that a commit waits for another process that has locked the database, before it fails."""
 
 _LAST = "SELECT coalesce(max(seq), 0) FROM events"
+# Aborts a commit if another process has taken over the journal: needed on file systems where locks have no effect.
+#
+# There, another process may also have replaced the write-ahead log: `has_log` returns false then.
 _OWNED = """
 CREATE TEMP TRIGGER owned BEFORE INSERT ON main.events
 WHEN (SELECT token FROM main.owner) IS NOT '{token}' OR NOT has_log()
 BEGIN SELECT RAISE(ABORT, 'the journal has another owner'); END
-"""
-"""Aborts a commit if another process has taken over the journal: needed on file systems where locks have no effect.
-
-There, another process may also have replaced the write-ahead log: `has_log` returns false then.
 """
 
 
@@ -85,7 +185,7 @@ class SqliteJournal:
         with suppress(OSError):  # it exists, or SQLite says why it cannot be made
             # SQLite would let everybody read it; the log beside it gets the same rights
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        with translated(self._path):
+        with translate_errors(self._path):
             self._connection = await aiosqlite.connect(
                 self._path, isolation_level="IMMEDIATE", timeout=self._patience_s
             )
@@ -99,16 +199,16 @@ class SqliteJournal:
                     await self._db.execute_fetchall(pragma)
                 await self._take_over()
             except BaseException:
-                await finished(self._db.close())
+                await await_finished(self._db.close())
                 raise
         return self
 
     async def __aexit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            with translated(self._path):
+            with translate_errors(self._path):
                 await self._log.close()  # while the connection is open: SQLite deletes the log when it closes
         finally:
-            await finished(self._db.close())
+            await await_finished(self._db.close())
 
     async def append(self, events: Sequence[Event]) -> None:
         """Commit events in one transaction: on return they survive the death of this process.
@@ -116,14 +216,14 @@ class SqliteJournal:
         If the caller is cancelled, the commit still finishes before the cancellation is raised. Raises JournalError if
         the events cannot be written, if another process owns the journal, or if syncing earlier commits failed.
         """
-        await finished(self._append(events))
+        await await_finished(self._append(events))
 
     async def earlier_outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
         """Return the last committed outcome of a candidate's program with this text, trajectories included.
 
         Raises JournalError if none was committed, or if it cannot be read.
         """
-        with translated(self._path):
+        with translate_errors(self._path):
             return outcome_of(self._path, await self._db.execute_fetchall(OUTCOME, (candidate, source, HIGHEST)))
 
     async def _refuse_tables(self) -> None:
@@ -137,7 +237,7 @@ class SqliteJournal:
             now = self._clock_offset + self._steady()
             passages: dict[int, str] = {}
             rows = [row_of(seq, now, event, passages) for seq, event in enumerate(events, self._last + 1)]
-            with translated(self._path):
+            with translate_errors(self._path):
                 await self._insert(rows, passages)
                 self._last += len(rows)
                 self._log.committed()

@@ -9,24 +9,60 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.errors import JournalError
-from behavesim.state.events import Asked, CandidateId, Evaluated, Event, Prompt, Rejected, Reply, Responded
-from behavesim.store.codec import NO_PASSAGES, decode
-from behavesim.store.database import check_time, opened, unreadable
-from behavesim.store.passages import Passages
+from behavesim.state.events import (
+    AFTER_A_PAUSE,
+    Asked,
+    CandidateId,
+    ClockRead,
+    Evaluated,
+    Event,
+    Prompt,
+    Rejected,
+    Reply,
+    Responded,
+)
+from behavesim.store.codec import NO_PASSAGES, Passages, decode
+from behavesim.store.database import check_time, open_database, unreadable
 from behavesim.trajectory import Behaviour
+
+# A journal's file as a read-only database, and queries of it that decode no event.
+
+
+# How long a run has been active, over all its sessions.
+
+
+class Activity:
+    """Adds up the seconds between a run's events, which `take` is given in order.
+
+    Pauses between sessions do not count. Neither does the time before an event that was added to a stopped run.
+    `seconds` is never less than the last reading of the run's own clock: a recovered run continues from that reading.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._last: float | None = None
+
+    def take(self, at: float, event: Event) -> None:
+        """Add the time since the previous event; `at` is the time of the commit, in seconds since 1970."""
+        if self._last is not None and not isinstance(event, AFTER_A_PAUSE):
+            self.seconds += at - self._last
+        self._last = at
+        if isinstance(event, ClockRead):
+            self.seconds = max(self.seconds, event.active_s)
+
 
 _BEHAVIOURS = """
 SELECT candidate, data FROM json_each(?) AS wanted CROSS JOIN events ON candidate = wanted.value
 WHERE events.type = 'Evaluated'
 """
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
+# Query for the last outcome of a candidate's program; its parameters are the candidate, the program's text, and the
+# number of the event before which it stands. It has several if it was asked for again and answered with the same text.
 OUTCOME = """
 SELECT seq, type, payload, data FROM events
 WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'source' = ? AND seq < ?
 ORDER BY seq DESC LIMIT 1
 """
-"""Query for the last outcome of a candidate's program; its parameters are the candidate, the program's text, and the
-number of the event before which it stands. It has several if it was asked for again and answered with the same text."""
 
 
 def read_events(
@@ -43,7 +79,7 @@ def read_events(
         query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(kind.__name__) for kind in only)}) AND")
         if not any(field.name == "candidate" for kind in only for field in fields(kind)):  # which the index finds
             query = query.replace("WHERE", "WHERE candidate IS NULL AND")
-    with opened(path) as connection:
+    with open_database(path) as connection:
         passages = Passages(connection, at_once=not after)
         for expected, (seq, at, kind, payload, data) in enumerate(connection.execute(query, (after,)), after + 1):
             if seq != expected and not only:
@@ -61,7 +97,7 @@ def read_outcome(path: Path, candidate: CandidateId, source: str, before: int) -
 
     Raises JournalError if there is none, or if the journal or the outcome cannot be read.
     """
-    with opened(path) as connection:
+    with open_database(path) as connection:
         return outcome_of(path, connection.execute(OUTCOME, (candidate, source, before)))
 
 
@@ -95,7 +131,7 @@ def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Beh
     They are unpacked at first use, which raises TrajectoryError if they are damaged. Raises JournalError if a candidate
     has none, or if the journal cannot be read.
     """
-    with opened(path) as connection:
+    with open_database(path) as connection:
         found = dict(connection.execute(_BEHAVIOURS, (json.dumps(candidates),)))
     try:
         return [Behaviour(found.get(candidate)) for candidate in candidates]
@@ -106,7 +142,7 @@ def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Beh
 def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
     """Return a candidate's last event of a type, None if it has none; raises JournalError if it cannot be read."""
     query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = ? ORDER BY seq DESC"
-    with opened(path) as connection:
+    with open_database(path) as connection:
         row = connection.execute(query, (candidate, kind.__name__)).fetchone()
         return None if row is None else event_of(path, row, Passages(connection))
 

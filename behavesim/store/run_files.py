@@ -21,17 +21,17 @@ from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 
+# Repeated programs are counted in blocks of this many feasible programs: enough to tell a habit from chance.
 REPEATS_OVER = 100
-"""Repeated programs are counted in blocks of this many feasible programs: enough to tell a habit from chance."""
+# The types of events that the log names, and the words for each.
 NOTED: Mapping[type[Event], str] = {
     RunStarted: "started",
     RunResumed: "resumed",
     RunStopped: "stopped",
     Regrouped: "islands regrouped",
 }
-"""The types of events that the log names, and the words for each."""
+# A person is warned if a block of REPEATS_OVER feasible programs came with this fraction of repeated ones or more.
 MANY = 0.5
-"""A person is warned if a block of REPEATS_OVER feasible programs came with this fraction of repeated ones or more."""
 
 
 class RunFiles:

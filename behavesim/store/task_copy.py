@@ -5,10 +5,14 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from behavesim.base.errors import UsageError
-from behavesim.store.writing import write_errors_named
 from behavesim.task.evaluated import EvaluatorFile, first_program
+
+if TYPE_CHECKING:
+    pass
+from behavesim.store.writing import as_journal_errors
 
 
 def keep_copy(task: str, folder: Path) -> None:
@@ -22,7 +26,7 @@ def keep_copy(task: str, folder: Path) -> None:
     if file.suffix not in (".py", ".toml") or folder.exists():
         return
     draft = folder.with_name(f"{folder.name}.draft")
-    with write_errors_named(folder):
+    with as_journal_errors(folder):
         shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed while it copied
         draft.mkdir(mode=0o700)
         if file.suffix == ".py":

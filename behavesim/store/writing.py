@@ -7,8 +7,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from behavesim.base.errors import JournalError
+
+if TYPE_CHECKING:
+    pass
 
 
 def owner_only(path: str, flags: int) -> int:
@@ -26,7 +30,7 @@ def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:
     cannot be written.
     """
     draft = path.with_suffix(".draft")
-    with write_errors_named(path):
+    with as_journal_errors(path):
         refuse_pipe(draft)
         with open(draft, "w", encoding="utf-8", opener=owner_only) as file:
             file.write(text)
@@ -38,7 +42,7 @@ def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:
 
 def append_line(path: Path, line: str) -> None:
     """Append a line and a line end to a file, made if missing; raises JournalError if it cannot be written."""
-    with write_errors_named(path):
+    with as_journal_errors(path):
         refuse_pipe(path)
         with open(path, "a", encoding="utf-8", opener=owner_only) as file:
             file.write(f"{line}\n")
@@ -51,7 +55,7 @@ def refuse_pipe(path: Path) -> None:
 
 
 @contextmanager
-def write_errors_named(path: Path) -> Iterator[None]:
+def as_journal_errors(path: Path) -> Iterator[None]:
     """Raise an OSError of the block as JournalError, whose one line names `path` and what to do next."""
     try:
         yield

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from behavesim.analysis.difference import Agreement, agreement
 from behavesim.analysis.run import Run
-from behavesim.analysis.similarities import Agreement, agreement
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
-from behavesim.reports.drawing import new_figure
-from behavesim.reports.figures import draw_tree, write_figure
+from behavesim.reports.figures import draw_tree, new_figure, write_figure
 
+# Largest number of pairs shown: those on which the two metrics disagree most.
 SHOWN = 10
-"""Largest number of pairs shown: those on which the two metrics disagree most."""
 
 
 @dataclass(frozen=True)

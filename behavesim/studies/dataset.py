@@ -7,26 +7,206 @@ pairs of six sorts the paper has fourteen and does not name the missing one; we 
 from __future__ import annotations
 
 import inspect
+import lzma
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from itertools import combinations
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.random import Generator
+from pydantic import TypeAdapter
 
-from behavesim.code_similarity.executions import traced
-from behavesim.studies.problems import PACKING, PATHS, PRODUCT, ROUTE, SORTING, TREE, Problem
+from behavesim.base.errors import UsageError
+from behavesim.code_similarity.metric import trace_execution
 from behavesim.trajectory import Trajectory
 
+# The six problems of the dataset: how an instance is drawn, and what a state of a solution is.
+#
+# A normaliser is the largest possible distance between two states of one instance. For sequences it is their maximum
+# length. For the partial sums of a matrix product, whose entries never shrink, it is the norm of the product.
+
+
+MATRIX, NODES, CITIES, ITEMS, NUMBERS, VERTICES = 4, 8, 6, 50, 15, 20
+"""Instance sizes: matrix rows, tree nodes, cities, items to pack, numbers to sort, graph vertices."""
+# Size of a bin, in the unit of the items.
+CAPACITY = 100
+# Probability of an edge between two vertices, besides the tree that keeps the graph connected.
+EDGES = 0.2
+# Maximum edge weight; weights are integers from 1.
+LONGEST = 100
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem that the programs of some pairs solve."""
+
+    name: str
+    entry: str
+    """The function's name in sources that are compared: a usual one for the problem."""
+    draw: Callable[[Generator], tuple[Any, ...]]
+    """Returns a random instance: the arguments of a program."""
+    trajectory: Callable[[Sequence[Any]], Trajectory]
+    """Returns the trajectory of recorded states."""
+    normaliser: Callable[[tuple[Any, ...], Any], float]
+    """Takes an instance and its solution; returns the largest distance that two states of it can have."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a binary search tree; a child that it does not have is None."""
+
+    value: int
+    left: Node | None = None
+    right: Node | None = None
+
+
+def _matrices(rng: Generator) -> tuple[Any, ...]:
+    return tuple(rng.integers(1, 10, (MATRIX, MATRIX)).tolist() for _ in "ab")
+
+
+def _tree(rng: Generator) -> tuple[Any, ...]:
+    return (_inserted(rng.permutation(NODES).tolist()),)
+
+
+def _inserted(values: list[int]) -> Node | None:
+    if not values:
+        return None
+    root, others = values[0], values[1:]
+    return Node(root, _inserted([v for v in others if v < root]), _inserted([v for v in others if v > root]))
+
+
+def _cities(rng: Generator) -> tuple[Any, ...]:
+    places = rng.random((CITIES, 2))
+    return (np.linalg.norm(places[:, None] - places[None], axis=2).tolist(),)
+
+
+def _items(rng: Generator) -> tuple[Any, ...]:
+    return rng.integers(10, 61, ITEMS).tolist(), CAPACITY
+
+
+def _numbers(rng: Generator) -> tuple[Any, ...]:
+    return (rng.permutation(NUMBERS).tolist(),)
+
+
+def _graph(rng: Generator) -> tuple[Any, ...]:
+    """Draw a connected undirected graph: a random tree plus each other edge with probability EDGES."""
+    # Neighbours are listed in random order.
+    edges = {(int(rng.integers(node)), node) for node in range(1, VERTICES)}
+    edges |= {(i, j) for i in range(VERTICES) for j in range(i + 1, VERTICES) if rng.random() < EDGES}
+    neighbours: list[list[tuple[int, int]]] = [[] for _ in range(VERTICES)]
+    for i, j in sorted(edges):  # weights are drawn in this order, and a set has none
+        weight = int(rng.integers(1, LONGEST + 1))
+        neighbours[i].append((j, weight))
+        neighbours[j].append((i, weight))
+    return ([[edges_of[k] for k in rng.permutation(len(edges_of))] for edges_of in neighbours],)
+
+
+def _flat(states: Sequence[Any]) -> Trajectory:
+    return Trajectory.vectors([np.ravel(state) for state in states])
+
+
+PRODUCT = Problem("matrix product", "multiply", _matrices, _flat, lambda _, product: float(np.linalg.norm(product)))
+TREE = Problem("tree traversal", "traverse", _tree, Trajectory.sequences, lambda *_: NODES)
+ROUTE = Problem("route", "construct", _cities, Trajectory.sequences, lambda *_: CITIES)
+PACKING = Problem("bin packing", "pack", _items, Trajectory.sequences, lambda *_: ITEMS)
+SORTING = Problem("sorting", "sort_numbers", _numbers, Trajectory.sequences, lambda *_: NUMBERS)
+PATHS = Problem("shortest paths", "distances_from", _graph, Trajectory.sequences, lambda *_: VERTICES)
+
+
+# The paper's own figures, shown beside ours.
+
+
+# Table 1: the mean similarity of the pairs of types 1, 2, 3 and 4, by metric.
+#
+# The programs of a pair share 1: results and nearly the text; 2: nearly the text alone; 3: results and behaviour; 4:
+# results alone.
+SIMILARITY: Mapping[str, tuple[float, float, float, float]] = {
+    "ROUGE": (0.95, 0.96, 0.70, 0.47),
+    "BLEU": (0.83, 0.94, 0.42, 0.16),
+    "CrystalBLEU": (0.97, 0.99, 0.68, 0.51),
+    "AST": (0.96, 1.00, 0.76, 0.57),
+    "CodeBLEU": (0.97, 0.94, 0.91, 0.75),
+    "CodeBERTScore": (0.84, 0.97, 0.60, 0.38),
+    "Jina-Code-Embedding": (0.99, 0.99, 0.90, 0.84),
+    "Qwen3-Embedding-0.6B": (0.94, 0.93, 0.87, 0.73),
+    "execution results": (1.00, 0.00, 1.00, 1.00),
+    "traces + BLEU": (0.86, 0.95, 0.61, 0.54),
+    "traces + Jina-Code-Embedding": (1.00, 1.00, 0.87, 0.77),
+    "traces + Qwen3-Embedding-0.6B": (0.99, 1.00, 0.91, 0.78),
+    "BehaveSim": (0.56, 0.73, 1.00, 0.46),
+}
+
+# BehaveSim of each case, in order, by type of pair (appendix "Detailed Results").
+#
+# The paper does not say which pair is which case of type 4.
+CASES: Mapping[int, tuple[float, ...]] = {
+    1: (0.32, 0.69, 0.68),
+    2: (0.70, 0.90, 0.59),
+    3: (1.00, 1.00, 1.00, 1.00, 1.00, 1.00),
+    4: (0.64, 0.49, 0.79, 0.69, 0.44, 0.42, 0.46, 0.45, 0.64, 0.44, 0.51, 0.36, 0.78, 0.29, 0.37, 0.35, 0.00, 0.05),
+}
+
+# Mean BehaveSim of the pairs of types 1, 2, 3 and 4, by (k, n). k is the share that is cut off at the end of
+# trajectories, n the number of states skipped between kept ones. One of the two is always 0 (appendix "Influences of
+# PSTraj Truncation …").
+SAMPLING: Mapping[tuple[float, int], tuple[float, float, float, float]] = {
+    (0.0, 0): (0.56, 0.73, 1.00, 0.46),
+    (0.1, 0): (0.55, 0.73, 1.00, 0.47),
+    (0.2, 0): (0.55, 0.73, 1.00, 0.48),
+    (0.3, 0): (0.57, 0.73, 1.00, 0.52),
+    (0.4, 0): (0.60, 0.73, 1.00, 0.58),
+    (0.5, 0): (0.65, 0.75, 1.00, 0.64),
+    (0.0, 1): (0.57, 0.72, 1.00, 0.52),
+    (0.0, 2): (0.56, 0.74, 1.00, 0.59),
+    (0.0, 3): (0.56, 0.72, 1.00, 0.65),
+    (0.0, 4): (0.56, 0.82, 1.00, 0.72),
+    (0.0, 5): (0.62, 0.82, 1.00, 0.74),
+}
+
+
+# Compressed JSON files of finished studies: one document, or one a line.
+
+
+Kind = TypeVar("Kind")
+
+# xz's slowest setting: such a file is committed once and read often.
+PRESET = 9 | lzma.PRESET_EXTREME
+
+
+def write(path: Path, documents: Sequence[Kind], kind: type[Kind]) -> None:
+    """Write documents of one type, one a line, into an xz file, which is replaced; OSError if it cannot be written."""
+    adapter = TypeAdapter(kind)
+    with lzma.open(path, "wb", preset=PRESET) as file:
+        file.writelines(adapter.dump_json(document) + b"\n" for document in documents)
+
+
+def read(path: Path, kind: type[Kind], maker: str) -> list[Kind]:
+    """Read what `write` wrote, at least one document; raises UsageError if the file is missing, damaged or another.
+
+    `maker` is the script that makes such files, for that error.
+    """
+    try:
+        with lzma.open(path, "rb") as file:
+            first, *others = file
+        return [TypeAdapter(kind).validate_json(line) for line in (first, *others)]
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}; {maker} makes it of finished runs") from None
+    # EOFError: the file ends early; ValueError: it is empty, or its JSON is something else
+    except (EOFError, lzma.LZMAError, ValueError):
+        raise UsageError(f"{path} is damaged, or not made by {maker}; take it from the project again") from None
+
+
+# Number of instances of each problem, enough for means that hardly depend on the seed.
 INSTANCES = 20
-"""Number of instances of each problem, enough for means that hardly depend on the seed."""
+# Seed of the instances; any number, fixed so that everybody compares the programs on the same ones.
 SEED = 2026
-"""Seed of the instances; any number, fixed so that everybody compares the programs on the same ones."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +245,10 @@ class Program:
     def trace(self, instance: tuple[Any, ...]) -> str:
         """Return the changes of local variables as the program solves a copy of the instance.
 
-        Each is a line `name = value`; both the number of lines and the length of values are limited (`traced`). Raises
-        what the program raises.
+        Each is a line `name = value`; both the number of lines and the length of values are limited
+        (`trace_execution`). Raises what the program raises.
         """
-        with traced(self.call.__code__.co_filename) as lines:
+        with trace_execution(self.call.__code__.co_filename) as lines:
             self.call(*deepcopy(instance), lambda state: None)
         return "\n".join(lines)
 
@@ -152,5 +332,5 @@ _TYPES = {
     4: [*_algorithms(SORTING, "sorts", *_SORTS[1:]), *_algorithms(PATHS, "shortest_paths", *_PATHS)],
 }
 
+# All thirty pairs, in the paper's order of types and cases.
 PAIRS = tuple(Pair(of_type, case, *row) for of_type, rows in _TYPES.items() for case, row in enumerate(rows, 1))
-"""All thirty pairs, in the paper's order of types and cases."""

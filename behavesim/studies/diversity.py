@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from behavesim.analysis.islands import SAMPLE, DiversityAt, diversity_over_time
+from behavesim.analysis.convergence import SAMPLE, DiversityAt, diversity_over_time
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, RATIO, Cell, Column, Table
 from behavesim.reports.figures import column_figure, draw_diversity, write_figure

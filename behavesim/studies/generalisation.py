@@ -13,15 +13,15 @@ from behavesim.analysis.statistics import Sample, estimate, sample
 from behavesim.analysis.table import COUNT, FRACTION, Cell, Column, Table
 from behavesim.task import Split, Task
 
+# Number of programs of the portfolio.
 SIZE = 5
-"""Number of programs of the portfolio."""
+# What is tried of each run: single programs, and several of which the best solution of each instance counts.
 PROGRAMS = ("template", "best", "recommended", f"portfolio of {SIZE}")
-"""What is tried of each run: single programs, and several of which the best solution of each instance counts."""
+# The splits of the table, in order.
 SHOWN: tuple[Split, ...] = ("search", "held-out", "shifted")
-"""The splits of the table, in order."""
 
+# Scores of programs on each instance of a split, by split and source; programs that failed there are missing.
 UnseenScores = Mapping[Split, Mapping[str, Sequence[float]]]
-"""Scores of programs on each instance of a split, by split and source; programs that failed there are missing."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class GeneralisationStudy:
         return (Table("generalisation", "gap on each set of instances", columns, tuple(rows), caption, keys=3).known,)
 
 
-def chosen(run: Run) -> dict[str, list[Candidate]]:
+def choose_programs(run: Run) -> dict[str, list[Candidate]]:
     """Return the programs of a run under the names in PROGRAMS; a list is empty if the run has no such program.
 
     The portfolio's is empty for an online task too. Raises UsageError if the run's task cannot be loaded, PartError if
@@ -82,12 +82,12 @@ def chosen(run: Run) -> dict[str, list[Candidate]]:
 def study(runs: Sequence[Run], unseen: Mapping[str, UnseenScores]) -> GeneralisationStudy:
     """Return the gaps over the runs of each task; `unseen` has scores on held-out and shifted instances by task.
 
-    Raises KeyError if `unseen` lacks a task of the runs, and as `chosen` does.
+    Raises KeyError if `unseen` lacks a task of the runs, and as `choose_programs` does.
     """
     rows = []
     for name, of_task in groupby(sorted(runs, key=_task), _task):
         here = list(of_task)
-        task, programs = here[0].task(), [chosen(run) for run in here]
+        task, programs = here[0].task(), [choose_programs(run) for run in here]
         seen = {each.source or "": each.scores for found in programs for group in found.values() for each in group}
         scores: dict[Split, Mapping[str, Sequence[float]]] = {"search": seen, **unseen[name]}
         for program in PROGRAMS:
@@ -106,10 +106,8 @@ def _task(run: Run) -> str:
 def _gaps(
     task: Task, split: Split, sources: Sequence[Sequence[str]], scores: Mapping[str, Sequence[float]]
 ) -> Sample | str:
-    """Return the gaps (fractions) of each run's programs on a split, or why they are not known.
-
-    `sources` are each run's, `scores` by source. Of several programs of a run the best score on each instance counts.
-    """
+    """Return the gaps (fractions) of each run's programs on a split, or why they are not known."""
+    # `sources` are each run's, `scores` by source. Of several programs of a run the best score on each instance counts.
     if without := sum(not group for group in sources):
         return f"{without} of {len(sources)} runs have no such program"
     if not scores:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -12,25 +12,112 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.analysis.table import RATIO, Cell, Column, Table
-from behavesim.reports.drawing import new_figure
-from behavesim.reports.figures import write_figure
+from behavesim.reports.figures import new_figure, write_figure
 from behavesim.similarity import BehaveSim
-from behavesim.similarity.settings import Measure
-from behavesim.studies.optimisers import OPTIMISERS, OPTIMUM, Iterates, Point, starts
+from behavesim.similarity.pairs import Measure
 from behavesim.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MEASURES: tuple[Measure, ...] = get_args(Measure)
-"""The names of all trajectory measures that BehaveSim has."""
-EACH_TWO = tuple(combinations(range(len(MEASURES)), 2))
-"""All pairs of two measures, as indices (i, j) into MEASURES with i < j."""
-LENGTH = 50
-"""Number of states to which every trajectory is resampled: at very unequal lengths only DTW is meaningful."""
 
+# Eight optimisers on Rosenbrock's function; their iterates are the trajectories.
+
+
+# Shape (2,): a point of the plane.
+Point = NDArray[np.float64]
+# Shape (steps, 2): the points an optimiser visited, the start first.
+Iterates = NDArray[np.float64]
+
+# Random starts are drawn from the square [-BOX, BOX]².
+BOX = 2.0
+# The first two starts: the usual one of the literature, and another.
+FIXED = ((-1.2, 1.0), (-1.5, -1.0))
+# Number of starts of each optimiser: those of FIXED, and random ones.
+STARTS = 10
+# Steps of SGD and Adam, which have no stopping rule.
+STEPS = 500
+SGD_RATE, LONGEST_GRADIENT = 1e-3, 50.0
+"""Step size of SGD, and the norm to which a longer gradient is cut."""
+ADAM_RATE, ADAM_DECAY = 0.05, (0.9, 0.999)
+"""Step size of Adam, and its usual decay rates of the mean and of the square."""
+# The point where Rosenbrock's function is 0, its minimum.
+OPTIMUM = (1.0, 1.0)
+
+
+def starts(seed: int = 2026) -> list[Point]:
+    """Return ten starts: the two FIXED ones and eight drawn uniformly from the box with `seed`."""
+    rng = np.random.default_rng(seed)
+    return [*map(np.array, FIXED), *rng.uniform(-BOX, BOX, (STARTS - len(FIXED), 2))]
+
+
+def _by_scipy(method: str, start: Point, derivatives: int = 0, **options: Any) -> Iterates:
+    """Return the iterates of scipy's `minimize` on Rosenbrock's function, start first."""
+    # `derivatives` is the number of derivatives that the method is given: 0, 1 or 2.
+    from scipy.optimize import minimize, rosen, rosen_der, rosen_hess
+
+    iterates = [start.copy()]
+    minimize(
+        rosen,
+        start,
+        method=method,
+        jac=rosen_der if derivatives else None,
+        hess=rosen_hess if derivatives > 1 else None,
+        callback=lambda x: iterates.append(np.array(x)),  # a copy: scipy may use the array again
+        options=options,
+    )
+    return np.array(iterates)
+
+
+def _sgd(start: Point) -> Iterates:
+    """Return the iterates of gradient descent. It clips the gradient: else starts in the box's corners diverge."""
+    from scipy.optimize import rosen_der
+
+    iterates = [start]
+    for _ in range(STEPS):
+        gradient = rosen_der(iterates[-1])
+        length = float(np.linalg.norm(gradient))  # 0 at the optimum, so not to be divided by
+        iterates.append(iterates[-1] - SGD_RATE * gradient * min(1.0, LONGEST_GRADIENT / max(length, 1e-300)))
+    return np.array(iterates)
+
+
+def _adam(start: Point) -> Iterates:
+    """Return the iterates of Adam (Kingma and Ba 2015)."""
+    from scipy.optimize import rosen_der
+
+    iterates, mean, square = [start], np.zeros(2), np.zeros(2)
+    for step in range(1, STEPS + 1):
+        gradient = rosen_der(iterates[-1])
+        mean = ADAM_DECAY[0] * mean + (1 - ADAM_DECAY[0]) * gradient
+        square = ADAM_DECAY[1] * square + (1 - ADAM_DECAY[1]) * gradient**2
+        unbiased = mean / (1 - ADAM_DECAY[0] ** step), square / (1 - ADAM_DECAY[1] ** step)
+        iterates.append(iterates[-1] - ADAM_RATE * unbiased[0] / (np.sqrt(unbiased[1]) + 1e-8))
+    return np.array(iterates)
+
+
+# Functions from a start to the iterates, keyed by the optimisers' names in the paper.
+#
+# NelderMead and NelderMead-Adaptive find the same iterates here: in two dimensions both have the same coefficients.
+OPTIMISERS: Mapping[str, Callable[[Point], Iterates]] = {
+    "CG": lambda start: _by_scipy("CG", start, derivatives=1),
+    "Newton-CG": lambda start: _by_scipy("Newton-CG", start, derivatives=2),
+    "SGD": _sgd,
+    "Adam": _adam,
+    "BFGS": lambda start: _by_scipy("BFGS", start, derivatives=1),
+    "L-BFGS-B": lambda start: _by_scipy("L-BFGS-B", start, derivatives=1),
+    "NelderMead": lambda start: _by_scipy("Nelder-Mead", start),
+    "NelderMead-Adaptive": lambda start: _by_scipy("Nelder-Mead", start, adaptive=True),
+}
+
+# The names of all trajectory measures that BehaveSim has.
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+# All pairs of two measures, as indices (i, j) into MEASURES with i < j.
+EACH_TWO = tuple(combinations(range(len(MEASURES)), 2))
+# Number of states to which every trajectory is resampled: at very unequal lengths only DTW is meaningful.
+LENGTH = 50
+
+# Shape (measures, pairs of optimisers).
 Similarities = NDArray[np.float64]
-"""Shape (measures, pairs of optimisers)."""
 
 
 @dataclass(frozen=True)
@@ -115,23 +202,23 @@ class MeasuresStudy:
         return Table("correlations", "rank correlations of measures", columns, rows, caption)
 
 
-def compared() -> Iterator[Similarities]:
+def compare_measures() -> Iterator[Similarities]:
     """Yield, for each of the ten starts, the unclipped similarities of all pairs of optimisers by each measure."""
     return map(_at, starts())
 
 
 def study(rows: Iterable[Similarities]) -> MeasuresStudy:
-    """Return the mean of the similarities over the starts; `rows` are what `compared` yields, at least one."""
+    """Return the mean of the similarities over the starts; `rows` are what `compare_measures` yields, at least one."""
     return MeasuresStudy(tuple(combinations(OPTIMISERS, 2)), np.mean(list(rows), axis=0))
 
 
-def thinned(iterates: Iterates) -> Iterates:
+def thin_iterates(iterates: Iterates) -> Iterates:
     """Return LENGTH of the iterates, at evenly spaced indices with first and last; if there are fewer, some repeat."""
     return np.asarray(iterates[np.linspace(0, len(iterates) - 1, LENGTH).round().astype(int)])
 
 
 def _at(start: Point) -> Similarities:
-    paths = {name: thinned(run(start)) for name, run in OPTIMISERS.items()}
+    paths = {name: thin_iterates(run(start)) for name, run in OPTIMISERS.items()}
     greatest = _greatest_distance(paths)
     trajectories = {name: Trajectory.vectors(path) for name, path in paths.items()}
     # Unclipped: at 0 the rank correlations would take different pairs for equal.
@@ -141,10 +228,8 @@ def _at(start: Point) -> Similarities:
 
 
 def _greatest_distance(paths: Mapping[str, Iterates]) -> float:
-    """Return the largest distance between any two states of all paths, or between a state and OPTIMUM.
-
-    The box of starts is no bound: optimisers leave it.
-    """
+    """Return the largest distance between any two states of all paths, or between a state and OPTIMUM."""
+    # The box of starts is no bound: optimisers leave it.
     states = np.concatenate([*paths.values(), [OPTIMUM]])
     return float(np.linalg.norm(states[:, None] - states[None], axis=2).max())
 

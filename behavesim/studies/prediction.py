@@ -14,24 +14,23 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.statistics import Paired, Sample, estimate, paired, sample
+from behavesim.analysis.statistics import Paired, Sample, estimate, sample, summarise_pairs
 from behavesim.analysis.table import RATIO, SCORE, Cell, Column, Table
 from behavesim.base.errors import UsageError
-from behavesim.base.misfit import misfit
-from behavesim.code_similarity.named import NAMES, of_source, source_matrix
-from behavesim.code_similarity.optional import missing
+from behavesim.base.text import validation_message
+from behavesim.code_similarity.metric import NAMES, missing, of_source, source_matrix
 
+# Largest number of best distinct programs taken from a run: those among which a person chooses.
 PROGRAMS = 100
-"""Largest number of best distinct programs taken from a run: those among which a person chooses."""
+# Relative difference (fraction) of mean search scores up to which two programs count as equal.
 EQUAL = 0.01
-"""Relative difference (fraction) of mean search scores up to which two programs count as equal."""
 
+# What a similarity may predict of two programs on unseen instances: that their mean scores are near each other, that
+# they are weak on the same instances, or that the better of the two alone is as good as both together.
 TARGETS = ("score alike", "fail alike", "nothing added")
-"""What a similarity may predict of two programs on unseen instances: that their mean scores are near each other, that
-they are weak on the same instances, or that the better of the two alone is as good as both together."""
 
+# Shape (pairs,): one value for each pair of a run's programs.
 Pairs = NDArray[np.float64]
-"""Shape (pairs,): one value for each pair of a run's programs."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +103,10 @@ class PredictionStudy:
             for run in self.runs
         ]
         differences = [ours - theirs for ours, theirs in pairs if ours is not None and theirs is not None]
-        return paired(differences) if differences else None
+        return summarise_pairs(differences) if differences else None
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON: `{runs, rows, milliseconds}`, from which `kept_study` makes it again.
+        """Return the study as JSON: `{runs, rows, milliseconds}`, from which `read_study` makes it again.
 
         `rows` has, for each metric and target, the `correlation` and how far BehaveSim's is ahead (`behavesim_ahead`),
         over all pairs, and over those of equal score where `equal_scores` is true. Both are null if unknown, the latter
@@ -155,12 +154,12 @@ class PredictionStudy:
             yield metric, float(np.mean([run.milliseconds[metric] for run in self.runs]))
 
 
-def chosen(run: Run) -> list[Candidate]:
+def choose_programs(run: Run) -> list[Candidate]:
     """Return a run's distinct programs, best first, at most PROGRAMS."""
     return run.ranked()[:PROGRAMS]
 
 
-def kept_study(path: Path) -> PredictionStudy:
+def read_study(path: Path) -> PredictionStudy:
     """Return the study whose document is in a file; raises UsageError if there is none, or it is not one."""
     try:
         document = TypeAdapter(dict[str, Any]).validate_json(path.read_bytes())
@@ -169,7 +168,9 @@ def kept_study(path: Path) -> PredictionStudy:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}; name runs to compute the study of them") from None
     except ValidationError as error:
-        raise UsageError(f"{path} is not what `behavesim study prediction --json` prints: {misfit(error)}") from None
+        raise UsageError(
+            f"{path} is not what `behavesim study prediction --json` prints: {validation_message(error)}"
+        ) from None
 
 
 def study(runs: Sequence[Run], unseen: Mapping[str, Sequence[float]]) -> PredictionStudy:
@@ -187,7 +188,7 @@ def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
     there) are left out. Raises UsageError if fewer than two are left, if the run's task cannot be loaded, or if a
     metric cannot read a program; and as `Run.matrix` does.
     """
-    programs = [each for each in chosen(run) if each.source in unseen]
+    programs = [each for each in choose_programs(run) if each.source in unseen]
     if len(programs) < 2:
         raise UsageError(f"run {run.folder.run} has {len(programs)} programs to compare there; it takes two or more")
     rows, columns = np.triu_indices(len(programs), 1)
@@ -211,13 +212,11 @@ def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
 
 
 def _targets(costs: NDArray[np.float64], rows: Any, columns: Any) -> dict[str, Pairs]:
-    """Return the targets of the pairs (`rows[k]`, `columns[k]`), from costs of shape (programs, instances).
-
-    Lower costs are better; they are first divided by the instance's mean. A program's level is its mean cost, its
-    profile what is left without the level, scaled to length 1. "score alike" is minus the difference of levels. "fail
-    alike" is the scalar product of the profiles. "nothing added" is minus the gain of taking the better program on each
-    instance, over the better of the two levels.
-    """
+    """Return the targets of the pairs (`rows[k]`, `columns[k]`), from costs of shape (programs, instances)."""
+    # Lower costs are better; they are first divided by the instance's mean. A program's level is its mean cost, its
+    # profile what is left without the level, scaled to length 1. "score alike" is minus the difference of levels. "fail
+    # alike" is the scalar product of the profiles. "nothing added" is minus the gain of taking the better program on
+    # each instance, over the better of the two levels.
     costs = costs / np.abs(costs.mean(axis=0))
     level = costs.mean(axis=1)
     profile = costs - level[:, None]
@@ -234,11 +233,9 @@ def _targets(costs: NDArray[np.float64], rows: Any, columns: Any) -> dict[str, P
 def _similarities(
     run: Run, programs: Sequence[Candidate], seen: NDArray[np.float64], rows: Any, columns: Any
 ) -> Iterator[tuple[str, Pairs, float]]:
-    """Yield each metric's name, its similarities of the pairs (`rows[k]`, `columns[k]`), and its wall-clock seconds.
-
-    The metric `scores` is minus the distance of the programs' search scores, `seen`, (programs, instances). Metrics
-    that are not installed or need an embedding model are left out. Raises UsageError if a metric cannot read a program.
-    """
+    """Yield each metric's name, its similarities of the pairs (`rows[k]`, `columns[k]`), and its wall-clock seconds."""
+    # The metric `scores` is minus the distance of the programs' search scores, `seen`, (programs, instances). Metrics
+    # that are not installed or need an embedding model are left out.
     sources = [each.source or "" for each in programs]
     names = [name for name in NAMES if not missing(name, None)]
     for name in ("behavesim", "scores", *names):

@@ -6,20 +6,73 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from behavesim.analysis.group_tests import GroupTest, Pairs, Values, group_tests
+from behavesim.analysis.comparison import GroupTest, Pairs, Values, group_tests
 from behavesim.analysis.metrics import BY_NAME, METRICS
 from behavesim.analysis.statistics import FEWEST, estimate, sample
-from behavesim.analysis.table import COUNT, PROBABILITY, Column, Estimate, Table
+from behavesim.analysis.table import COUNT, FRACTION, PROBABILITY, Column, Estimate, Table
 from behavesim.base.errors import UsageError
-from behavesim.reports.comparison_tables import PAIRS, said_of_tests
-from behavesim.studies.results_drawing import draw
+from behavesim.reports.comparison_tables import PAIRS, describe_tests
+from behavesim.reports.figures import COLOURS, new_figure, write_figure
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+# The figure of the study of results: the gap of the best program, by task and group.
+
+
+# The gaps of the best programs of the runs, as fractions, by the task and the label of the group.
+Gaps = Mapping[str, Mapping[str, Sequence[float]]]
+
+
+def draw(gaps: Gaps, folder: Path) -> list[Path]:
+    """Draw the gaps into results.pdf and results.svg; return the paths.
+
+    Makes the folder if it is missing. Raises UsageError if no gap is known, if matplotlib is not installed or if the
+    files cannot be written.
+    """
+    if not gaps:
+        raise UsageError("no figure is drawn: it shows the gap of each run's best program, and none of these is known")
+    return write_figure(draw_results(gaps), folder, "results")
+
+
+def draw_results(gaps: Gaps) -> Figure:
+    """Return the figure: a panel for each task, a row for each group with its mean and 95 % confidence interval.
+
+    There must be a task. Raises UsageError if matplotlib is not installed.
+    """
+    groups = list(dict.fromkeys(group for of in gaps.values() for group in of))
+    figure = new_figure(2.0 + 1.7 * len(gaps), 0.9 + 0.22 * len(groups))
+    panels = figure.subplots(1, len(gaps), sharey=True, squeeze=False)[0]
+    for axes, (task, of) in zip(panels, gaps.items(), strict=True):
+        _draw_task(axes, of, groups)
+        axes.set_title(task, fontsize=8)
+    panels[0].set_yticks(range(len(groups)), groups)
+    panels[0].set_ylim(len(groups) - 0.5, -0.5)
+    figure.supxlabel("gap of the best program, % (mean over seeds, 95 % confidence interval)", size=8)
+    return figure
+
+
+def _draw_task(axes: Axes, gaps: Mapping[str, Sequence[float]], groups: Sequence[str]) -> None:
+    """Draw the means and intervals of a task's groups; a group without a known gap has no mark."""
+    for group, values in gaps.items():
+        found = sample(values)
+        mean = FRACTION.factor * found.mean
+        # groups with fewer than FEWEST runs have no interval
+        reach = [[0.0 if end is None else abs(FRACTION.factor * end - mean)] for end in (found.low, found.high)]
+        axes.errorbar(mean, groups.index(group), xerr=reach, fmt="o", color=COLOURS[0], markersize=4, linewidth=1)
+    axes.tick_params(labelsize=7)
+    axes.grid(axis="y", color="0.9", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+# Metrics that can be the primary one of a task: the figure and the tests decided in advance are about the best gap.
 PRIMARY = ("best_gap", "best_score")
-"""Metrics that can be the primary one of a task: the figure and the tests decided in advance are about the best gap."""
+# Columns that a file of kept runs must have, besides those of metrics; `report --csv` writes them into runs.csv.
 NEEDED = ("task", "group", "seed")
-"""Columns that a file of kept runs must have, besides those of metrics; `report --csv` writes them into runs.csv."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +114,8 @@ class ResultsStudy:
         return draw({task: gaps for task, gaps in known.items() if gaps}, folder)
 
     def _groups(self, task: str) -> list[Table]:
-        """Return the tables of a task's groups: on search instances, on held-out ones, and on behaviour.
-
-        A table's caption names the groups that it lacks, as no value is known of them.
-        """
+        """Return the tables of a task's groups: on search instances, on held-out ones, and on behaviour."""
+        # A table's caption names the groups that it lacks, as no value is known of them.
         by_group = values_by_group(self.runs, task).items()
         found = {
             label: {name: sample([value for _, value in values]) for name, values in of.items()}
@@ -107,7 +158,7 @@ class ResultsStudy:
         )
         marked = frozenset(place for place, test in enumerate(tests) if test.is_significant)
         return Table(
-            f"{task}_tests", f"{task}: differences", columns, rows, said_of_tests(tests, BY_NAME), marked=marked
+            f"{task}_tests", f"{task}: differences", columns, rows, describe_tests(tests, BY_NAME), marked=marked
         )
 
 

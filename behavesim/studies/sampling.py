@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from behavesim.analysis.table import COUNT, RATIO, Cell, Column, Table
-from behavesim.studies.dataset import PAIRS, Pair, Solved
-from behavesim.studies.paper import SAMPLING
+from behavesim.studies.dataset import PAIRS, SAMPLING, Pair, Solved
 from behavesim.studies.similarity import TYPES, measures
 
 
@@ -52,7 +51,7 @@ class SamplingStudy:
         return (Table("sampling", "mean BehaveSim by type of pair", columns, tuple(rows), caption),)
 
 
-def sampled() -> Iterator[tuple[Pair, tuple[float, ...]]]:
+def sample_programs() -> Iterator[tuple[Pair, tuple[float, ...]]]:
     """Yield each of the thirty pairs with its mean similarities over instances, one for each (k, n) of SAMPLING.
 
     k is the share of states cut off at the end, n the number of states left out between two that are kept.
@@ -64,7 +63,7 @@ def sampled() -> Iterator[tuple[Pair, tuple[float, ...]]]:
 
 
 def study(rows: Iterable[tuple[Pair, tuple[float, ...]]]) -> SamplingStudy:
-    """Return the means over the pairs of each type; `rows` are what `sampled` yields, all thirty."""
+    """Return the means over the pairs of each type; `rows` are what `sample_programs` yields, all thirty."""
     pairs, values = zip(*rows, strict=True)
     types, similarities = np.array([pair.type for pair in pairs]), np.array(values)
     means = np.array([similarities[types == of_type].mean(axis=0) for of_type in TYPES])

@@ -7,22 +7,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from behavesim.analysis.table import RATIO, Cell, Column, Table
-from behavesim.code_similarity.bleu import text_bleu
-from behavesim.code_similarity.executions import OfBehaviour, Results
-from behavesim.code_similarity.metric import Observed, OfTraces, Similarity
-from behavesim.code_similarity.named import NAMES, of_source
-from behavesim.code_similarity.optional import embeddings, missing
+from behavesim.code_similarity.metric import (
+    NAMES,
+    Observed,
+    OfBehaviour,
+    OfTraces,
+    Results,
+    Similarity,
+    embeddings,
+    missing,
+    of_source,
+)
+from behavesim.code_similarity.text import text_bleu
 from behavesim.similarity import BehaveSim
-from behavesim.studies.dataset import PAIRS, Pair, Program, Solved
-from behavesim.studies.paper import CASES, SIMILARITY
+from behavesim.studies.dataset import CASES, PAIRS, SIMILARITY, Pair, Program, Solved
 
+# The types of pairs: what the two programs of a pair share (paper, Table 1).
+#
+# 1: results and nearly the text; 2: nearly the text alone; 3: results and behaviour; 4: results alone.
 TYPES = (1, 2, 3, 4)
-"""The types of pairs: what the two programs of a pair share (paper, Table 1).
-
-1: results and nearly the text; 2: nearly the text alone; 3: results and behaviour; 4: results alone."""
+# Number of instances (the first) on which executions are traced: a trace is 100 times as long as a trajectory.
 TRACED = 3
-"""Number of instances (the first) on which executions are traced: a trace is 100 times as long as a trajectory."""
 
+# Our metrics in display order, each with the rows of the paper's Table 1 that are shown beside it.
 BESIDE = {
     "behavesim": ("BehaveSim",),
     "rouge": ("ROUGE",),
@@ -36,7 +43,6 @@ BESIDE = {
     "trace-bleu": ("traces + BLEU",),
     "trace-embedding": ("traces + Jina-Code-Embedding", "traces + Qwen3-Embedding-0.6B"),
 }
-"""Our metrics in display order, each with the rows of the paper's Table 1 that are shown beside it."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,7 @@ class SimilarityStudy:
         return Table("pairs", "each pair", columns, rows, caption, keys=2)
 
 
-def measured(model: str | None = None) -> Iterator[Measured]:
+def measure_pairs(model: str | None = None) -> Iterator[Measured]:
     """Yield each of the thirty pairs with its similarities by all installed metrics.
 
     `model` names a sentence-transformers model, or its folder, for the embeddings; None leaves embeddings out. Raises

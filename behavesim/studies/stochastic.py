@@ -12,31 +12,28 @@ from numpy.random import Generator
 
 from behavesim.analysis.table import DISTANCE, Cell, Column, Table
 from behavesim.similarity import BehaveSim
-from behavesim.studies.optimisers import BOX
+from behavesim.studies.measures import BOX
 from behavesim.trajectory import Trajectory, fixed_seed, sample
 
+# Number of runs of an algorithm in a sample; their states at each step are compared as a distribution.
 SAMPLES = 32
-"""Number of runs of an algorithm in a sample; their states at each step are compared as a distribution."""
+# Number of repetitions of each comparison, each with its own seeds; results are means over them.
 SEEDS = 10
-"""Number of repetitions of each comparison, each with its own seeds; results are means over them."""
 STEPS, CITIES = 100, 12
 """Steps of the descents, and cities of the routes."""
 
+# A random algorithm: returns a trajectory drawn with the generator.
 Law = Callable[[Generator], Trajectory]
-"""A random algorithm: returns a trajectory drawn with the generator."""
+# Names of a subject's four random algorithms, with each of which its first one is compared.
+#
+# A law is the distribution of an algorithm's trajectories.
 COMPARED = ("same law, other seeds", "same law, other use of the generator", "other law", "another law")
-"""Names of a subject's four random algorithms, with each of which its first one is compared.
-
-A law is the distribution of an algorithm's trajectories.
-"""
 
 
 def _descent(rng: Generator, momentum: float = 0.0, noise: float = 1.0, in_advance: bool = False) -> Trajectory:
-    """Return the STEPS + 1 points of a gradient descent on a quadratic with a noisy gradient.
-
-    `momentum` is the share of the last step that is kept; `noise` is the gradient's standard deviation. With
-    `in_advance` the noise has the same distribution but is drawn before the first step, in reverse order.
-    """
+    """Return the STEPS + 1 points of a gradient descent on a quadratic with a noisy gradient."""
+    # `momentum` is the share of the last step that is kept; `noise` is the gradient's standard deviation. With
+    # `in_advance` the noise has the same distribution but is drawn before the first step, in reverse order.
     drawn = rng.normal(size=(STEPS, 2))[::-1] if in_advance else None
     place, speed = np.array([1.5, -1.0]), np.zeros(2)  # any start inside the box, away from the optimum at 0
     states = [place]
@@ -51,10 +48,8 @@ def _descent(rng: Generator, momentum: float = 0.0, noise: float = 1.0, in_advan
 
 
 def _route(rng: Generator, among: int = 2, in_advance: bool = False) -> Trajectory:
-    """Return a route that always moves to one of the `among` nearest unvisited cities, chosen at random.
-
-    With `in_advance` the random numbers have the same distribution but are drawn first, in reverse order.
-    """
+    """Return a route that always moves to one of the `among` nearest unvisited cities, chosen at random."""
+    # With `in_advance` the random numbers have the same distribution but are drawn first, in reverse order.
     places = np.random.default_rng(7).random((CITIES, 2))  # the same cities for every law and seed
     drawn = rng.random(CITIES) if in_advance else None
     route, left = [0], list(range(1, CITIES))
@@ -101,7 +96,7 @@ class StochasticStudy:
     def document(self) -> dict[str, Any]:
         """Return the study as JSON: `{compared, samples, rows: [{subject, by, similarities}]}`.
 
-        `similarities` are in the order of `compared`; `samples` is the number of runs in a sample.
+        `similarities` are in the order of `compare_stochastic`; `samples` is the number of runs in a sample.
         """
         rows = [{"subject": name, "by": how, "similarities": list(values)} for name, how, values in self.rows]
         return {"compared": list(COMPARED), "samples": SAMPLES, "rows": rows}
@@ -117,7 +112,7 @@ class StochasticStudy:
         return (Table("stochastic", "similarity of stochastic algorithms", columns, rows, caption, keys=2),)
 
 
-def compared() -> Iterator[tuple[str, str, tuple[float, ...]]]:
+def compare_stochastic() -> Iterator[tuple[str, str, tuple[float, ...]]]:
     """Yield the rows of a StochasticStudy: each subject compared by samples, then with a fixed seed."""
     for name, subject in SUBJECTS.items():
         yield name, f"{SAMPLES} samples", _means(subject, partial(sample, samples=SAMPLES))
@@ -125,11 +120,9 @@ def compared() -> Iterator[tuple[str, str, tuple[float, ...]]]:
 
 
 def _means(subject: Subject, observe: Callable[..., Any]) -> tuple[float, ...]:
-    """Return the mean similarities of the subject's first law to each of its four laws, over SEEDS repetitions.
-
-    `observe(law, seed=…)` runs a law: `fixed_seed`, or `sample` with its number of runs. The two laws get different
-    seeds, but equal ones with `fixed_seed`, whose similarities would otherwise be those of the seeds.
-    """
+    """Return the mean similarities of the subject's first law to each of its four laws, over SEEDS repetitions."""
+    # `observe(law, seed=…)` runs a law: `fixed_seed`, or `sample` with its number of runs. The two laws get different
+    # seeds, but equal ones with `fixed_seed`, whose similarities would otherwise be those of the seeds.
     other = 0 if observe is fixed_seed else 1
     values = []
     for seed in range(SEEDS):

@@ -11,20 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.analysis.table import COUNT, Column, Table
-from behavesim.code_similarity.rouge import rouge
-from behavesim.reports.drawing import new_figure
-from behavesim.reports.figures import write_figure
+from behavesim.code_similarity.text import rouge
+from behavesim.reports.figures import new_figure, write_figure
 from behavesim.similarity import BehaveSim
-from behavesim.studies.dataset import PAIRS
-from behavesim.studies.problems import ROUTE
+from behavesim.studies.dataset import PAIRS, ROUTE
 from behavesim.trajectory import Trajectory
 
 CITIES, SEED = 50, 2024
 """Number of cities, as in the task `tsp`, and the seed that places them, any number."""
+# The pair "nearest and farthest city".
 PAIR = next(pair for pair in PAIRS if pair.problem is ROUTE)
-"""The pair "nearest and farthest city"."""
+# Steps after which the routes are shown: near the beginning, in the middle, at the end.
 STEPS = (5, 25, 50)
-"""Steps after which the routes are shown: near the beginning, in the middle, at the end."""
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,33 @@ from behavesim.task.answers import (
     first_greatest,
 )
 from behavesim.task.calls import (
-    called,
-    instances_begun,
+    InWords,
+    begin_instances,
+    call_task,
     instances_made_anew,
     instances_of,
     number_from,
     picture_of,
-    raised,
+    rank_words,
+    task_error,
 )
-from behavesim.task.objective import Direction, Objective
-from behavesim.task.pictures import Bins, Disks, Picture, Route
 from behavesim.task.reference import TASKS, TaskReference, installed_tasks, task_from
 from behavesim.task.score import Metrics, Score
-from behavesim.task.task import SPLITS, InvalidSolution, Solution, Split, Task, TaskKind, as_arrays
-from behavesim.task.words import InWords, ranked
+from behavesim.task.task import (
+    SPLITS,
+    Bins,
+    Direction,
+    Disks,
+    InvalidSolution,
+    Objective,
+    Picture,
+    Route,
+    Solution,
+    Split,
+    Task,
+    TaskKind,
+    as_arrays,
+)
 
 __all__ = [
     "SPLITS",
@@ -50,15 +63,15 @@ __all__ = [
     "as_numbers",
     "as_permutation",
     "as_subset",
-    "called",
+    "begin_instances",
+    "call_task",
     "first_greatest",
     "installed_tasks",
-    "instances_begun",
     "instances_made_anew",
     "instances_of",
     "number_from",
     "picture_of",
-    "raised",
-    "ranked",
+    "rank_words",
+    "task_error",
     "task_from",
 ]

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from behavesim.base.errors import TaskError
-from behavesim.base.plugins import TakesTooLong, cpu_limited, file_of, line_in
+from behavesim.base.plugins import TakesTooLong, file_of, limit_cpu, line_in
 from behavesim.base.text import one_line
-from behavesim.task.pictures import Picture
 from behavesim.task.score import Score
-from behavesim.task.task import InvalidSolution, Split, Task
+from behavesim.task.task import InvalidSolution, Picture, Split, Task
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# Most CPU seconds for making the instances of a split: meanwhile nothing else in the process runs, not even Ctrl-C.
 INSTANCES_S = 60.0
-"""Most CPU seconds for making the instances of a split: meanwhile nothing else in the process runs, not even Ctrl-C."""
 
 
 def instances_of(task: Task, split: Split) -> Sequence[Any]:
@@ -35,7 +36,7 @@ def instances_of(task: Task, split: Split) -> Sequence[Any]:
     return made[split]
 
 
-def instances_begun(task: Task, split: Split, starts: int) -> list[Any]:
+def begin_instances(task: Task, split: Split, starts: int) -> list[Any]:
     """Return the instances of a split; for `starts` above 1, up to so many versions of each, one after the other.
 
     `Task.starts` makes the versions, such as tours from other cities. Raises TaskError if it raises, gives none, too
@@ -44,7 +45,7 @@ def instances_begun(task: Task, split: Split, starts: int) -> list[Any]:
     instances = instances_of(task, split)
     if starts == 1:
         return list(instances)
-    begun = [called(task, "starts", task.starts, each, starts) for each in instances]
+    begun = [call_task(task, "starts", task.starts, each, starts) for each in instances]
     if not all(isinstance(each, Sequence | np.ndarray) and 1 <= len(each) <= starts for each in begun):
         raise TaskError(
             f"`starts` of task {task.name!r} must give a list of 1 to {starts} instances where {starts} are asked for"
@@ -61,7 +62,7 @@ def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -
     """
     most_s = INSTANCES_S if most_s is None else most_s
     try:
-        with cpu_limited(most_s):
+        with limit_cpu(most_s):
             found = task.instances(split)
     except TakesTooLong:
         said = f"`instances({split!r})` of task {task.name!r} is not done after {most_s:g} s of CPU time"
@@ -69,7 +70,7 @@ def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -
     except TaskError:  # it says what to do
         raise
     except Exception as error:
-        raise raised(task, f"instances({split!r})", error) from error
+        raise task_error(task, f"instances({split!r})", error) from error
     if not isinstance(found, Sequence | np.ndarray):
         came = "None" if found is None else type(found).__name__
         raise TaskError(f"`instances({split!r})` of task {task.name!r} must return a list, not {came}")
@@ -88,7 +89,7 @@ def picture_of(task: Task, instance: Any) -> Picture | None:
     try:
         found = task.picture(instance)
     except Exception as error:
-        raise raised(task, "picture", error) from error
+        raise task_error(task, "picture", error) from error
     if found is None:
         return None
     wanted = f"`picture` of task {task.name!r} must return a Route, Disks, Bins or None"
@@ -117,7 +118,7 @@ def number_from(task: Task, method: str, returned: object) -> float:
         raise TaskError(f"`{method}` of task {task.name!r} must return {wanted}, not {came}") from None
 
 
-def raised(task: Task, method: str, error: BaseException) -> TaskError:
+def task_error(task: Task, method: str, error: BaseException) -> TaskError:
     """Return, not raise, a TaskError that says that `method` of a task raised `error`, and in which line of its file.
 
     The line is left out if the error did not pass through the task's file.
@@ -129,7 +130,7 @@ def raised(task: Task, method: str, error: BaseException) -> TaskError:
     return TaskError(f"`{method}` of task {task.name!r} raised {said}{f', in line {line}' if line else ''}")
 
 
-def called(task: Task, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def call_task(task: Task, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function of the task, which messages call `name`, and return its result.
 
     Raises InvalidSolution if the function does, and TaskError with the name if it raises any other Exception or
@@ -141,4 +142,78 @@ def called(task: Task, name: str, function: Callable[P, T], *args: P.args, **kwa
     except InvalidSolution:
         raise
     except (Exception, SystemExit) as error:
-        raise raised(task, name, error) from error
+        raise task_error(task, name, error) from error
+
+
+# A task's instances, decisions and costs as prompts and comparisons say them.
+
+
+# An instance's name is cut to this many characters: it is the first column of a table in prompts.
+LONGEST_NAME = 40
+# A decision in words is cut to this many characters.
+LONGEST_CHOICE = 160
+
+
+def rank_words(rank: int, measure: str) -> str:
+    """Return a rank, from 1, by a measure such as "nearest": "the nearest", "the 2nd nearest", "the 11th nearest"."""
+    if rank == 1:
+        return f"the {measure}"
+    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"the {rank}{ending} {measure}"
+
+
+@dataclass(frozen=True)
+class InWords:
+    """The instances of a task's split in words; indices of instances count from 0, and from 1 in the words.
+
+    All methods raise TaskError, which names the task's method, if that method raises or returns what it must not.
+    """
+
+    task: Task
+    split: Split = "search"
+
+    def name(self, index: int) -> str:
+        """Return what kind of instance the one at `index` is, in a few words; "" if the task does not say."""
+        return self._line("instance_name", LONGEST_NAME, index)
+
+    def instance(self, index: int) -> str:
+        """Return a phrase such as "instance 2 (300 cities, clustered)"; of an only instance "the instance"."""
+        if len(instances_of(self.task, self.split)) == 1:
+            return "the instance"
+        name = self.name(index)
+        return f"instance {index + 1}{name and f' ({name})'}"
+
+    def choice(self, index: int, before: Sequence[int], decision: int) -> str:
+        """Return a decision of a prefix trajectory on an instance in words; `before` are all decisions before it."""
+        return self._line("choice_in_words", LONGEST_CHOICE, index, before, decision)
+
+    def costs(self, index: int, decisions: Sequence[int]) -> tuple[float, ...]:
+        """Return the cost (the gain, if scores are maximised) of each of the decisions; () if the task has none."""
+        found = self._called("cost_so_far", index, decisions)
+        if found is None:
+            return ()
+        wanted = f"`cost_so_far` of task {self.task.name!r} must return None or {len(decisions)} finite numbers"
+        try:
+            total = [float(cost) for cost in found]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise TaskError(f"{wanted}, not {type(found).__name__} ({error})") from None
+        if len(total) != len(decisions) or not all(map(math.isfinite, total)):
+            raise TaskError(f"{wanted}, one for each decision")
+        return tuple(cost - before for cost, before in zip(total, [0.0, *total], strict=False))
+
+    def _line(self, method: str, longest: int, index: int, *rest: object) -> str:
+        """Return a text of the task's `method` for an instance on one line of at most `longest` characters."""
+        found = self._called(method, index, *rest)
+        if not isinstance(found, str):
+            raise TaskError(f"`{method}` of task {self.task.name!r} must return a text, not {type(found).__name__}")
+        # a back-quote could open a fenced block, which readers of a prompt would take for a program
+        return one_line(found.replace("`", "'"), longest)
+
+    def _called(self, method: str, index: int, *rest: object) -> Any:
+        """Return what the task's `method` returns for an instance; raises TaskError, which names it, if it fails."""
+        try:
+            return getattr(self.task, method)(instances_of(self.task, self.split)[index], *rest)
+        except TaskError:
+            raise
+        except Exception as error:
+            raise task_error(self.task, method, error) from error

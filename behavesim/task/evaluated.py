@@ -5,32 +5,94 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from behavesim.base.errors import TaskError, UsageError, nearest
-from behavesim.base.misfit import misfit
 from behavesim.base.score_source import ScoreSource
-from behavesim.base.syntax import parsed
+from behavesim.base.text import parse, validation_message
 from behavesim.base.text_file import read_text_file
-from behavesim.task.files import joined
-from behavesim.task.objective import Direction, Objective
-from behavesim.task.task import Solution, Split, Task
+from behavesim.task.task import Direction, Objective, Solution, Split, Task
 from behavesim.trajectory import AlgorithmRun
 
+# Programs of several files, as one text: each file begins with a line that names its path.
+
+
+_HEADER = re.compile(r"^=== file: (?P<path>[^\n]+?) ===\n", re.MULTILINE)
+# Most files that one program may have; with more it is refused.
+MOST_FILES = 100
+# Most bytes (UTF-8) of a file's path in a program, which is refused if a path is longer.
+LONGEST_PATH = 500
+# Most bytes (UTF-8) of one folder or file name in a path: file systems take 255.
+LONGEST_NAME = 200
+
+
+def join_files(files: Mapping[str, str]) -> str:
+    """Return files, texts by path, as one text that `separate_files` reads; raises ValueError if it could not.
+
+    It could not if there is no file or too many, a path is not valid, or a text holds a header line. A text that is not
+    empty and lacks a final line break gets one.
+    """
+    text = "".join(
+        f"=== file: {path} ===\n{body if body.endswith(chr(10)) or not body else body + chr(10)}"
+        for path, body in files.items()
+    )
+    if list(separate_files(text)) != list(files):
+        raise ValueError(
+            "a file of the program holds a line such as `=== file: name ===`, by which files are told apart"
+        )
+    return text
+
+
+def separate_files(text: str) -> dict[str, str]:
+    """Return the files of a program by path; the whole text as the path "" if no header line comes before other text.
+
+    Paths are in their plain form, such as "a/b.py" for "./a//b.py". Raises ValueError for a path that leads out of the
+    program's folder, is blank, too long, or has a backslash or an unprintable character. It is also raised if a path
+    occurs twice or goes through another file, and for more than MOST_FILES files.
+    """
+    headers = list(_HEADER.finditer(text))
+    if not headers or text[: headers[0].start()].strip():
+        return {"": text}
+    if len(headers) > MOST_FILES:
+        raise ValueError(f"a program has at most {MOST_FILES} files, not {len(headers)}")
+    files: dict[str, str] = {}
+    for header, following in zip(headers, [*headers[1:], None], strict=True):
+        path = _plain(header["path"])
+        if path in files:
+            raise ValueError(f"the file {path!r} occurs twice; write each file once")
+        files[path] = text[header.end() : following.start() if following else len(text)]
+    folders = {str(folder) for path in files for folder in PurePosixPath(path).parents}
+    if both := sorted(folders & files.keys()):
+        raise ValueError(f"{both[0]!r} cannot be both a file of the program and a folder with other files")
+    return files
+
+
+def _plain(path: str) -> str:
+    """Return a path without needless parts; raises ValueError for one that no file of a program may have."""
+    parts = PurePosixPath(path.strip()).parts
+    if not parts or ".." in parts or path.startswith(("/", "~")) or "\\" in path or not path.isprintable():
+        raise ValueError(f"{path[:100]!r} cannot be the path of a file of the program: use a path below its folder")
+    plain = "/".join(parts)
+    if len(plain.encode(errors="replace")) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
+        raise ValueError(f"the path {path[:100]!r} is too long; at most {LONGEST_PATH} bytes are taken")
+    return plain
+
+
+# How an evaluator is called: as the project of that name does, or as a command.
 Convention = Literal["openevolve", "shinka", "llm4ad", "eoh", "command"]
-"""How an evaluator is called: as the project of that name does, or as a command."""
+# How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown.
 Edits = Literal["full", "diff"]
-"""How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown."""
+# What the behaviours of a task without an evaluator are taken from: `Task.trajectory`.
 TRAJECTORY = "trajectory"
-"""What the behaviours of a task without an evaluator are taken from: `Task.trajectory`."""
+# Steps from this on are taken for hashes of values (31 bits); of these, one in 2 000 is smaller.
 _SMALLEST_HASH = 1_000_000
-"""Steps from this on are taken for hashes of values (31 bits); of these, one in 2 000 is smaller."""
+# Largest size of a first program, all its files together, in characters: prompts show it.
 LARGEST = 1 << 20
-"""Largest size of a first program, all its files together, in characters: prompts show it."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +149,7 @@ class EvaluatorFile:
         try:
             return TypeAdapter(cls).validate_python(values)
         except ValidationError as error:
-            raise TaskError(f"{path}: {misfit(error)}") from None
+            raise TaskError(f"{path}: {validation_message(error)}") from None
 
     def from_folder(self, folder: Path) -> EvaluatorFile:
         """Return the same content with `folder` before relative paths; `runs_in` is "" if `evaluator` is no command."""
@@ -178,7 +240,7 @@ class EvaluatorTask(Task):
         `entry_point` is "".
         """
         try:
-            body = parsed(self.template).body if self.entry_point else []
+            body = parse(self.template).body if self.entry_point else []
         except SyntaxError as error:
             raise TaskError(f"the first program {self.file.program} is no Python: {error}") from None
         return any(isinstance(node, ast.FunctionDef) and node.name == self.entry_point for node in body)
@@ -225,8 +287,8 @@ def first_program(path: Path) -> str:
     """Return a program file's text, or the files of a folder as one text (see `files.joined`).
 
     Files and folders whose names begin with a dot, and Python's caches, are left out. Raises UsageError if the file
-    cannot be read as UTF-8 text. Raises TaskError if one in the folder cannot, if `joined` refuses the files, or if the
-    text is blank or longer than LARGEST characters.
+    cannot be read as UTF-8 text. Raises TaskError if one in the folder cannot, if `join_files` refuses the files, or
+    if the text is blank or longer than LARGEST characters.
     """
     if not path.is_dir():
         text = read_text_file(path, "program")
@@ -236,7 +298,7 @@ def first_program(path: Path) -> str:
         if not kept:
             raise TaskError(f"the folder {path} holds no file of a program")
         try:
-            text = joined({file.as_posix(): read_text_file(path / file, "program") for file in kept})
+            text = join_files({file.as_posix(): read_text_file(path / file, "program") for file in kept})
         except UsageError as error:
             raise TaskError(
                 f"{error}; a program consists of text files, so keep any other beside the evaluator"

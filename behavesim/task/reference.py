@@ -8,8 +8,7 @@ from pathlib import Path
 from behavesim.base.errors import TaskError
 from behavesim.base.plugins import Kind, absolute, docstring
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
-from behavesim.task.objective import Objective
-from behavesim.task.task import Task
+from behavesim.task.task import Objective, Task
 
 
 @dataclass(frozen=True)
@@ -65,10 +64,10 @@ class TaskReference:
         return (self.text, "") if self.text.endswith(".py") else (name, size)
 
 
+# The suffix of task files that name an evaluator and a first program.
 EVALUATED = ".toml"
-"""The suffix of task files that name an evaluator and a first program."""
+# Finds tasks by installed name or .py file, not by .toml file; raises TaskError if there is no such task.
 TASKS = Kind("task", TaskError)
-"""Finds tasks by installed name or .py file, not by .toml file; raises TaskError if there is no such task."""
 
 
 def task_from(place: str) -> Task:
@@ -87,10 +86,7 @@ def installed_tasks() -> list[str]:
 
 
 def _complete(task: object, stem: str) -> Task:
-    """Return the task with its name (by default `stem`) and description filled in.
-
-    Raises TaskError if it is not an instance of Task, or its template, objective or data_files are not valid.
-    """
+    """Return the task with its name (by default `stem`) and description filled in."""
     if isinstance(task, type) and issubclass(task, Task):
         raise TaskError(f"`task` must be an instance of its class; write `task = {task.__name__}()`")
     if not isinstance(task, Task):

@@ -9,21 +9,21 @@ from typing import SupportsFloat
 
 from behavesim.base.text import one_line, storable
 
+# Numbers by name; in place of one that is not finite or not known stands a text of WORDS.
 Metrics = Mapping[str, float | str]
-"""Numbers by name; in place of one that is not finite or not known stands a text of WORDS."""
 
+# Most metrics of a program that are kept: each is a column of tables and pages.
 MOST_METRICS = 100
-"""Most metrics of a program that are kept: each is a column of tables and pages."""
+# Longest name of a metric, in characters; longer ones are cut: it is the heading of a column.
 LONGEST_NAME = 100
-"""Longest name of a metric, in characters; longer ones are cut: it is the heading of a column."""
+# Longest feedback of a program that is kept, in characters; the rest is cut, as the journal holds it for each.
 MOST_FEEDBACK = 8_000
-"""Longest feedback of a program that is kept, in characters; the rest is cut, as the journal holds it for each."""
+# The text in place of a metric's mean if some instances lack the metric and no other text stands in its place.
 MISSING = "missing"
-"""The text in place of a metric's mean if some instances lack the metric and no other text stands in its place."""
+# What the names of metrics begin with that people see and models must not.
 PRIVATE = "private"
-"""What the names of metrics begin with that people see and models must not."""
+# All texts that may stand in place of a metric's number.
 WORDS = frozenset({"nan", "inf", "-inf", MISSING})
-"""All texts that may stand in place of a metric's number."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Score:
         return float(self.value)
 
 
-def bounded_metrics(metrics: Mapping[str, SupportsFloat | str]) -> dict[str, float | str]:
+def limit_metrics(metrics: Mapping[str, SupportsFloat | str]) -> dict[str, float | str]:
     """Return the first MOST_METRICS metrics: numbers as floats, or as a text of WORDS if they are not finite.
 
     Names are put on one line and cut after LONGEST_NAME characters; of names that become equal the last counts. Raises
@@ -55,10 +55,7 @@ def bounded_metrics(metrics: Mapping[str, SupportsFloat | str]) -> dict[str, flo
 
 
 def _number_or_word(value: SupportsFloat | str) -> float | str:
-    """Return a number as a float, or as its text ("nan", "inf", "-inf") if it is not finite; one of WORDS as it is.
-
-    Raises TypeError or ValueError for anything else.
-    """
+    """Return a number as a float, or as its text ("nan", "inf", "-inf") if it is not finite; one of WORDS as it is."""
     if isinstance(value, str):
         if value not in WORDS:
             raise ValueError(f"{value[:LONGEST_NAME]!r} is no number")
@@ -91,17 +88,20 @@ def _mean(values: Sequence[float | str]) -> float | str:
         return math.fsum(float(value) / len(values) for value in values)
 
 
-def joined_feedback(feedback: Sequence[str]) -> str:
+def join_feedback(feedback: Sequence[str]) -> str:
     """Return the feedback on all instances, one text for each, as one text of at most MOST_FEEDBACK characters.
 
     Unless there is one instance, each text begins with its instance's number, from 1; empty texts are left out.
     """
     if len(feedback) == 1:
-        return bounded_feedback(feedback[0])
-    return bounded_feedback("\n".join(f"instance {number}: {said}" for number, said in enumerate(feedback, 1) if said))
+        return limit_feedback(feedback[0])
+    return limit_feedback("\n".join(f"instance {number}: {said}" for number, said in enumerate(feedback, 1) if said))
 
 
-def bounded_feedback(feedback: str) -> str:
+def limit_feedback(feedback: str) -> str:
     """Return a text cut to MOST_FEEDBACK characters, where a cut one ends in "…"; U+FFFD replaces lone surrogates."""
     text = storable(feedback[: MOST_FEEDBACK + 1])
     return text if len(text) <= MOST_FEEDBACK else f"{text[: MOST_FEEDBACK - 1]}…"
+
+
+# Who computes a program's score.

@@ -6,19 +6,94 @@ import ast
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.base.errors import TaskError
 from behavesim.base.score_source import ScoreSource
-from behavesim.base.syntax import parsed
-from behavesim.base.text import one_line
-from behavesim.task.objective import Objective
-from behavesim.task.pictures import Picture
+from behavesim.base.text import one_line, parse
 from behavesim.task.score import Score
 from behavesim.trajectory import AlgorithmRun
+
+# The objective of a task: which scores are better, and the best score known.
+
+
+# Which scores are better: the lower or the higher ones.
+Direction = Literal["minimise", "maximise"]
+_AMERICAN = {"minimize": "minimise", "maximize": "maximise"}
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Whether scores are minimised or maximised, and the best score known.
+
+    American spelling is accepted. Raises TaskError for any other direction.
+    """
+
+    direction: Direction
+    best_known: float | None = None
+    """The best score known, from which gaps are measured; None if none is known."""
+    source: str = ""
+    """Where `best_known` is from, such as "optimal, by branch and cut"; empty if that is not said."""
+    unit: str = ""
+    """What scores are numbers of, such as "mean tour length"; screens show it. Empty if that is not said."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "direction", _AMERICAN.get(self.direction, self.direction))
+        if self.direction not in get_args(Direction):
+            raise TaskError(f"an objective is to 'minimise' or to 'maximise', not to {self.direction!r}")
+
+    def utility(self, score: float) -> float:
+        """Return the score if the objective is to maximise, else its negative: higher is always better."""
+        return score if self.direction == "maximise" else -score
+
+    def gap(self, score: float) -> float | None:
+        """Return how much worse the score is than `best_known`, as a fraction of it: 0.1 is 10 % worse, -0.1 better.
+
+        None if no best score is known or if it is 0.
+        """
+        if not self.best_known:
+            return None
+        return (self.utility(self.best_known) - self.utility(score)) / abs(self.best_known)
+
+
+# Pictures: how the HTML page of a run draws trajectories on an instance.
+
+
+@dataclass(frozen=True)
+class Route:
+    """Draws a trajectory of prefixes as a closed tour; the decision `d` stands for the point `places[d]`, as (x, y)."""
+
+    places: tuple[tuple[float, float], ...]
+    kind: Literal["route"] = "route"
+
+
+@dataclass(frozen=True)
+class Disks:
+    """Draws each state of a trajectory of vectors as disks in the unit square; every three numbers are x, y, radius.
+
+    A disk of radius 0 is not drawn.
+    """
+
+    kind: Literal["disks"] = "disks"
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Draws a trajectory of prefixes as bins: the i-th decision is the number, from 0, of the i-th item's bin."""
+
+    sizes: tuple[float, ...]
+    """The sizes of the items, in the order of the decisions."""
+    capacity: float
+    """The height of every bin, in the unit of the sizes."""
+    kind: Literal["bins"] = "bins"
+
+
+# Any of the pictures.
+Picture = Route | Disks | Bins
 
 Split = Literal["search", "validation", "held-out", "shifted"]
 """The name of a set of instances.
@@ -27,19 +102,18 @@ The search uses the instances of "search". The choice of the recommended program
 only reports use those of "held-out" and, if the task has them, of "shifted": these come from another distribution.
 """
 
+# The splits of every task, in the order in which a run uses them.
 SPLITS: tuple[Split, ...] = ("search", "validation", "held-out")
-"""The splits of every task, in the order in which a run uses them."""
 
+# What `Task.solve` returns for one instance: an array, or several arrays by name.
 Solution = NDArray[Any] | Mapping[str, NDArray[Any]]
-"""What `Task.solve` returns for one instance: an array, or several arrays by name."""
 
+# What a program does in a task.
+#
+# It chooses each next step ("constructive"), ranks the choices ("priority"), changes a whole solution ("improvement"),
+# minimises a function that it can only evaluate ("black-box"), or returns the whole solution ("packing"). In an
+# "evaluator" task code of the user's runs it; "other" is anything else.
 TaskKind = Literal["constructive", "priority", "improvement", "black-box", "packing", "evaluator", "other"]
-"""What a program does in a task.
-
-It chooses each next step ("constructive"), ranks the choices ("priority"), changes a whole solution ("improvement"),
-minimises a function that it can only evaluate ("black-box"), or returns the whole solution ("packing"). In an
-"evaluator" task code of the user's runs it; "other" is anything else.
-"""
 
 
 class InvalidSolution(ValueError):
@@ -138,7 +212,7 @@ class Task(ABC):
         Raises TaskError if the template is not valid Python or defines no function.
         """
         try:
-            tree = parsed(self.template)
+            tree = parse(self.template)
         except SyntaxError as error:
             line = one_line(error.text or "", 80)
             where = f"{error.msg} in its line {error.lineno}{line and f', {line}'}"

@@ -1,8 +1,20 @@
 """What algorithms did: trajectories, and samples of them."""
 
-from behavesim.trajectory.behaviour import Behaviour, packed
-from behavesim.trajectory.samples import AlgorithmRun, Samples, fixed_seed, pack, sample, trajectories_of, unpack
-from behavesim.trajectory.trajectory import MAX_STATES, Kind, Trajectory, described
+from behavesim.trajectory.trajectory import (
+    MAX_STATES,
+    AlgorithmRun,
+    Behaviour,
+    Kind,
+    Samples,
+    Trajectory,
+    describe_value,
+    fixed_seed,
+    pack,
+    pack_states,
+    sample,
+    trajectories_of,
+    unpack,
+)
 
 __all__ = [
     "MAX_STATES",
@@ -11,10 +23,10 @@ __all__ = [
     "Kind",
     "Samples",
     "Trajectory",
-    "described",
+    "describe_value",
     "fixed_seed",
     "pack",
-    "packed",
+    "pack_states",
     "sample",
     "trajectories_of",
     "unpack",

@@ -7,31 +7,32 @@ Trajectory".
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import cached_property
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from behavesim.base.errors import TrajectoryError
 
+# How states are stored and compared: by edit distance (prefixes, sequences, sets) or Euclidean distance (vectors).
 Kind = Literal["prefixes", "sequences", "sets", "vectors"]
-"""How states are stored and compared: by edit distance (prefixes, sequences, sets) or Euclidean distance (vectors)."""
 
+# The integers of one or more states; each stands for a choice of the algorithm.
 Tokens = NDArray[np.signedinteger[Any]]
-"""The integers of one or more states; each stands for a choice of the algorithm."""
+# All kinds, in an order that must stay: a stored trajectory names its kind by the index here.
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""All kinds, in an order that must stay: a stored trajectory names its kind by the index here."""
+# Most states of a trajectory, and most tokens in all of them: lengths are 32-bit integers in kernels and on disk.
 MAX_STATES = 2**31 - 1
-"""Most states of a trajectory, and most tokens in all of them: lengths are 32-bit integers in kernels and on disk."""
 
 # Stored trajectories name their type by the index here. The smallest that fits is chosen: journals hold thousands.
 _DTYPES = ("<i1", "<i2", "<i4", "<i8", "<f8")
 _STORED = tuple(np.dtype(name) for name in _DTYPES)
 _RANGES = tuple((int(np.iinfo(dtype).min), int(np.iinfo(dtype).max), dtype) for dtype in _STORED[:-1])
+# Largest token, 2**63 - 1.
 MAX_TOKEN = _RANGES[-1][1]
-"""Largest token, 2**63 - 1."""
 _LENGTHS = np.dtype("<u4")  # of the states' lengths in stored sequences and sets, in tokens
 _NO_LENGTHS = np.empty(0, _LENGTHS)
 _HEADER = struct.Struct("<BBII")  # kind, dtype (indices into KINDS and _DTYPES), states, numbers in all
@@ -165,7 +166,7 @@ class Trajectory:
         return Trajectory.from_bytes, (self.to_bytes(),)
 
 
-def described(value: object) -> str:
+def describe_value(value: object) -> str:
     """Return a value's type, then its `repr` cut to 40 characters, for an error message."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:39] + '…'}"
@@ -180,10 +181,8 @@ def _array(values: ArrayLike) -> NDArray[Any]:
 
 
 def _check(kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None) -> None:
-    """Raise TrajectoryError if kind, data and ends do not fit together; the constructor may be called directly.
-
-    `ends` must be None for prefixes and vectors. The number of states, and finite coordinates, are checked too.
-    """
+    """Raise TrajectoryError if kind, data and ends do not fit together; the constructor may be called directly."""
+    # `ends` must be None for prefixes and vectors. The number of states, and finite coordinates, are checked too.
     if kind not in KINDS or (ends is None) == (kind in ("sequences", "sets")):
         raise TrajectoryError(f"a trajectory is made by one of {', '.join(KINDS)}; got parts of none")
     if data.ndim != (2 if kind == "vectors" else 1) or not (
@@ -200,11 +199,9 @@ def _check(kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None) -> No
 def _canonical(
     kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None
 ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
-    """Return checked parts of a trajectory in the one form by which equal states have equal bytes.
-
-    That is the smallest type of integers, members of a set in ascending order and once each, and no -0.0. Parts that
-    have it, as all of stored trajectories do, are not copied.
-    """
+    """Return checked parts of a trajectory in the one form by which equal states have equal bytes."""
+    # That is the smallest type of integers, members of a set in ascending order and once each, and no -0.0. Parts that
+    # have it, as all of stored trajectories do, are not copied.
     if kind == "vectors":
         has_negative_zeros = not data.all() and bool(np.signbit(data[data == 0.0]).any())
         return (data + 0.0 if has_negative_zeros else data), ends  # -0.0 + 0.0 is 0.0
@@ -235,10 +232,7 @@ def _check_states(count: int) -> None:
 
 
 def _tokens(values: ArrayLike, what: str) -> Tokens:
-    """Return a flat copy in the smallest signed integer dtype that holds every value; empty values give int8.
-
-    Raises TrajectoryError, naming the values `what`, if they are not a flat sequence of signed 64-bit integers.
-    """
+    """Return a flat copy in the smallest signed integer dtype that holds every value; empty values give int8."""
     array = _array(values)
     if array.ndim != 1:
         raise TrajectoryError(f"{what} must be a flat sequence of integers; got an array of shape {array.shape}")
@@ -260,13 +254,9 @@ def _in_smallest(array: NDArray[np.integer[Any]], copy: bool = False) -> Tokens:
 
 
 def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) -> Trajectory:
-    """Return a trajectory of states of any length; `tokens` makes a flat array of integers of one state.
-
-    Raises TrajectoryError if `states` is not iterable or empty, or has more than MAX_STATES states or tokens in all;
-    and what `tokens` raises.
-    """
+    """Return a trajectory of states of any length; `tokens` makes a flat array of integers of one state."""
     if not isinstance(states, Iterable):
-        raise TrajectoryError(f"{kind} are made of states, one after another; got {described(states)}")
+        raise TrajectoryError(f"{kind} are made of states, one after another; got {describe_value(states)}")
     parts = [tokens(state) for state in states]
     _check_states(len(parts))
     ends = np.cumsum([part.size for part in parts], dtype=np.int64)
@@ -278,5 +268,164 @@ def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) 
 def _members(state: Iterable[int]) -> list[int]:
     """Return a set as a list: numpy makes no array of a set. Raises TrajectoryError if `state` is not iterable."""
     if not isinstance(state, Iterable):
-        raise TrajectoryError(f"a state must be a set of integers; got {described(state)}")
+        raise TrajectoryError(f"a state must be a set of integers; got {describe_value(state)}")
     return list(state)
+
+
+# What an algorithm did on one instance: a trajectory, or samples of those of an algorithm that draws at random.
+
+
+# Runs an algorithm on an instance with the randomness it is given, and returns what the algorithm did.
+Recorder = Callable[[np.random.Generator], Trajectory]
+
+# Bytes of the length that `pack` stores before each AlgorithmRun.
+_LENGTH_BYTES = 4
+# First byte of stored samples; a stored trajectory begins with the index of its kind, which is smaller.
+_SAMPLES = b"\xff"
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Runs of a stochastic algorithm on one instance (paper, "algorithms for stochastic internal state", option 1).
+
+    The state at a step is the set of the runs' states at that step; a run that has ended stays in its last state.
+    `runs` is any iterable of trajectories. Raises TrajectoryError if it is empty, if an entry is not a Trajectory, or
+    if they are not all of one kind.
+    """
+
+    runs: tuple[Trajectory, ...]
+
+    def __init__(self, runs: Iterable[Trajectory]) -> None:
+        object.__setattr__(self, "runs", tuple(runs))
+        for run in self.runs:
+            if not isinstance(run, Trajectory):
+                raise TrajectoryError(f"samples are made of trajectories; got {describe_value(run)}")
+        kinds = sorted({run.kind for run in self.runs})
+        if len(kinds) != 1:
+            found = " and ".join(kinds) or "none"
+            raise TrajectoryError(f"samples need at least one run, all of one kind; got {found}")
+
+    @property
+    def kind(self) -> Kind:
+        """The kind that all runs have."""
+        return self.runs[0].kind
+
+    def __len__(self) -> int:
+        """Return the number of steps: the states of the longest run."""
+        return max(len(run) for run in self.runs)
+
+    def values(self) -> list[list[object]]:
+        """Return, for JSON, a list for each run: a list of numbers for each state, for prefixes only the last state."""
+        return [run.values() for run in self.runs]
+
+    def to_bytes(self) -> bytes:
+        """Return the runs as bytes, which `unpack` reads; the first byte is one that no trajectory begins with."""
+        return _SAMPLES + pack(self.runs)
+
+
+# What an algorithm did on one instance: one trajectory, or several of an algorithm that draws at random.
+AlgorithmRun = Trajectory | Samples
+
+
+def trajectories_of(run: AlgorithmRun) -> tuple[Trajectory, ...]:
+    """Return the trajectories of a run: one, or each of the samples."""
+    return run.runs if isinstance(run, Samples) else (run,)
+
+
+def sample(record: Recorder, samples: int = 16, seed: int = 0) -> Samples:
+    """Return what an algorithm does in `samples` calls of `record`; 16 usually suffice to tell two distributions apart.
+
+    Call r, from 0, gets the generator `numpy.random.default_rng([seed, r])`. Raises TrajectoryError if `samples` is
+    below 1, or if what `record` returns is no trajectory, or not all of one kind.
+    """
+    return Samples(record(np.random.default_rng([seed, run])) for run in range(samples))
+
+
+def fixed_seed(record: Recorder, seed: int = 0) -> Trajectory:
+    """Return what an algorithm does with one seed: reproducible and cheap, but biased (paper, option 2).
+
+    `record` gets the generator `numpy.random.default_rng(seed)`.
+    """
+    return record(np.random.default_rng(seed))
+
+
+def pack(behaviour: Sequence[AlgorithmRun]) -> bytes:
+    """Return the runs of all instances as bytes, each after its length in bytes (32-bit little-endian)."""
+    encoded = [run.to_bytes() for run in behaviour]
+    return b"".join(len(data).to_bytes(_LENGTH_BYTES, "little") + data for data in encoded)
+
+
+def unpack(blob: bytes) -> tuple[AlgorithmRun, ...]:
+    """Return the runs from the bytes of `pack`; b"" gives no runs.
+
+    Raises ValueError (TrajectoryError is one) if the bytes are cut off or are something else.
+    """
+    return tuple(_unpacked(part) for part in _parts(blob))
+
+
+def _unpacked(data: bytes) -> AlgorithmRun:
+    if data.startswith(_SAMPLES):
+        return Samples(Trajectory.from_bytes(part) for part in _parts(data[len(_SAMPLES) :]))
+    return Trajectory.from_bytes(data)
+
+
+def _parts(blob: bytes) -> Iterator[bytes]:
+    """Yield the bytes of each run that `pack` stored one after another; raises ValueError if the last is cut off."""
+    end = 0
+    while end < len(blob):
+        start = end + _LENGTH_BYTES
+        end = start + int.from_bytes(blob[end:start], "little")
+        if end > len(blob):
+            raise ValueError("a trajectory is cut off")
+        yield blob[start:end]
+
+
+# A program's runs on all instances as stored bytes, decoded at first use: most are never looked at.
+
+
+class Behaviour(Sequence[AlgorithmRun]):
+    """A program's runs, one for each instance, from the bytes that `pack` returned; equal to a tuple of the same runs.
+
+    The bytes are decoded at first use. Raises ValueError if it is given something else than bytes, such as None, and
+    TrajectoryError at first use if the bytes are damaged.
+    """
+
+    def __init__(self, packed: object) -> None:
+        if not isinstance(packed, bytes):
+            raise ValueError("its trajectories are missing")
+        self.packed = packed
+
+    @cached_property
+    def runs(self) -> tuple[AlgorithmRun, ...]:
+        """The run on each instance; raises TrajectoryError if the bytes are damaged."""
+        try:
+            return unpack(self.packed)
+        except ValueError as error:
+            why = f"what a program did cannot be read where it is stored: {error}"
+            raise TrajectoryError(f"{why}; `behavesim verify` lists what is damaged") from error
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @overload
+    def __getitem__(self, index: int) -> AlgorithmRun: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[AlgorithmRun]: ...
+    def __getitem__(self, index: int | slice) -> AlgorithmRun | Sequence[AlgorithmRun]:
+        return self.runs[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Behaviour):
+            return self.packed == other.packed
+        return self.runs == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.runs)  # equal to the tuple's; `pack_states` is the key for those who want to decode nothing
+
+    def __repr__(self) -> str:
+        return repr(self.runs)
+
+
+def pack_states(runs: Sequence[AlgorithmRun]) -> bytes:
+    """Return the bytes that `pack` makes of the runs, without decoding a `Behaviour`; equal runs give equal bytes."""
+    return runs.packed if isinstance(runs, Behaviour) else pack(runs)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 PARTS = Path(__file__).parent
 ROOT = PARTS.parent.parent
+# Number of requests that each tool may have under way.
 CONNECTIONS = 8
-"""Number of requests that each tool may have under way."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Source of a task on which a program returns the ten numbers that it is given.
 TASK = '''
 import numpy as np
 from behavesim.task import Objective, Task
@@ -29,8 +30,8 @@ class Trivial(Task):
 
 task = Trivial()
 '''
-"""Source of a task on which a program returns the ten numbers that it is given."""
 TRIVIAL = "def same(x):\n    return x\n"
+# Program that takes 0.2 s of CPU time.
 BUSY = """
 import time
 
@@ -40,9 +41,8 @@ def same(x):
         pass
     return x
 """
-"""Program that takes 0.2 s of CPU time."""
 LOOP = "def same(x):\n    while True: pass\n"
 SLEEP = "import time\ndef same(x):\n    time.sleep(1000)\n"
+# LOOP never ends, SLEEP sleeps for 1000 s, and DIE ends its process with exit code 1 as it is loaded.
 DIE = "import os\nos._exit(1)\n"
-"""LOOP never ends, SLEEP sleeps for 1000 s, and DIE ends its process with exit code 1 as it is loaded."""
 ALONE = f"import numpy as np\n{TRIVIAL}\nsame(np.arange(10.0)).tobytes()\n"

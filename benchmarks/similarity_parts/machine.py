@@ -13,6 +13,7 @@ from pathlib import Path
 
 import llvmlite.binding
 
+# Program that prints a SHA-256 of many similarities, of prefixes, sequences and vectors.
 BITS = """
 import hashlib
 import numpy as np
@@ -33,7 +34,6 @@ for kind, draw in kinds.items():
         digest.update(np.array([measure.between(algorithms[0], other) for other in algorithms]).tobytes())
 print(digest.hexdigest())
 """
-"""Program that prints a SHA-256 of many similarities, of prefixes, sequences and vectors."""
 
 
 def bits_compared() -> str:

@@ -16,20 +16,20 @@ from pathlib import Path
 import numpy as np
 
 from behavesim.analysis.run import Run
-from behavesim.engine.judging import judging
+from behavesim.engine.build import judging
 from behavesim.similarity import BehaveSim
 from behavesim.state.protocols import Judge
-from behavesim.studies.portfolios.kept import (
+from behavesim.studies.portfolios.sets import (
     Fresh,
     KeptRun,
-    kept,
     name_of,
     read_fresh,
-    rounded,
+    round_scores,
+    sets_of,
+    to_stored,
     write_fresh,
     write_runs,
 )
-from behavesim.studies.portfolios.sets import sets_of
 from behavesim.task import Task, TaskReference
 from behavesim.task.verdict import Failure, Verdict
 
@@ -44,7 +44,7 @@ async def make(file: Path, folders: Sequence[Path]) -> None:
     Both files are written into FOLDER. Programs that have scores there already are not evaluated again.
     """
     loaded = [Run.load(folder) for folder in folders]
-    runs = sorted(map(kept, loaded), key=lambda run: (run.method, run.seed))
+    runs = sorted(map(to_stored, loaded), key=lambda run: (run.method, run.seed))
     stem = runs[0].task
     write_runs(FOLDER / f"{stem}.jsonl.xz", runs)
     task = TaskReference(str(file)).load()
@@ -86,12 +86,12 @@ def _wanted(runs: Sequence[KeptRun], task: Task) -> list[str]:
 async def _tried(task: Task, sources: Iterable[str], judge: Judge, fresh: Fresh, path: Path) -> Fresh:
     template = await judge.evaluate(task.template)
     assert isinstance(template, Verdict), "a task's template works"
-    fresh = replace(fresh, template=rounded(template.scores))
+    fresh = replace(fresh, template=round_scores(template.scores))
     missing = [source for source in sources if name_of(source) not in fresh.scores]
     for start in range(0, len(missing), AT_ONCE):
         batch = missing[start : start + AT_ONCE]
         for source, verdict in zip(batch, await asyncio.gather(*map(judge.evaluate, batch)), strict=True):
-            fresh.scores[name_of(source)] = None if isinstance(verdict, Failure) else rounded(verdict.scores)
+            fresh.scores[name_of(source)] = None if isinstance(verdict, Failure) else round_scores(verdict.scores)
         write_fresh(path, fresh)
         sys.stderr.write(f"{start + len(batch)} of {len(missing)} programs tried\n")
     return fresh
@@ -112,7 +112,7 @@ async def _improved(task: Task, runs: Sequence[KeptRun], judge: Judge, fresh: Fr
         better = [task.improve(instance, tour) for instance, tour in zip(instances, tours, strict=True)]
         seconds = time.process_time() - began
         scores = [task.score(instance, tour) for instance, tour in zip(instances, better, strict=True)]
-        fresh.two_opt[run.best[0].name] = rounded(scores)
+        fresh.two_opt[run.best[0].name] = round_scores(scores)
         fresh.two_opt_time[run.best[0].name] = round(seconds / verdict.cpu_s, 3)
 
 
@@ -121,7 +121,7 @@ async def _started(runs: Sequence[KeptRun], judge: Judge, fresh: Fresh) -> None:
     for run in runs:
         verdict = await judge.evaluate(run.best[0].source)
         if isinstance(verdict, Verdict):
-            by_start = np.array(rounded(verdict.scores)).reshape(-1, len(fresh.references))
+            by_start = np.array(round_scores(verdict.scores)).reshape(-1, len(fresh.references))
             fresh.starts[run.best[0].name] = by_start.tolist()
 
 

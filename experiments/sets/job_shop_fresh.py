@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from behavesim_tasks.job_shop import JobShop, Shop
-from behavesim_tasks.taillard import orders, times
+from behavesim_tasks.schedule import orders, times
 
 from behavesim.task import Split
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from behavesim.analysis.run import Run
-from behavesim.studies.portfolios.kept import name_of
-from behavesim.studies.sets.kept import PROGRAMS_SUFFIX, KeptPrograms, SetRun, sets_of, write_kept
+from behavesim.studies.portfolios.sets import name_of
+from behavesim.studies.sets.study import PROGRAMS_SUFFIX, KeptPrograms, SetRun, sets_of, write_stored
 
 FOLDER = Path(__file__).parent
 
@@ -28,7 +28,7 @@ def keep(folders: Iterable[Path]) -> None:
         task = Path(run.settings.task).stem
         sys.stderr.write(f"\r{len(runs)} runs ")
     ordered = tuple(sorted(runs, key=lambda run: (run.label, run.seed)))
-    write_kept(FOLDER / f"{task}{PROGRAMS_SUFFIX}", KeptPrograms(task, ordered, dict(sorted(sources.items()))))
+    write_stored(FOLDER / f"{task}{PROGRAMS_SUFFIX}", KeptPrograms(task, ordered, dict(sorted(sources.items()))))
 
 
 if __name__ == "__main__":

@@ -18,12 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.config import Settings
-from behavesim.engine.judging import sandbox
+from behavesim.engine.build import sandbox
 from behavesim.sandbox.referee import verdict_on
-from behavesim.studies.portfolios.kept import rounded
-from behavesim.studies.sets.kept import PROGRAMS_SUFFIX, SUFFIX, TOP, KeptSets, SetRun, Tried, read_programs, write_kept
-from behavesim.studies.sets.study import OURS
-from behavesim.task import Split, Task, TaskReference, instances_begun
+from behavesim.studies.portfolios.sets import round_scores
+from behavesim.studies.sets.study import (
+    OURS,
+    PROGRAMS_SUFFIX,
+    SUFFIX,
+    TOP,
+    KeptSets,
+    SetRun,
+    Tried,
+    read_programs,
+    write_stored,
+)
+from behavesim.task import Split, Task, TaskReference, begin_instances
 from behavesim.task.verdict import Failure, Solved
 
 FOLDER = Path(__file__).parent
@@ -47,7 +56,7 @@ async def make(place: str, name: str) -> None:
     for split in UNSEEN:
         if split == "held-out" or task.shifted:
             splits[split] = await _tried(settings, task, split, kept.sources, kept.runs)
-    write_kept(FOLDER / f"{name}{SUFFIX}", KeptSets(name, task.objective.direction, kept.runs, splits))
+    write_stored(FOLDER / f"{name}{SUFFIX}", KeptSets(name, task.objective.direction, kept.runs, splits))
 
 
 async def _tried(
@@ -76,7 +85,7 @@ async def _run(
     settings: Settings, task: Task, split: Split, sources: Mapping[str, str], starts: int
 ) -> dict[str, Found | None]:
     """Return what each program finds, None if it fails; instances are begun `starts` times each."""
-    instances = instances_begun(task, split, starts)
+    instances = begin_instances(task, split, starts)
     done = count(1)
     async with sandbox(settings, task, split, starts=starts) as pool:
 
@@ -94,9 +103,9 @@ def _scored(task: Task, instances: Sequence[Any], solved: Solved) -> Found | Non
         return None
     better = [task.improve(*each) for each in zip(instances, solved.solutions, strict=True)]
     if any(each is None for each in better):
-        return Found(rounded(plain.scores), [])
+        return Found(round_scores(plain.scores), [])
     improved = verdict_on(task, instances, Solved(tuple(each for each in better if each is not None), 0.0))
-    return None if isinstance(improved, Failure) else Found(rounded(plain.scores), rounded(improved.scores))
+    return None if isinstance(improved, Failure) else Found(round_scores(plain.scores), round_scores(improved.scores))
 
 
 def _by_start(scores: Sequence[float]) -> list[list[float]]:

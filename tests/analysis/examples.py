@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.behaviours import DistinctCounts
-from behavesim.analysis.convergence import Checkpoint
+from behavesim.analysis.convergence import Checkpoint, Diversity, DiversityAt
 from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
-from behavesim.analysis.islands import Diversity, DiversityAt
 from behavesim.analysis.report import Origin, RunReport
 from behavesim.analysis.summary import Scored, Summary
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 
 UNKNOWN = HeldOutMean(None, None)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from behavesim.analysis.run import Run
 from behavesim.base.tokens import Usage
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.state.events import (
     Added,
     Asked,

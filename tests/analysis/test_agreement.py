@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis import similarities as module
+from behavesim.analysis import difference as module
+from behavesim.analysis.difference import Pair, agreement
 from behavesim.analysis.run import Run
-from behavesim.analysis.similarities import Pair, agreement
 from behavesim.base.errors import UsageError
-from behavesim.code_similarity.optional import missing
-from behavesim.code_similarity.rouge import rouge
+from behavesim.code_similarity.metric import missing
+from behavesim.code_similarity.text import rouge
 from tests.analysis.journals import feasible, journalled, started
 
 SOURCES = ("x = 1\n", "x = 2\n", "def f(a):\n    return [a, a, a]\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from behavesim.analysis.behaviour_map import BEST, OTHERS, behaviour_map, best_and_others, in_the_plane
+from behavesim.analysis.behaviours import BEST, OTHERS, behaviour_map, best_and_others, in_the_plane
 from behavesim.analysis.candidates import Candidate
 from tests.analysis.journals import feasible, journalled, rejected, started
 

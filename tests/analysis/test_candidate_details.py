@@ -11,7 +11,7 @@ import pytest
 from behavesim.analysis.candidate_details import Neighbour, Parent, candidate_details
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
-from behavesim.reports.candidate_screen import show_candidate
+from behavesim.reports.screens import show_candidate
 from behavesim.state.events import Added, Asked, Evaluated, Prompt, Reply, Responded
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import asked, feasible, journalled, rejected, started

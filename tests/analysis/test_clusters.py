@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.clusters import Cluster, clustering, clusters_table, joins_table
+from behavesim.analysis.behaviours import Cluster, clustering, clusters_table, joins_table
 from behavesim.analysis.summary import Scored
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from behavesim.analysis.comparison import TaskComparison, comparison
-from behavesim.analysis.group_tests import GroupTest, Pairs, group_tests
+from behavesim.analysis.comparison import GroupTest, Pairs, TaskComparison, comparison, group_tests
+from behavesim.analysis.convergence import DiversityAt
 from behavesim.analysis.held_out import HeldOutMean
-from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.metrics import METRICS, reaching
 from behavesim.analysis.report import RunReport
 from tests.analysis.examples import UNKNOWN, grid, made, made_elsewhere, tried, unfinished

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.behaviours import DistinctCounts, TopProgram, distinct, top, top_table
-from behavesim.analysis.failures import RejectionReason, failures, failures_table
-from behavesim.analysis.islands import Diversity, IslandSummary, islands, islands_table
+from behavesim.analysis.candidate_details import RejectionReason, failures, failures_table
+from behavesim.analysis.convergence import Diversity, IslandSummary, islands, islands_table
 from behavesim.analysis.summary import Scored
 from tests.analysis.journals import asked, clustered, feasible, journalled, rejected, started
 

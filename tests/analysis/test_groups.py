@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from behavesim.analysis.groups import grouped, repeats
+from behavesim.analysis.groups import group_runs, repeats
 from behavesim.analysis.report import RunReport
 from tests.analysis.examples import made, made_elsewhere, unfinished
 
 
 def labels(*runs: RunReport) -> list[str]:
-    return [group.label for group in grouped(runs)]
+    return [group.label for group in group_runs(runs)]
 
 
 def test_a_label_names_the_settings_that_set_a_group_apart() -> None:
@@ -68,7 +68,7 @@ def test_runs_on_two_versions_of_a_task_are_not_pooled() -> None:
 
 def test_runs_on_different_instances_are_of_two_families_and_labelled_apart() -> None:
     ours, theirs = made("eoh", 0, 0.1), made_elsewhere("eoh", 1, 0.1, population=11)
-    groups = grouped([ours, theirs])
+    groups = group_runs([ours, theirs])
     assert [(group.family, group.label) for group in groups] == [
         (("tsp", "2", "trusted"), "eoh"),
         (("tsp", "9", "trusted"), "eoh"),

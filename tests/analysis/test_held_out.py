@@ -15,7 +15,7 @@ from behavesim.analysis.held_out import (
     HeldOutTemplate,
     held_out,
     held_out_table,
-    known_held_out,
+    read_held_out,
 )
 from behavesim.analysis.recommendation import gain
 from behavesim.analysis.run import Run
@@ -156,11 +156,11 @@ def test_each_program_is_tried_once_and_known_from_then_on(tmp_path: Path) -> No
 def test_what_earlier_reports_found_is_known_without_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Run, "task", lambda run: Held())
     run = journalled(tmp_path / "first", started(), feasible(0, 3.0, source="a"), feasible(1, 4.0, source="b"))
-    assert known_held_out(run) is None
+    assert read_held_out(run) is None
     (found,) = tried(Scores({**TEMPLATE, "a": (2.0, 6.0), "b": (4.0, 6.0)}), run)
-    assert known_held_out(run) == found
+    assert read_held_out(run) == found
     more = journalled(tmp_path / "first", feasible(2, 2.0, source="c"))
-    assert known_held_out(more) is None
+    assert read_held_out(more) is None
 
 
 def test_what_was_found_out_under_another_task_does_not_count(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.held_out_scores import HeldOutScore, KnownScores
+from behavesim.analysis.held_out import HeldOutScore, KnownScores
 from behavesim.store.folder import RunFolder
 from behavesim.task.verdict import Failure, Verdict
 

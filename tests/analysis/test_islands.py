@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.islands import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
+from behavesim.analysis.convergence import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
 from behavesim.analysis.run import Run
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.analysis.metrics import Metric, measured
+from behavesim.analysis.metrics import Metric, add_metrics
 from behavesim.analysis.table import COUNT, RATIO
 from behavesim.base.errors import UsageError
 from tests.analysis.examples import made
@@ -65,4 +65,4 @@ def test_a_function_that_raises_is_named_with_what_it_raised_in_one_line() -> No
 
 
 def test_a_report_has_the_values_of_all_its_metrics() -> None:
-    assert measured(RUN, [SEED, replace(returning(None), name="none")]).metrics == {"seed": 7, "none": None}
+    assert add_metrics(RUN, [SEED, replace(returning(None), name="none")]).metrics == {"seed": 7, "none": None}

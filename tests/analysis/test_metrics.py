@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from behavesim.analysis.behaviours import DistinctCounts
+from behavesim.analysis.convergence import DiversityAt
 from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
-from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.metrics import BY_NAME, METRICS
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.summary import RecommendedProgram, Scored

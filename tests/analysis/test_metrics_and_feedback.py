@@ -15,9 +15,7 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.difference import program_difference
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
-from behavesim.reports.csv_files import write_csv
-from behavesim.reports.export import LINES, write_export
-from behavesim.reports.json_document import json_document
+from behavesim.reports.files import LINES, json_document, write_csv, write_export
 from tests.analysis.journals import PROVENANCE, feasible, journalled, rejected, started, told
 
 CLAIMED = PROVENANCE | {"score_source": "self-reported", "behaviour": "calls"}

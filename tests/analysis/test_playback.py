@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis import playback as module
-from behavesim.analysis.playback import playback, with_pictures
+from behavesim.analysis import difference as module
+from behavesim.analysis.difference import playback, with_pictures
 from behavesim.analysis.run import Run
 from behavesim.base.errors import TaskError
 from behavesim.task import Bins, Disks, Picture, Route

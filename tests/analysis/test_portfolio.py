@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import behavesim as bs
-from behavesim.analysis.clearing import AT_ONCE, Clearing, Entrant
-from behavesim.analysis.portfolio import Portfolio
+from behavesim.analysis.portfolio import AT_ONCE, Clearing, Entrant, Portfolio
 from behavesim.analysis.portfolio import portfolio as chosen
 from behavesim.base.errors import UsageError
-from behavesim.similarity.niches import BASE, Niches
+from behavesim.similarity.clustering import BASE, DiverseBest
 from behavesim.trajectory import Behaviour, Trajectory, pack
 from tests.analysis.journals import feasible, journalled, started
 from tests.cli.command import Command
@@ -64,7 +63,7 @@ def entrants(count: int) -> list[Entrant]:
 
 @pytest.mark.parametrize(("radius", "count"), [(0.3, 10), (0.9, 30), (1.3, 10), (0.0, 400)])
 def test_of_many_the_same_are_chosen_as_if_all_were_measured(radius: float, count: int) -> None:
-    given, everyone = entrants(3 * AT_ONCE), Niches(bs.BehaveSim(9.0))
+    given, everyone = entrants(3 * AT_ONCE), DiverseBest(bs.BehaveSim(9.0))
     for place, each in enumerate(given):
         everyone.add(each.behaviour, (-each.score, len(each.source), place))
     chosen = Clearing(bs.Objective("maximise"), bs.BehaveSim(9.0), radius).of(given, count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from behavesim.analysis.replayed import ReplayDifference, beside_original, replayed
+from behavesim.analysis.provenance import ReplayDifference, beside_original, compare_replay
 from behavesim.state.events import Added, Asked, Evaluated, Prompt
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import answered, asked, feasible, journalled, rejected, started
@@ -12,7 +12,7 @@ from tests.analysis.journals import answered, asked, feasible, journalled, rejec
 
 def test_a_run_is_as_itself(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), feasible(0, 5.0), rejected(1, "timeout"), asked(2))
-    assert replayed(run.folder, run.folder) == ReplayDifference("first", 3, {}, {})
+    assert compare_replay(run.folder, run.folder) == ReplayDifference("first", 3, {}, {})
 
 
 def test_candidates_are_told_apart_by_aspect(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_candidates_are_told_apart_by_aspect(tmp_path: Path) -> None:
         rejected(3, "exception"),
         [Asked(4, (), None, Prompt("another", "improve")), answered(4), done, Added(4, "1")],
     )
-    found = replayed(replay.folder, original.folder)
+    found = compare_replay(replay.folder, original.folder)
     assert found.of == "original"
     assert found.candidates == 5
     assert found.differing == {"prompt": 1, "outcome": 1, "score": 1, "island": 2}
@@ -46,7 +46,7 @@ def test_candidates_are_told_apart_by_aspect(tmp_path: Path) -> None:
 def test_another_program_is_told_from_the_one_before(tmp_path: Path) -> None:
     original = journalled(tmp_path / "original", started(), feasible(0, 5.0), rejected(1, "timeout"))
     replay = journalled(tmp_path / "replay", started(), feasible(0, 5.0, source="other"), feasible(1, 5.0))
-    found = replayed(replay.folder, original.folder)
+    found = compare_replay(replay.folder, original.folder)
     assert found.differing == {"program": 2, "outcome": 1, "score": 1, "island": 1}
 
 

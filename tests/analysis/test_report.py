@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from behavesim.analysis.behaviours import distinct, top
-from behavesim.analysis.clusters import clustering
-from behavesim.analysis.convergence import convergence
-from behavesim.analysis.failures import failures
-from behavesim.analysis.islands import diversity, diversity_over_time, islands
+from behavesim.analysis.behaviours import clustering, distinct, top
+from behavesim.analysis.candidate_details import failures
+from behavesim.analysis.convergence import convergence, diversity, diversity_over_time, islands
 from behavesim.analysis.report import Origin, report
 from behavesim.analysis.run_summary import summary
 from tests.analysis.examples import tried

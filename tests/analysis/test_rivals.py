@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from behavesim.analysis.rivals import SET, Spent, rivals_of, table, verdict
+from behavesim.analysis.portfolio import SET, Spent, rivals_of, table, verdict
 from behavesim.task import Objective
 
 OURS = Spent(SET, 4, 4, 2.0, (3.0, 5.0))

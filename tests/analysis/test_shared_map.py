@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from behavesim.analysis.behaviour_map import shared_map
+from behavesim.analysis.behaviours import map_groups
 from tests.analysis.journals import feasible, journalled, rejected, started
 
 
@@ -16,7 +16,7 @@ def test_what_one_group_found_is_alone_where_nothing_of_the_others_is_near(tmp_p
     first = journalled(tmp_path / "a1", started(), feasible(0, 5.0, near), feasible(1, 3.0, far), feasible(2, 4.0, far))
     again = journalled(tmp_path / "a2", started(seed=8), feasible(0, 6.0, near), rejected(1, "timeout"))
     second = journalled(tmp_path / "b1", started(), feasible(0, 5.0, near), feasible(1, 7.0, other))
-    found = shared_map([[first, again], [second]])
+    found = map_groups([[first, again], [second]])
     named = [(each.run, each.candidate, each.group, each.score) for each in found.programs]
     assert named == [("a1", 1, 0, 3.0), ("a1", 0, 0, 5.0), ("b1", 0, 1, 5.0), ("b1", 1, 1, 7.0)]
     does = [*first.trajectories([1, 0]), *second.trajectories([0, 1])]
@@ -33,4 +33,4 @@ def test_what_one_group_found_is_alone_where_nothing_of_the_others_is_near(tmp_p
 
 def test_groups_without_a_feasible_program_have_an_empty_map(tmp_path: Path) -> None:
     run = journalled(tmp_path / "a", started(), rejected(0, "timeout"))
-    assert shared_map([[run], [run]]).alone == ((), ())
+    assert map_groups([[run], [run]]).alone == ((), ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.analysis.similarities import similarities
+from behavesim.analysis.difference import similarities
 from behavesim.base.errors import BehavesimError
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from behavesim.analysis.statistics import (
+    compare_pairs,
     holm,
     mann_whitney,
     mean_difference,
-    paired,
-    paired_difference,
     sample,
     share_greater,
     signed_rank,
+    summarise_pairs,
 )
 
 TIED = st.integers(0, 4).map(float)
@@ -106,7 +106,7 @@ def agrees(low: float | None, high: float | None, p: float | None) -> None:
 def test_no_interval_leaves_out_zero_where_its_test_does_not_with_ties_either(a: list[float], b: list[float]) -> None:
     found = mean_difference(a, b)
     agrees(found.low, found.high, found.p)
-    within = paired_difference(a[: len(b)], b[: len(a)])
+    within = compare_pairs(a[: len(b)], b[: len(a)])
     agrees(within.low, within.high, within.p)
     whole = sample(a)
     assert whole.low is None or whole.high is None or whole.low <= whole.mean <= whole.high
@@ -121,7 +121,7 @@ def test_without_ties_an_interval_leaves_out_zero_just_where_p_is_significant(
     found = mean_difference(rng.normal(shift, 1, m).tolist(), rng.normal(0, 1, n).tolist())
     assert found.p is not None and found.low is not None and found.high is not None
     assert (found.p < 0.05) == (not found.low <= 0 <= found.high)
-    within = paired(rng.normal(shift, 1, n).tolist())
+    within = summarise_pairs(rng.normal(shift, 1, n).tolist())
     assert within.p is not None
     if within.low is not None and within.high is not None:
         assert (within.p < 0.05) == (not within.low <= 0 <= within.high)
@@ -133,7 +133,7 @@ def test_pairs_by_seed_show_what_seeds_have_in_common_hides() -> None:
     for _ in range(300):  # ten seeds, a correlation of 0.5 and a difference of one standard deviation
         shared = rng.normal(0, 0.5**0.5, 10)
         a, b = (shared + rng.normal(shift, 0.5**0.5, 10) for shift in (1.0, 0.0))
-        shown["paired"] += (paired_difference(a.tolist(), b.tolist()).p or 1) < 0.05
+        shown["paired"] += (compare_pairs(a.tolist(), b.tolist()).p or 1) < 0.05
         shown["independent"] += (mean_difference(a.tolist(), b.tolist()).p or 1) < 0.05
     assert shown["paired"] / 300 == pytest.approx(0.77, abs=0.08)
     assert shown["independent"] / 300 == pytest.approx(0.54, abs=0.08)
@@ -155,9 +155,11 @@ def test_equal_values_differ_with_probability_one_by_chance() -> None:
 
 
 def test_pairs_are_tested_by_the_signs_and_ranks_of_their_differences() -> None:
-    assert paired([0.0, 1.0, 2.0, 3.0, -0.5]).mean == pytest.approx(1.1)
-    assert paired([1.0, 2.0, 3.0, 4.0, 5.0]).p == pytest.approx(2 / 2**5)  # all 32 ways to give signs are as likely
-    assert (paired([0.0, 0.0]).p, paired([1.0]).p) == (1.0, None)
+    assert summarise_pairs([0.0, 1.0, 2.0, 3.0, -0.5]).mean == pytest.approx(1.1)
+    assert summarise_pairs([1.0, 2.0, 3.0, 4.0, 5.0]).p == pytest.approx(
+        2 / 2**5
+    )  # all 32 ways to give signs are as likely
+    assert (summarise_pairs([0.0, 0.0]).p, summarise_pairs([1.0]).p) == (1.0, None)
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,7 +9,7 @@ import pytest
 from behavesim.analysis.run import Run
 from behavesim.analysis.run_summary import state_of, summary
 from behavesim.analysis.summary import RecommendedProgram, Scored
-from behavesim.analysis.summary_cache import cached_summary, kept_summary
+from behavesim.analysis.summary_cache import load_summary, save_summary
 from behavesim.base.tokens import Usage
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
 
@@ -76,8 +76,8 @@ def test_a_run_that_ends_after_its_journal_was_read_is_not_taken_for_killed(tmp_
         if again:
             seen.follow()
     assert (state_of(seen), summary(seen).stopped_by) == ("running", None)
-    assert kept_summary(seen).state == "running"
-    assert cached_summary(run.folder).stopped_by == "killed"
+    assert save_summary(seen).state == "running"
+    assert load_summary(run.folder).stopped_by == "killed"
 
 
 def test_where_nothing_is_feasible_there_is_no_best_and_no_gap(tmp_path: Path) -> None:
@@ -87,10 +87,10 @@ def test_where_nothing_is_feasible_there_is_no_best_and_no_gap(tmp_path: Path) -
 
 def test_the_best_program_is_the_template_until_a_candidate_is_better(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), feasible(0, 12.0), stopped("budget"))
-    found = kept_summary(run)
+    found = save_summary(run)
     assert (found.best, found.best_program) == (Scored(0, 12.0, 5.0), found.template)
     assert found.template is not None and found.template.candidate == -1
-    assert cached_summary(run.folder) == found
+    assert load_summary(run.folder) == found
     assert "best 10 (the template)" in repr(run)
     better = summary(journalled(tmp_path / "second", started(), feasible(0, 5.0)))
     assert better.best == better.best_program == Scored(0, 5.0, 1.5)

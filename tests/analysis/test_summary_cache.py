@@ -8,7 +8,7 @@ import pytest
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.run_summary import summary
-from behavesim.analysis.summary_cache import cached_summary
+from behavesim.analysis.summary_cache import load_summary
 from behavesim.store.folder import SUMMARY
 from tests.analysis.journals import asked, feasible, journalled, started, stopped
 
@@ -23,34 +23,34 @@ def unread(folder: object) -> Run:
 
 
 def test_a_second_glance_reads_no_journal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = cached_summary(run.folder)
+    first = load_summary(run.folder)
     assert first == summary(run)
     monkeypatch.setattr(Run, "load", unread)
-    assert cached_summary(run.folder) == first
+    assert load_summary(run.folder) == first
 
 
 def test_what_happened_since_is_seen(run: Run) -> None:
-    cached_summary(run.folder)
+    load_summary(run.folder)
     with run.folder.locked():
-        assert cached_summary(run.folder).unanswered == summary(run).unanswered
+        assert load_summary(run.folder).unanswered == summary(run).unanswered
     longer = journalled(run.folder.path, asked(2))
-    assert cached_summary(longer.folder) == summary(longer)
-    assert cached_summary(longer.folder).asked == 3
+    assert load_summary(longer.folder) == summary(longer)
+    assert load_summary(longer.folder).asked == 3
 
 
 @pytest.mark.parametrize("text", ["", "{", f"{'0' * 64}\n{{}}"])
 def test_a_note_that_says_nothing_is_found_out_anew(run: Run, text: str) -> None:
     run.folder.keep(SUMMARY, text)
-    assert cached_summary(run.folder) == summary(run)
-    assert cached_summary(run.folder) == summary(run)
+    assert load_summary(run.folder) == summary(run)
+    assert load_summary(run.folder) == summary(run)
 
 
 def test_bytes_that_are_no_text_hide_no_run(run: Run) -> None:
-    cached_summary(run.folder)
+    load_summary(run.folder)
     (run.folder.path / ".summary").write_bytes(b"\xff\xfe\x00\n{}")
-    assert cached_summary(run.folder) == summary(run)
+    assert load_summary(run.folder) == summary(run)
 
 
 def test_a_run_is_listed_where_its_summary_cannot_be_kept(run: Run) -> None:
     (run.folder.path / ".summary").mkdir()
-    assert cached_summary(run.folder) == summary(run)
+    assert load_summary(run.folder) == summary(run)

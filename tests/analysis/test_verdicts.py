@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.analysis.comparison import comparison
+from behavesim.analysis.comparison import comparison, too_few, verdicts
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.statistics import least_p, least_p_of_pairs, mann_whitney, signed_rank
-from behavesim.analysis.verdicts import too_few, verdicts
 from tests.analysis.examples import made, tried, unknown_gaps
 
 

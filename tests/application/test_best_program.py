@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import behavesim as bs
+from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import extract
-from behavesim.programs.fences import fenced
 from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.state.events import Prompt
@@ -96,7 +96,7 @@ async def test_the_programs_of_every_task_run_in_a_bare_interpreter(
     task = TaskReference(name).load()
     folders = [RunFolder.named(tmp_path, str(number)) for number in range(4)]
     replies = [await GeneticProposer(task, seed=0).propose(Prompt("", "template"), number) for number in range(3)]
-    for folder, text in zip(folders, (fenced(task.template), *(reply.text for reply in replies)), strict=True):
+    for folder, text in zip(folders, (add_fence(task.template), *(reply.text for reply in replies)), strict=True):
         folder.path.mkdir()
         folder.write_best(taken(text, task), "score 1")
     assert "None\n" not in call([folder.best for folder in folders], task.entry_point, *arguments_of(task))
@@ -110,7 +110,7 @@ def test_what_a_program_names_without_importing_it_is_imported_in_its_file(
     task = TaskReference(name).load()
     unimported = f"def {task.entry_point}(*arguments: Tuple[Any, np.ndarray]) -> List[float]:\n    return math.pi"
     folder = RunFolder(tmp_path)
-    folder.write_best(taken(fenced(unimported), task), "score 1")
+    folder.write_best(taken(add_fence(unimported), task), "score 1")
     assert call([folder.best], task.entry_point, *arguments_of(task)) == "3.141592653589793\n"
 
 

@@ -19,8 +19,9 @@ import pytest
 from rich.console import Console, ConsoleDimensions
 
 from behavesim.analysis.run import Run
-from behavesim.application import console, outlet
-from behavesim.reports.live_run import LiveRun
+from behavesim.application import console
+from behavesim.application import console as outlet
+from behavesim.reports.live import LiveRun
 from tests.analysis.journals import feasible, started, write
 from tests.reports.test_panels import moment
 
@@ -56,7 +57,7 @@ async def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(
     monkeypatch.setattr(console, "LINE_S", 0.001)
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    async with console.shown(moment):
+    async with console.show(moment):
         for _ in range(10_000):
             if screen.getvalue():
                 break
@@ -82,7 +83,7 @@ async def _looks(count: int) -> None:
         seen += 1
         return moment()
 
-    async with console.shown(look):
+    async with console.show(look):
         while seen < count:
             await asyncio.sleep(0.001)
 
@@ -166,7 +167,7 @@ async def test_a_terminal_that_is_given_another_size_is_cleared_and_filled_anew(
     monkeypatch.setattr(Console, "size", property(lambda _: size))
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    async with console.shown(moment):
+    async with console.show(moment):
         while "convergence" not in screen.getvalue():
             await asyncio.sleep(0.001)
         assert CLEARED not in screen.getvalue()

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.application.evaluation import evaluate, read_program
+from behavesim.application.evaluation import evaluate_programs, read_program
 from behavesim.base.errors import UsageError
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.sandbox.limits import Limits
 from behavesim.task import TaskReference
-from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
-from behavesim.task.files import separated
+from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask, separate_files
 from behavesim.task.verdict import Failure, Verdict
 
 TSP = TaskReference("tsp").load()
@@ -21,7 +20,7 @@ TSP = TaskReference("tsp").load()
 async def test_programs_are_evaluated_in_their_order_each_with_the_stage_it_came_to() -> None:
     settings = settings_from_person({"task": "tsp", "timeout_s": 50})
     programs = [("good", TSP.template), ("prose", "no program here"), ("bad", "def select_next_node(a, b, c, d): d.x")]
-    found = await evaluate(settings, TSP, programs, "validation")
+    found = await evaluate_programs(settings, TSP, programs, "validation")
     assert [(each.file, each.stage) for each in found] == [
         ("good", "evaluation"),
         ("prose", "extraction"),
@@ -50,7 +49,7 @@ async def test_a_program_has_as_much_time_for_each_instance_of_any_split(tmp_pat
     file.write_text(text.replace('"held-out": (4,)', '"held-out": tuple(range(10))'))
     task, settings = TaskReference(str(file)).load(), settings_from_person({"task": str(file), "timeout_s": 0.7})
     for split in ("search", "validation", "held-out"):  # of 2, 1 and 10 instances
-        (found,) = await evaluate(settings, task, [("busy", BUSY)], split)
+        (found,) = await evaluate_programs(settings, task, [("busy", BUSY)], split)
         assert isinstance(found.verdict, Verdict), found.verdict
 
 
@@ -82,4 +81,4 @@ def test_a_program_of_an_evaluator_may_be_a_folder(tmp_path: Path) -> None:
     (tmp_path / "src/lib/b.txt").write_text("2\n")
     task = EvaluatorTask(EvaluatorFile("command", "judge {program}", str(tmp_path / "src")), "judged")
     read = read_program(tmp_path / "src", task)
-    assert separated(read) == {"a.txt": "1\n", "lib/b.txt": "2\n"} and read == task.template
+    assert separate_files(read) == {"a.txt": "1\n", "lib/b.txt": "2\n"} and read == task.template

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from behavesim.application.event_loop import in_a_loop_of_its_own, run_until_asked_to_end
+from behavesim.application.session import in_a_loop_of_its_own, run_until_asked_to_end
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -52,7 +52,7 @@ def test_work_in_a_loop_beside_is_cancelled_by_an_interrupt_and_ends_in_order() 
 
 HELD_UP = """
 import asyncio, time
-from behavesim.application.event_loop import run_until_asked_to_end
+from behavesim.application.session import run_until_asked_to_end
 
 async def work():
     try:

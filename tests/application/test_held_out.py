@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.held_out_scores import KEPT
-from behavesim.application.held_out import held_out_scores, reports_of
+from behavesim.analysis.held_out import KEPT
+from behavesim.application.held_out import evaluate_held_out, reports_of
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.state.protocols import Judge
@@ -42,7 +42,7 @@ async def judging(settings: Settings, task: Task, split: str) -> AsyncIterator[J
 def test_each_program_is_judged_under_the_limits_of_its_own_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[int, ...]
 ) -> None:
-    monkeypatch.setattr("behavesim.engine.judging.judging", judging)
+    monkeypatch.setattr("behavesim.engine.build.judging", judging)
     both = [
         journalled(tmp_path / "brief", started(timeout_s=2.0), feasible(0, 5.0, source="slow")),
         journalled(tmp_path / "long", started(timeout_s=200.0), feasible(0, 5.0, source="slow")),
@@ -53,7 +53,7 @@ def test_each_program_is_judged_under_the_limits_of_its_own_run(
     assert told == ["trying the programs of 2 runs on held-out instances of tsp"]
     reasons = {each.summary.run: each.held_out.programs[0].reason for each in found if each.held_out is not None}
     assert reasons == {"brief": "timeout", "long": None}
-    assert asyncio.run(held_out_scores(runs, [run.ranked() for run in runs])) == {
+    assert asyncio.run(evaluate_held_out(runs, [run.ranked() for run in runs])) == {
         "slow": (8.0,),
         runs[0].task().template: (8.0,),
     }
@@ -70,5 +70,5 @@ def test_programs_are_tried_on_one_task_that_has_such_instances(tmp_path: Path) 
     one = journalled(tmp_path / "one", started(), feasible(0, 5.0))
     other = journalled(tmp_path / "other", started(task="asp"), feasible(0, 5.0))
     with pytest.raises(UsageError, match="these runs are on different tasks"):
-        asyncio.run(held_out_scores([one, other], [one.ranked(), other.ranked()]))
-    assert asyncio.run(held_out_scores([other], [other.ranked()], "shifted")) == {}
+        asyncio.run(evaluate_held_out([one, other], [one.ranked(), other.ranked()]))
+    assert asyncio.run(evaluate_held_out([other], [other.ranked()], "shifted")) == {}

@@ -8,7 +8,7 @@ import pytest
 
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.base.errors import TaskError, UsageError
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.store.folder import RunFolder
 from tests.analysis.journals import feasible, started, write
 

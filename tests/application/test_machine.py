@@ -13,7 +13,7 @@ import pytest
 
 from behavesim.application.machine import NOT_ASKED, Findings, findings, remarks
 from behavesim.proposers.openai_settings import OPENAI
-from behavesim.proposers.price_list import PriceList
+from behavesim.proposers.prices import PriceList
 from behavesim.sandbox.isolation import LEVELS
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY

@@ -42,7 +42,7 @@ async def test_what_it_returns_is_the_run_as_it_was_read_once_at_its_end(
         begun_at.append(after)
         return read_events(path, after)
 
-    monkeypatch.setattr("behavesim.analysis.recorded.read_events", counted)
+    monkeypatch.setattr("behavesim.analysis.run.read_events", counted)
     run = await bs.search(FEW_CITIES, runs_dir=tmp_path, **CLIMBING)
     assert begun_at.count(0) == 1
     monkeypatch.undo()

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.analysis.rivals import SET
-from behavesim.application.rivals import rivals
+from behavesim.analysis.portfolio import SET
+from behavesim.application.recommendation import rivals
 from behavesim.base.errors import TaskError
-from behavesim.engine import judging
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine import build
+from behavesim.engine.admission import settings_from_person
 from behavesim.task import InvalidSolution, Task, TaskReference
 from tests.crash.processes import FEW_CITIES
 from tests.few_cities import FewCities
@@ -38,7 +38,7 @@ async def tried(task: Task, *programs: str) -> set[str]:
     """The names of the rivals, the set among them; this process scores, as no other can load such a task."""
     settings = settings_from_person({"task": FEW_CITIES, "workers": 1, "recommend": False}, task=task)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judging, "RefereePool", lambda _, split, *rest: Here(task, split, rest[-1]))
+        patch.setattr(build, "RefereePool", lambda _, split, *rest: Here(task, split, rest[-1]))
         return {each.name for each in await rivals(settings, task, programs)}
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from behavesim.audit.inputs import contradiction, opening_contradictions
-from behavesim.engine.settings import settings_from_person
+from behavesim.audit.audit import contradiction, opening_contradictions
+from behavesim.engine.admission import settings_from_person
 from behavesim.state.events import (
     Advised,
     Asked,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from behavesim.audit.noise import REST, SCORE, TRIALS, Outcome, lasting, noise
+from behavesim.audit.verify import REST, SCORE, TRIALS, Outcome, noise, without_volatile
 from behavesim.state.events import Evaluated, Rejected
 
 
@@ -45,16 +45,24 @@ async def test_outcomes_that_differ_among_themselves_are_noise(
 
 def test_times_and_addresses_do_not_last() -> None:
     at = [Rejected(3, "evaluation", "exception", f"<f at 0x7f{n}a12345678>", "x", cpu_s=n) for n in (1, 2)]
-    assert lasting(at[0]) == lasting(at[1])
-    assert lasting(scored(1.0, cpu_s=1.0)) == lasting(scored(1.0, cpu_s=2.0)) != lasting(scored(2.0))
+    assert without_volatile(at[0]) == without_volatile(at[1])
+    assert (
+        without_volatile(scored(1.0, cpu_s=1.0))
+        == without_volatile(scored(1.0, cpu_s=2.0))
+        != without_volatile(scored(2.0))
+    )
     timed = [replace(scored(1.0), metrics={"private.execution_time_mean": n, "circles": 5.0}) for n in (0.1, 0.2)]
-    assert lasting(timed[0], True) == lasting(timed[1], True) and lasting(timed[0]) != lasting(timed[1])
-    assert lasting(timed[0], True) != lasting(replace(timed[0], metrics={"circles": 6.0}), True)
+    assert without_volatile(timed[0], True) == without_volatile(timed[1], True) and without_volatile(
+        timed[0]
+    ) != without_volatile(timed[1])
+    assert without_volatile(timed[0], True) != without_volatile(replace(timed[0], metrics={"circles": 6.0}), True)
     raised = replace(FAILED, reason="stage-1", message="stage 1 of 2 raised ValueError: no")
-    assert lasting(raised) == lasting(replace(raised, reason="evaluator")), "journals of before have its old name"
+    assert without_volatile(raised) == without_volatile(replace(raised, reason="evaluator")), (
+        "journals of before have its old name"
+    )
     stopped = replace(raised, metrics={"stage_score": 0.1})
-    assert lasting(stopped) != lasting(replace(stopped, reason="evaluator"))
-    assert lasting(FAILED) != lasting(Rejected(3, "evaluation", "evaluator", "no route"))
+    assert without_volatile(stopped) != without_volatile(replace(stopped, reason="evaluator"))
+    assert without_volatile(FAILED) != without_volatile(Rejected(3, "evaluation", "evaluator", "no route"))
 
 
 @pytest.mark.parametrize(
@@ -70,5 +78,7 @@ def test_times_and_addresses_do_not_last() -> None:
 )
 def test_what_the_sandbox_said_in_other_words_before_is_no_difference(before: str, now: str) -> None:
     recorded = Rejected(3, "evaluation", "exit", before)
-    assert lasting(recorded) == lasting(replace(recorded, message=now))
-    assert lasting(recorded) != lasting(replace(recorded, message=now.replace("program", "evaluator")))
+    assert without_volatile(recorded) == without_volatile(replace(recorded, message=now))
+    assert without_volatile(recorded) != without_volatile(
+        replace(recorded, message=now.replace("program", "evaluator"))
+    )

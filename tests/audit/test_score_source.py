@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.audit.inputs import opening_contradictions
-from behavesim.engine.settings import settings_from_person
+from behavesim.audit.audit import opening_contradictions
+from behavesim.engine.admission import settings_from_person
 from behavesim.state.events import RunStarted
 
 

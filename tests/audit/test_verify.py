@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import behavesim as bs
-from behavesim.application.verification import verified
-from behavesim.audit import bench
+from behavesim.application.verification import verify_runs
+from behavesim.audit import verify as bench
 from behavesim.audit.verify import Verification, verify
 from behavesim.state.events import Evaluated, Event, PortfolioChosen, Rejected, RunStarted
 from behavesim.store.folder import RunFolder
@@ -101,7 +101,7 @@ async def test_a_repair_that_answers_the_same_text_is_no_difference(tmp_path: Pa
 async def test_a_portfolio_of_several_runs_is_not_chosen_again(run: RunFolder, tmp_path: Path) -> None:
     events = [event for _, _, event in read_events(run.journal)]
     chosen = PortfolioChosen(2, (("first", 1), ("another", 0)), others=("another",))
-    found = await verified(await written([*events, chosen], run, tmp_path / "copy"))
+    found = await verify_runs(await written([*events, chosen], run, tmp_path / "copy"))
     assert found.is_sound and found.unchecked == {"portfolio of several runs": 1}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.proposers.patience import Patience
+from behavesim.proposers.retry import RetryLimits
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
 from behavesim.task import TaskReference
@@ -43,7 +43,7 @@ async def test_a_reply_that_came_in_ones_absence_is_not_asked_for_again(monkeypa
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "")
         clock = Heartbeat(world, beat_s=0.01, busy=world.busy)
-        async with openai_proposer(8, Patience(request_s=1.5), clock=clock) as proposer:
+        async with openai_proposer(8, RetryLimits(request_s=1.5), clock=clock) as proposer:
             asked = asyncio.create_task(proposer.propose(prompt(), 0))
             while not server.in_flight:
                 await asyncio.sleep(0.001)

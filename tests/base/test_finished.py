@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from behavesim.base.finished import finished
+from behavesim.base.heartbeat import await_finished
 
 
 async def test_its_result_is_returned() -> None:
     async def work() -> int:
         return 3
 
-    assert await finished(work()) == 3
+    assert await await_finished(work()) == 3
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -24,7 +24,7 @@ async def test_who_is_cancelled_once_or_often_ends_after_the_work(times: int) ->
         await let_go.wait()
         done.append(True)
 
-    caller = asyncio.create_task(finished(work()))
+    caller = asyncio.create_task(await_finished(work()))
     for _ in range(times):
         await asyncio.sleep(0)
         caller.cancel()
@@ -45,7 +45,7 @@ async def test_its_error_is_raised_but_hides_no_cancellation(is_cancelled: bool)
         await let_go.wait()
         raise ValueError("it failed")
 
-    caller = asyncio.create_task(finished(work()))
+    caller = asyncio.create_task(await_finished(work()))
     await asyncio.sleep(0)
     if is_cancelled:
         caller.cancel()

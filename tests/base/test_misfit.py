@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from behavesim.base.misfit import misfit
+from behavesim.base.text import validation_message
 
 
 class Values(BaseModel):
@@ -36,10 +36,10 @@ class Values(BaseModel):
 def test_what_was_expected_and_what_came_is_said_in_words(name: str, value: Any, said: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Values.model_validate({name: value})
-    assert misfit(caught.value) == said
+    assert validation_message(caught.value) == said
 
 
 def test_of_several_misfits_the_first_is_said() -> None:
     with pytest.raises(ValidationError) as caught:
         Values.model_validate({"whole": 1.5, "share": 2, "kind": "c"})
-    assert misfit(caught.value) == "whole should be a whole number, not 1.5"
+    assert validation_message(caught.value) == "whole should be a whole number, not 1.5"

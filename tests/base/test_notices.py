@@ -42,16 +42,16 @@ def test_who_looks_on_is_told_what_was_said_last_and_then_whatever_comes(tmp_pat
 def test_what_happens_again_and_again_is_said_once_a_minute_with_how_often() -> None:
     said: list[str] = []
     now = 0.0
-    sparing = Sparing(said.append, lambda: now)
+    note_once_a_minute = Sparing(said.append, lambda: now)
     for _ in range(5):
-        sparing("fault", "it failed")
-    sparing("given-up prompt", "candidate 3 is given up")
+        note_once_a_minute("fault", "it failed")
+    note_once_a_minute("given-up prompt", "candidate 3 is given up")
     now = 59.0
-    sparing("fault", "it failed in another way")
+    note_once_a_minute("fault", "it failed in another way")
     now = 60.0
-    sparing("fault", "it failed again")
+    note_once_a_minute("fault", "it failed again")
     now = 120.0
-    sparing("fault", "and again")
+    note_once_a_minute("fault", "and again")
     assert said == [
         "it failed",
         "candidate 3 is given up",
@@ -63,10 +63,10 @@ def test_what_happens_again_and_again_is_said_once_a_minute_with_how_often() -> 
 def test_a_long_pause_is_said_whenever_it_grows_longer_and_once_for_a_crowd() -> None:
     said: list[str] = []
     now = 0.0
-    sparing = Sparing(said.append, lambda: now)
+    note_once_a_minute = Sparing(said.append, lambda: now)
     for at, pause in ((0.0, 1.0), (2.0, 5.0), (3.0, 30.0), (3.1, 30.0), (4.0, 20.0), (5.0, 600.0), (34.0, 571.0)):
         now = at
-        sparing("pause", f"waiting {pause:.0f} s", lasts_s=pause)
+        note_once_a_minute("pause", f"waiting {pause:.0f} s", lasts_s=pause)
     assert said == [
         "waiting 1 s",
         "waiting 30 s (before it 1 more pause, not shown)",
@@ -77,10 +77,10 @@ def test_a_long_pause_is_said_whenever_it_grows_longer_and_once_for_a_crowd() ->
 def test_a_pause_that_grows_by_more_than_five_seconds_is_said_again_at_any_time() -> None:
     said: list[str] = []
     now = 1000.0
-    sparing = Sparing(said.append, lambda: now)
+    note_once_a_minute = Sparing(said.append, lambda: now)
     for at, pause in ((1000.0, 30.0), (1001.0, 34.0), (1002.0, 33.5), (1003.0, 9.0), (1004.0, 60.0)):
         now = at
-        sparing("pause", f"waiting {pause} s", lasts_s=pause)
+        note_once_a_minute("pause", f"waiting {pause} s", lasts_s=pause)
     assert said == [
         "waiting 30.0 s",
         "waiting 33.5 s (before it 1 more pause, not shown)",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import behavesim
-from behavesim.base.syntax import parsed
+from behavesim.base.text import parse
 
 NESTED = "found = " + "(" * 60 + "1" + " + 1)" * 60
 
@@ -34,9 +34,9 @@ def collected_all_the_time() -> Iterator[None]:
 @pytest.mark.usefixtures("collected_all_the_time")
 def test_threads_that_parse_at_the_same_time_do_not_disturb_one_another() -> None:
     with ThreadPoolExecutor(4) as threads:
-        assert all(threads.map(lambda _: len(parsed(NESTED).body) == 1, range(40)))
+        assert all(threads.map(lambda _: len(parse(NESTED).body) == 1, range(40)))
 
 
 def test_nothing_parses_in_another_way() -> None:
     sources = Path(behavesim.__file__).parent.rglob("*.py")
-    assert [path.name for path in sources if "ast.parse(" in path.read_text()] == ["syntax.py"]
+    assert [path.name for path in sources if "ast.parse(" in path.read_text()] == ["text.py"]

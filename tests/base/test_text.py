@@ -6,7 +6,7 @@ import pytest
 
 from behavesim.base.text import (
     comment,
-    counted,
+    count_noun,
     dollars,
     duration,
     last_line,
@@ -14,14 +14,14 @@ from behavesim.base.text import (
     one_line,
     printable,
     short_name,
-    shortened,
+    shorten,
     storable,
-    wrapped,
+    wrap,
 )
 
 
 def test_a_count_carries_its_noun() -> None:
-    assert [counted(count, "run") for count in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+    assert [count_noun(count, "run") for count in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_count_carries_its_noun() -> None:
     ],
 )
 def test_a_long_text_is_cut_after_a_word_if_one_ends_late_enough(text: str, said: str) -> None:
-    assert shortened(text, 10) == said
+    assert shorten(text, 10) == said
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_cost_below_a_dollar_has_four_decimals(cost_usd: float | None, said: s
 def test_a_text_is_wrapped_between_words_and_neither_a_word_nor_a_command_is_broken(
     text: str, lines: list[str]
 ) -> None:
-    assert wrapped(text, 12).split("\n") == lines
+    assert wrap(text, 12).split("\n") == lines
 
 
 @pytest.mark.parametrize(

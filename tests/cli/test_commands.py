@@ -71,7 +71,7 @@ def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path
     assert ours == {
         *("behavesim", "behavesim.base", "behavesim.base.errors", "behavesim.base.text", "behavesim.base.version"),
         *("behavesim_cli", "behavesim_cli.app", "behavesim_cli.commands", "behavesim_cli.output"),
-        "behavesim_cli.streams",
+        "behavesim_cli.output",
     }
     assert not modules & {"rich", "numpy", "pydantic", "asyncio", *HEAVY}
 
@@ -239,7 +239,7 @@ def test_a_task_that_cannot_run_here_is_listed_without_a_score(
         raise TaskError("task cpp needs a package")
 
     monkeypatch.setattr("behavesim_cli.tasks.installed_tasks", lambda: ("cpp",))
-    monkeypatch.setattr("behavesim_cli.sizes.tried", tried)
+    monkeypatch.setattr("behavesim_cli.tasks.try_once", tried)
     ended = behavesim("tasks", "--sizes", "--json")
     (found,) = ended.document
     assert (found["task"], found["score"], found["gap"], found["seconds"]) == ("cpp", None, None, None)
@@ -252,7 +252,7 @@ def test_the_doctor_of_a_machine_on_which_something_is_broken_ends_with_1(
     async def findings(models: object) -> Findings:
         return Findings({"cores": 2, "endpoint": "nobody there"}, ("endpoint",))
 
-    monkeypatch.setattr("behavesim_cli.doctor.findings", findings)
+    monkeypatch.setattr("behavesim_cli.setup.findings", findings)
     ended = behavesim("doctor")
     assert (ended.code, ended.out.splitlines()[-1]) == (1, "endpoint  nobody there")
 

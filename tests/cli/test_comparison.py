@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from behavesim_cli.streams import Output
+from behavesim_cli.output import Output
 
 import behavesim as bs
 from tests.analysis.journals import PROVENANCE, feasible, started, stopped, write

@@ -11,7 +11,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.engine import admission, build
-from behavesim.proposers.price_list import PriceList, name_of_list
+from behavesim.proposers.prices import PriceList, name_of_list
 from behavesim.state.events import RunResumed, RunStarted
 from behavesim.store.reading import read_events
 from tests.cli.command import Command

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from behavesim.analysis.run import Run
-from behavesim.application.demonstration import BEGAN, RECORDED, played, unpacked
+from behavesim.application.evaluation import BEGAN, RECORDED, play_recording, unpack_recording
 from behavesim.audit.audit import Audit, discrepancy
 from behavesim.engine.admission import refuse_changes, run_provenance
 from behavesim.state.events import DECISIONS
-from behavesim.state.provenance import changed_parts
-from behavesim.state.settings import settings_from_journal
+from behavesim.state.settings import changed_parts, settings_from_journal
 from behavesim.store.reading import read_events
 from tests.cli.command import Command
 
@@ -36,13 +35,13 @@ def test_a_run_of_ones_own_called_demo_is_left_alone(behavesim: Command) -> None
 
 
 async def test_what_is_played_back_ends_as_the_recorded_run_did(tmp_path: Path) -> None:
-    run = await played(unpacked(tmp_path), 0.01)
+    run = await play_recording(unpack_recording(tmp_path), 0.01)
     assert (run.events_at[0], run.state.registered) == (BEGAN, 30)
 
 
 def test_the_recording_agrees_with_the_task_and_decides_as_today(tmp_path: Path) -> None:
     """Otherwise `verify demo` names differences that only its age causes: `python -m tests.recording` makes it anew."""
-    folder = unpacked(tmp_path)
+    folder = unpack_recording(tmp_path)
     run = Run.load(folder.path)
     assert changed_parts(run.started.provenance, run_provenance(run.settings, run.task()), run.task()) == []
     refuse_changes(folder, settings_from_journal(folder.read_settings()), run.task())

@@ -33,7 +33,7 @@ def test_a_template_that_takes_long_is_tried_once(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch, tried: list[str]
 ) -> None:
     for long_s, times in ((1000.0, 2), (0.0, 1)):
-        monkeypatch.setattr("behavesim.application.experiment.dry_run.LONG_S", long_s)
+        monkeypatch.setattr("behavesim.application.experiment.plan.LONG_S", long_s)
         tried.clear()
         assert "all 4 programs take about " in behavesim("run", FEW_CITIES, "--budget", 4, "--dry-run").out
         assert len(tried) == times

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 import typer
-from behavesim_cli.findings import report_findings
+from behavesim_cli.output import report_findings
 
-from behavesim.base.finding import Finding
+from behavesim.base.errors import Finding
 
 LONG = "at most 50 s of CPU time (timeout_s) and 102 s by the clock, for the template too, which is tried now"
 

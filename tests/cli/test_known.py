@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from behavesim.studies.known.drawing import labels
+from behavesim.studies.known.tables import labels
 from tests.cli.command import Command
 
 PROGRAMS = {

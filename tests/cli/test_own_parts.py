@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.rehearsal import examination
+from behavesim.checks import method
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES, Subject
 
@@ -47,7 +47,7 @@ async def killed_after(events: int, subject: Subject) -> None:
 def test_a_method_is_written_examined_run_resumed_and_verified(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examination, "STRIDE", 70)  # where a method is stopped, its own tests look at
+    monkeypatch.setattr(method, "STRIDE", 70)  # where a method is stopped, its own tests look at
     assert behavesim("method", "init", "mine").code == 0
     assert behavesim("method", "init", "mine").code == 2
     checked = behavesim("method", "check", "mine.py")

@@ -9,7 +9,7 @@ import pytest
 from behavesim_cli.commands import COMMANDS
 
 import behavesim as bs
-from behavesim.reports.run_screen import RUN_SECTIONS
+from behavesim.reports.screens import RUN_SECTIONS
 from tests.cli.command import Command
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from behavesim_cli.verify import NOT_CHECKED
 
-from behavesim.audit.noise import SCORE
-from behavesim.programs.fences import fenced
+from behavesim.audit.verify import SCORE
+from behavesim.programs.answer import add_fence
 from behavesim.state.events import Evaluated
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
@@ -40,7 +40,7 @@ RUN = ("run", "tsp", "--method", "best-of-n", "--json", "--set", "recommend=fals
 def test_a_command_writes_the_programs_and_its_price_is_unknown(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("behavesim.proposers.patience.backoff_s", lambda attempt, first_s, jitter: 0.0)
+    monkeypatch.setattr("behavesim.proposers.retry.backoff_s", lambda attempt, first_s, jitter: 0.0)
     Path("ask.py").write_text(ASK)
     proposer = f"command:{sys.executable} ask.py"
     ended = behavesim(*RUN, "--budget", 4, "--name", "c", "--proposer", proposer)
@@ -62,7 +62,7 @@ def select_next_node(current_node, destination_node, unvisited_nodes, distance_m
     return unvisited_nodes[os.urandom(1)[0] % len(unvisited_nodes)]
 """
     steady = source.replace("os.urandom(1)[0]", "0 * len(os.sep)")
-    texts = [fenced(source), fenced(steady)]
+    texts = [add_fence(source), add_fence(steady)]
     Path("draw.py").write_text(f"import os\nprint({texts!r}[int(os.environ['BEHAVESIM_NUMBER'])])")
     proposer = f"command:{sys.executable} draw.py"
     assert behavesim(*RUN, "--budget", 2, "--name", "c", "--proposer", proposer).document["feasible"] == 2

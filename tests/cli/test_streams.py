@@ -113,7 +113,7 @@ def test_a_document_is_json_in_any_encoding(finished: Command, capfd: pytest.Cap
 
 def test_a_chart_keeps_its_columns_in_an_encoding_without_its_signs() -> None:
     out = subprocess.run(
-        [sys.executable, "-c", "from behavesim_cli.streams import lenient_streams as s\nwith s(): print('▁█→é|')"],
+        [sys.executable, "-c", "from behavesim_cli.output import lenient_streams as s\nwith s(): print('▁█→é|')"],
         capture_output=True,
         env=os.environ | {"PYTHONIOENCODING": "ascii"},
         check=True,

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import behavesim as bs
-from behavesim.base.finding import PROVOKED
-from behavesim.programs.fences import fenced, fenced_blocks
+from behavesim.base.errors import PROVOKED
+from behavesim.programs.answer import add_fence, fenced_blocks
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.sandbox import pool
 from behavesim.state.events import Prompt
@@ -273,7 +273,7 @@ async def test_the_offline_proposer_changes_programs_whose_value_no_grammar_make
 ) -> None:
     assert behavesim("task", "init", "mine", "--like", kind).code == 0
     task = TaskReference("mine.py").load()
-    proposer, asked = GeneticProposer(task, seed=0), Prompt(f"Start here.\n\n{fenced(task.template)}", "template")
+    proposer, asked = GeneticProposer(task, seed=0), Prompt(f"Start here.\n\n{add_fence(task.template)}", "template")
     programs = {fenced_blocks((await proposer.propose(asked, number)).text)[0] for number in range(12)}
     assert len(programs) > 6
     assert any(map(partial(is_feasible, task), programs))

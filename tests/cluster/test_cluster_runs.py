@@ -13,13 +13,13 @@ import pytest
 
 import behavesim as bs
 from behavesim.analysis.provenance import provenance_of
-from behavesim.application.verification import verified
+from behavesim.application.verification import verify_runs
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.cluster import dispatcher, runner
 from behavesim.cluster.runner import Cluster
-from behavesim.engine.judging import judging
+from behavesim.engine.build import judging
 from behavesim.sandbox.frames import whole_answers
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import encode_question
@@ -105,7 +105,7 @@ def test_a_run_on_a_cluster_finds_what_a_run_here_finds(cluster: str, tmp_path: 
     assert (said := there.state.started.provenance["cluster"]).startswith("the cluster: ")
     assert (workers := provenance_of(there).workers) is not None
     assert re.fullmatch(r"1 worker, 2 places, isolation \S+ \(0\)", workers.serving) and said == workers.changes[0].text
-    found = asyncio.run(verified(there.folder, cluster))
+    found = asyncio.run(verify_runs(there.folder, cluster))
     assert not found.differences and found.evaluations
 
 

@@ -27,7 +27,7 @@ from behavesim.cluster.task_files import (
 )
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Ending
+from behavesim.sandbox.messages import ProcessEnd
 from behavesim.sandbox.pool import frame_of
 from behavesim.task import TaskReference
 from tests.evaluators.judging import file_of
@@ -39,7 +39,7 @@ def worker(dealer: Dispatcher, name: str, places: int = 1) -> Link:
 
 
 def ran(cpu_s: float) -> Ran:
-    return Ran(Ending(0, 0, "", cpu_s, 0), b"")
+    return Ran(ProcessEnd(0, 0, "", cpu_s, 0), b"")
 
 
 async def test_programs_go_to_the_worker_with_the_fewest_for_its_places() -> None:
@@ -193,10 +193,10 @@ def test_an_evaluator_takes_its_folder_along_but_for_hidden_files_and_runs() -> 
 
 
 def test_results_and_orders_come_as_they_were_sent() -> None:
-    ending = Ending(7, 256, "cpu", 0.5, 1 << 20)
+    ending = ProcessEnd(7, 256, "cpu", 0.5, 1 << 20)
     for sent in (
         Ran(ending, b"frame"),
-        Ran(ending, None, Ending(7, 9, "", 1.0, 0, 2, 5, 0.5)).beside_others(),
+        Ran(ending, None, ProcessEnd(7, 9, "", 1.0, 0, 2, 5, 0.5)).beside_others(),
     ):
         assert results_of([as_values(7, sent)], 5) == [(7, sent)]
     order = Order("functions", "x:y", "held-out", False, "hash", "proof", limits=Limits(1.0, 100, 3))

@@ -13,7 +13,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.cluster import schedulers
 from behavesim.cluster.schedulers import scheduler_of
-from behavesim.engine.judging import judging, shared_cluster
+from behavesim.engine.build import judging, start_shared_cluster
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Verdict
 from tests.crash.processes import FEW_CITIES
@@ -25,7 +25,7 @@ async def test_a_local_cluster_has_no_key_is_shared_and_ends_with_its_last_user(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     settings = Settings(task=FEW_CITIES, workers="dask:1", allow_weak_isolation=True)
     task = TaskReference(FEW_CITIES).load()
-    async with shared_cluster("dask:1") as variables:
+    async with start_shared_cluster("dask:1") as variables:
         address = variables["DASK_BEHAVESIM__LOCAL_CLUSTER"]
         assert address.startswith("tls://127.0.0.1:")
         for split in ("search", "validation"):
@@ -71,7 +71,7 @@ async def test_a_local_cluster_that_does_not_start_is_given_up_and_ended(
     monkeypatch.setattr(schedulers, "START_S", 0.2)
     monkeypatch.setattr(schedulers, "END_S", 0.1)
     with pytest.raises(SandboxError, match=said):
-        async with schedulers.shared_local_cluster("dask:1"):
+        async with schedulers.start_local_cluster("dask:1"):
             pass
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.code_similarity.metric import Observed
-from behavesim.code_similarity.optional import embeddings
+from behavesim.code_similarity.metric import Observed, embeddings
 from tests.cli.command import Command
 
 

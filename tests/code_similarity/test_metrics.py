@@ -13,15 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.base.errors import UsageError
-from behavesim.code_similarity import optional
-from behavesim.code_similarity.bleu import LONGEST, bleu, crystal_bleu
-from behavesim.code_similarity.metric import Observed, OfSource, Similarity
-from behavesim.code_similarity.named import NAMES, of_source
-from behavesim.code_similarity.optional import missing
-from behavesim.code_similarity.rouge import rouge
+from behavesim.code_similarity import metric as optional
+from behavesim.code_similarity.metric import NAMES, Observed, OfSource, Similarity, missing, of_source
 from behavesim.code_similarity.subtrees import subtree_distances
-from behavesim.code_similarity.tree_edits import ast_similarity
-from behavesim.code_similarity.words import words
+from behavesim.code_similarity.text import LONGEST, bleu, crystal_bleu, rouge, words
+from behavesim.code_similarity.trees import ast_similarity
 from behavesim.studies.dataset import PAIRS
 
 SOURCES = sorted({program.source for pair in PAIRS for program in (pair.first, pair.second)})

@@ -11,9 +11,9 @@ from pathlib import Path
 from behavesim.audit.recover import recover
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Reply, Responded
+from behavesim.store.damage import read_damaged
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
-from behavesim.store.salvage import salvaged
 
 PAGE = 4096
 
@@ -64,7 +64,7 @@ def invented(sound: RunFolder, folder: Path, seed: int) -> list[str]:
     folder.mkdir()
     run.journal.write_bytes(harmed(sound.journal.read_bytes(), random.Random(seed)))
     whole = {seq: (at, event) for seq, at, event in read_events(sound.journal)}
-    left = salvaged(run.journal)
+    left = read_damaged(run.journal)
     return [f"damage {seed}, event {seq}: {found}" for seq, found in left.items() if whole.get(seq) != found]
 
 

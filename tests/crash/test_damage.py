@@ -19,10 +19,9 @@ from behavesim.audit.verify import LOST_REPLY, verify
 from behavesim.base.errors import JournalError
 from behavesim.state.events import DECISIONS, Responded
 from behavesim.state.settings import settings_from_journal
-from behavesim.store.damage import damages
+from behavesim.store.damage import damages, read_damaged
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
-from behavesim.store.salvage import salvaged
 from behavesim.task import TaskReference
 from tests.cli.command import Command
 from tests.crash.harm import invented, invented_by_recovery
@@ -206,7 +205,7 @@ async def test_a_damaged_database_is_found_out_and_salvaged(
     assert not (await verify(run)).is_sound
     with pytest.raises(JournalError, match=r"behavesim verify|cannot be read"):
         list(read_events(run.journal))
-    left = {seq: list(pair) for seq, pair in salvaged(run.journal).items()}
+    left = {seq: list(pair) for seq, pair in read_damaged(run.journal).items()}
     assert left.items() <= whole.items()
     assert len(left) > len(whole) // 3
     replies = {e.candidate: e.reply for _, e in left.values() if isinstance(e, Responded)}

@@ -17,7 +17,7 @@ import pytest
 
 from behavesim.engine.loop import Search
 from behavesim.proposers.openai import OpenAIProposer
-from behavesim.proposers.patience import Patience
+from behavesim.proposers.retry import RetryLimits
 from behavesim.state.events import Event, Regrouped, Responded
 from behavesim.state.state import RunState
 from behavesim.store.reading import read_events
@@ -98,7 +98,7 @@ STAGES: list[Hold] = [kernels_are_compiling, the_first_are_clustered, one_is_com
 
 
 def asking(connections: int) -> OpenAIProposer:
-    return openai_proposer(connections, Patience(backoff_s=0.01))
+    return openai_proposer(connections, RetryLimits(backoff_s=0.01))
 
 
 def replies(path: Path) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 from behavesim.analysis.run import Run
 from behavesim.application.launch import new_launch
-from behavesim.application.verification import verified
+from behavesim.application.verification import verify_runs
 from behavesim.engine.build import new_search
 from behavesim.state.events import Regrouped, RunForked
 from behavesim.store.folder import RunFolder
@@ -182,7 +182,7 @@ def test_a_changed_task_is_named_and_a_fork_goes_on_if_its_scores_are_as_they_we
         assert (tmp_path / "second").exists() == (code == 0)
     assert Run.load(tmp_path / "second").state.registered == 20
     assert behavesim("recommend", "second", "--runs-dir", tmp_path).code == 0
-    found = asyncio.run(verified(RunFolder(tmp_path / "second"), workers=2))
+    found = asyncio.run(verify_runs(RunFolder(tmp_path / "second"), workers=2))
     assert found.is_sound
     assert found.unchecked["under another task"] == 10 + 1  # the template
     assert found.unchecked["chosen in a run that changed its task"] == 1

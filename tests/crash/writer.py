@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from behavesim.state.events import RunStopped
-from behavesim.store import wal
+from behavesim.store import journal as wal
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 

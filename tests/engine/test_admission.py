@@ -19,10 +19,10 @@ from behavesim.engine.admission import (
     refuse_unsteady,
     refuse_unsuited,
     run_provenance,
+    settings_from_person,
 )
-from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import TEMPLATE, Asked, ClockRead, Evaluated, Prompt, RunForked, RunStarted
-from behavesim.state.provenance import instances_hash
+from behavesim.state.settings import instances_hash
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import TaskReference

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from behavesim.audit.audit import Audit, discrepancy
-from behavesim.audit.salvage import Salvage
+from behavesim.audit.recover import RecoveredEvents
 from behavesim.engine.loop import Search
 from behavesim.prompts.feedback import with_advice
 from behavesim.proposers.replay import ReplayProposer, brought_again
@@ -95,7 +95,7 @@ async def test_a_replay_decides_as_the_run_did_prompts_included(method: str) -> 
     await replay.run()
     assert [e for e in events_of(again) if isinstance(e, DECISIONS)] == [e for e in events if isinstance(e, DECISIONS)]
     assert (replay.state.digest(), replay.state.advice) == (run.state.digest(), run.state.advice)
-    assert replay.state.advised == Salvage.of(events).advised, "a recovered run gets it at the same places"
+    assert replay.state.advised == RecoveredEvents.of(events).advised, "a recovered run gets it at the same places"
 
 
 async def test_advice_changes_nothing_but_prompts_and_is_taken_once() -> None:

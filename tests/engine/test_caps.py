@@ -12,16 +12,15 @@ import pytest
 
 from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.base.tokens import Spending, Usage, estimated_tokens
-from behavesim.engine.cap import Cap
-from behavesim.engine.caps import BY_NAME, CAPS, ENOUGH, Caps, is_capped, rejected_share
+from behavesim.base.tokens import Spending, Usage, estimate_tokens
+from behavesim.checks.method import TURN_S
+from behavesim.engine.caps import BY_NAME, CAPS, ENOUGH, Cap, Caps, is_capped, rejected_share
 from behavesim.engine.loop import Search
 from behavesim.proposers.prices import as_setting
-from behavesim.rehearsal.world import TURN_S
 from behavesim.state.events import INJECTED, Asked, Event, Injected, Prompt, Reply, RunResumed, RunStopped
 from behavesim.state.state import RunState
-from behavesim.store.activity import Activity
 from behavesim.store.codec import decode
+from behavesim.store.reading import Activity
 from behavesim.task import Objective
 from tests.engine.toys import MemoryJournal, Stop, fitting, price, search
 from tests.methods.states import state_of
@@ -137,7 +136,7 @@ async def test_without_any_usage_a_cap_holds_by_an_estimate_that_is_kept_apart(c
     assert await run.run() == next(iter(cap)).removesuffix("_usd")
     assert 1 < model.asked < SMALL["budget"]
     prompts = {event.candidate: event.prompt.text for event in events(journal) if isinstance(event, Asked)}
-    estimated = sum(estimated_tokens(text) + estimated_tokens(PROGRAM.format(n)) for n, text in prompts.items())
+    estimated = sum(estimate_tokens(text) + estimate_tokens(PROGRAM.format(n)) for n, text in prompts.items())
     assert estimated <= 3000
     used = run.state.tally.tokens["toy"]
     assert (used.prompt, used.completion, used.unreported) == (0, 0, model.asked)
@@ -149,17 +148,17 @@ async def test_without_any_usage_a_cap_holds_by_an_estimate_that_is_kept_apart(c
 
 
 def test_an_estimate_is_at_the_cautious_end() -> None:
-    assert estimated_tokens("") == 0
-    assert estimated_tokens("abc") == 2
-    assert estimated_tokens("贪心") == 3
-    assert estimated_tokens("\ud83d") == 1
+    assert estimate_tokens("") == 0
+    assert estimate_tokens("abc") == 2
+    assert estimate_tokens("贪心") == 3
+    assert estimate_tokens("\ud83d") == 1
 
 
 async def test_only_what_was_not_counted_is_estimated() -> None:
     run, _ = await capped(Model(lambda prompt, number: (Usage(prompt=7), Usage(0, 0, 0, 0))), 0, budget=1, window=1)
     used = run.state.tally.tokens["toy"]
     assert (used.calls, used.unreported, used.prompt) == (2, 1, 7)
-    assert (used.estimated_prompt, used.estimated_completion) == (0, estimated_tokens(PROGRAM.format(0)))
+    assert (used.estimated_prompt, used.estimated_completion) == (0, estimate_tokens(PROGRAM.format(0)))
 
 
 async def test_a_model_whose_price_is_unknown_ends_a_run_with_a_cap_on_cost_at_once() -> None:

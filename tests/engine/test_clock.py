@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from behavesim.audit.audit import Audit, discrepancy
-from behavesim.audit.salvage import Salvage
+from behavesim.audit.recover import RecoveredEvents
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.engine.loop import Search
 from behavesim.proposers.replay import ReplayProposer, brought_again
 from behavesim.state.events import DECISIONS, Added, ClockRead, Event, Injected, NotAdded, Regrouped, Reply, Responded
-from behavesim.store.activity import Activity
 from behavesim.store.codec import decode
+from behavesim.store.reading import Activity
 from tests.engine.toys import MemoryJournal, Toy, ToyProposer, fitting, search
 
 STEP_S = 0.9
@@ -106,4 +106,4 @@ async def test_a_replay_goes_by_the_time_of_its_original_however_fast_it_is() ->
 
 def test_what_is_salvaged_of_a_run_has_its_clock_too() -> None:
     readings = [ClockRead(7200.0, 3), ClockRead(14400.0, 9)]
-    assert Salvage.of([*readings, Injected("mine", "x = 1")]).readings == readings
+    assert RecoveredEvents.of([*readings, Injected("mine", "x = 1")]).readings == readings

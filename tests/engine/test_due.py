@@ -8,7 +8,7 @@ import pytest
 
 import behavesim.engine.due as engine
 from behavesim.base.errors import PartError
-from behavesim.engine.due import IN_A_ROW, Permits, Rules
+from behavesim.engine.due import IN_A_ROW, Allowed, Rules
 from behavesim.methods.method import Method, MethodSettings
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
@@ -36,8 +36,8 @@ from behavesim.state.state import RunState
 from tests.engine.toys import fitting
 from tests.methods.states import BRIEF, UNREAD, candidate, state_of
 
-ALL = Permits(regroup=True, repair=True, ask=True)
-NONE = Permits(regroup=False, repair=False, ask=False)
+ALL = Allowed(regroup=True, repair=True, ask=True)
+NONE = Allowed(regroup=False, repair=False, ask=False)
 RULES = Rules(window=4, repairs=1)
 REGROUPED, NOTE = Regrouped({"0": (-1,)}), NoteAsked(0, (), Prompt("Why?", "reflection"))
 
@@ -75,9 +75,9 @@ class Events(Method[MethodSettings]):
         return Added(opened.id, "0") if opened.is_feasible else NotAdded(opened.id)
 
 
-def due(state: RunState, method: Events, rules: Rules, permits: Permits) -> Decision | None:
+def due(state: RunState, method: Events, rules: Rules, permits: Allowed) -> Decision | None:
     """The decision that is due where no behaviours are kept."""
-    (decision,) = engine.due(state, UNREAD, method, rules, permits) or (None,)
+    (decision,) = engine.next_decision(state, UNREAD, method, rules, permits) or (None,)
     return decision
 
 
@@ -106,10 +106,10 @@ def test_a_regrouping_comes_first_then_a_repair_then_a_question_then_a_registrat
     state = state_of(opened=[candidate(0, 1.0), rejected(1)])
     method = Events(REGROUPED)
     assert due(state, method, RULES, ALL) == REGROUPED
-    repair = due(state, method, RULES, Permits(regroup=False, repair=True, ask=True))
+    repair = due(state, method, RULES, Allowed(regroup=False, repair=True, ask=True))
     assert isinstance(repair, Asked)
     assert (repair.candidate, repair.prompt.operator) == (1, "repair")
-    assert due(state, method, RULES, Permits(regroup=False, repair=False, ask=True)) == asked(2)
+    assert due(state, method, RULES, Allowed(regroup=False, repair=False, ask=True)) == asked(2)
     assert due(state, method, RULES, NONE) == Added(0, "0")
 
 
@@ -123,17 +123,17 @@ class TestRepair:
 
     def test_a_candidate_gets_as_many_tries_as_granted(self) -> None:
         spent = state_of(opened=[rejected(0, repairs=1)])
-        assert due(spent, Events(), RULES, Permits(True, True, False)) == NotAdded(0)
-        repair = due(spent, Events(), Rules(window=4, repairs=2), Permits(True, True, False))
+        assert due(spent, Events(), RULES, Allowed(True, True, False)) == NotAdded(0)
+        repair = due(spent, Events(), Rules(window=4, repairs=2), Allowed(True, True, False))
         assert isinstance(repair, Asked)
         assert repair.prompt.operator == "repair"
         fresh = state_of(opened=[rejected(0)])
-        assert due(fresh, Events(), Rules(window=4, repairs=0), Permits(True, True, False)) == NotAdded(0)
+        assert due(fresh, Events(), Rules(window=4, repairs=0), Allowed(True, True, False)) == NotAdded(0)
 
     def test_who_put_in_a_program_is_not_asked_to_mend_it(self) -> None:
         injected = OpenCandidate(asked(0, INJECTED), Reply("no program", INJECTED), rejected(0).outcome)
-        assert due(state_of(opened=[injected]), Events(), RULES, Permits(True, True, False)) == NotAdded(0)
-        repair = due(state_of(opened=[injected, rejected(1)]), Events(), RULES, Permits(True, True, False))
+        assert due(state_of(opened=[injected]), Events(), RULES, Allowed(True, True, False)) == NotAdded(0)
+        repair = due(state_of(opened=[injected, rejected(1)]), Events(), RULES, Allowed(True, True, False))
         assert isinstance(repair, Asked)
         assert repair.candidate == 1
 
@@ -227,11 +227,11 @@ class TestRegister:
     def test_what_a_registration_read_is_recorded_before_it_and_once(self) -> None:
         state, behaviours = state_of(opened=[candidate(0, 1.0)]), Nearness()
         compared = Compared(0, {"0": 0.5}, {7: 0.5})
-        both = engine.due(state, behaviours, Events(compares=True), RULES, NONE)
+        both = engine.next_decision(state, behaviours, Events(compares=True), RULES, NONE)
         assert both == (compared, Added(0, "0"))
         assert behaviours.measured == 2
         state.open[0].compared = compared  # the run was stopped between the two
-        assert engine.due(state, behaviours, Events(compares=True), RULES, NONE) == (Added(0, "0"),)
+        assert engine.next_decision(state, behaviours, Events(compares=True), RULES, NONE) == (Added(0, "0"),)
         assert behaviours.measured == 2
 
     def test_a_method_that_reads_behaviours_must_say_so(self) -> None:
@@ -242,4 +242,4 @@ class TestRegister:
 def test_a_feasible_candidate_is_no_case_for_repair() -> None:
     opened = candidate(0, 1.0)
     assert isinstance(opened.outcome, Evaluated)
-    assert due(state_of(opened=[opened]), Events(), RULES, Permits(True, True, False)) == Added(0, "0")
+    assert due(state_of(opened=[opened]), Events(), RULES, Allowed(True, True, False)) == Added(0, "0")

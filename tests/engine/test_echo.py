@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from behavesim.audit.verify import verify
+from behavesim.engine.admission import settings_from_person
 from behavesim.engine.build import Launch, new_search
-from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import Evaluated, Prompt, Reply
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events

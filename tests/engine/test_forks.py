@@ -12,12 +12,11 @@ import pytest
 from behavesim.audit.audit import Audit, discrepancy
 from behavesim.audit.verify import verify
 from behavesim.base.errors import UsageError
-from behavesim.engine.admission import run_provenance
-from behavesim.engine.build import Launch, forked_search, new_search
-from behavesim.engine.settings import changed_settings, settings_from_person
+from behavesim.engine.admission import changed_settings, run_provenance, settings_from_person
+from behavesim.engine.build import Launch, fork_search, new_search
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import DECISIONS, Asked, Prompt, Reply, RunForked, RunStarted
-from behavesim.state.provenance import provenance
+from behavesim.state.settings import provenance
 from behavesim.store.codec import encode
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
@@ -47,7 +46,7 @@ async def test_a_fork_that_could_not_read_its_journal_is_refused_and_leaves_noth
     async with SqliteJournal(source.journal) as journal:
         await journal.append([RunStarted(begun.flat(), known, "none")])
     with pytest.raises(UsageError, match=said):
-        async with forked_search(Launch(changed_settings(begun, change), task, target), source):
+        async with fork_search(Launch(changed_settings(begun, change), task, target), source):
             pass
     assert not target.path.exists()
 
@@ -110,7 +109,7 @@ async def test_a_fork_that_would_compare_what_cannot_be_compared_is_refused_and_
         changed_settings(first.settings, {"placement": "behaviour"}), first.task, RunFolder(tmp_path / "second")
     )
     with pytest.raises(UsageError, match=r"cannot take candidate 0 over: .* cannot be compared"):
-        async with forked_search(second, first.folder):
+        async with fork_search(second, first.folder):
             pass
     assert not second.folder.path.exists()
 
@@ -157,11 +156,11 @@ async def test_a_fork_of_a_run_whose_task_changed_takes_over_no_score_or_behavio
     second = Launch(changed_settings(first.settings, {"budget": 6}), task, RunFolder(tmp_path / "second"))
     if said is not None:
         with pytest.raises(UsageError, match=said):
-            async with forked_search(second, first.folder):
+            async with fork_search(second, first.folder):
                 pass
         assert not second.folder.path.exists()
         return
-    async with forked_search(second, first.folder) as search:
+    async with fork_search(second, first.folder) as search:
         assert await search.run() == "budget"
     found = await verify(second.folder)
     assert found.is_sound, found.differences
@@ -191,10 +190,10 @@ async def test_a_fork_of_a_run_that_goes_on_begins_where_that_stood(
         monkeypatch.setattr(Launch, "proposer", property(lambda launch: InThePlane()))
         small = Launch(changed_settings(first.settings, {"budget": 2}), first.task, RunFolder(tmp_path / "third"))
         with pytest.raises(UsageError, match="has asked for 3 programs"):
-            async with forked_search(small, first.folder):
+            async with fork_search(small, first.folder):
                 pass
         second = Launch(changed_settings(first.settings, {"budget": 6}), first.task, RunFolder(tmp_path / "second"))
-        async with forked_search(second, first.folder) as fork:
+        async with fork_search(second, first.folder) as fork:
             assert await fork.run() == "budget"
         let_go.set()
         assert await running == "budget"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from behavesim.audit.audit import Audit, discrepancy
-from behavesim.audit.salvage import Salvage
+from behavesim.audit.recover import RecoveredEvents
 from behavesim.base.errors import JournalError
 from behavesim.engine.loop import Search
-from behavesim.programs.fences import fenced
-from behavesim.proposers.replay import ReplayProposer, injected_again
+from behavesim.programs.answer import add_fence
+from behavesim.proposers.replay import ReplayProposer, repeat_injected
 from behavesim.state.events import (
     DECISIONS,
     INJECTED,
@@ -108,7 +108,7 @@ async def test_a_replay_tries_each_program_in_the_turn_it_had_and_ends_the_same(
     proposer = ReplayProposer({**replies, **notes})
     again = MemoryJournal()
     replay = await search(again, {**SMALL, "method": method}, random.Random(2), proposer)
-    await replay.record(*injected_again(events))
+    await replay.record(*repeat_injected(events))
     assert await replay.run() == "budget"
     assert injected(events_of(again)) == injected(events)
     assert replay.state.digest() == run.state.digest()
@@ -183,6 +183,6 @@ def test_a_journal_in_which_nobody_put_in_what_is_tried_is_refused() -> None:
 
 def test_what_is_salvaged_has_its_turn_again_though_its_question_is_lost() -> None:
     tried, waiting = Injected("a.py", program(3)), Injected("b.py", program(4))
-    replies = [Responded(4, Reply(fenced(tried.source), INJECTED)), Responded(9, Reply("", "m"))]
-    salvage = Salvage.of([tried, waiting, Asked(2, (), None, Prompt("", "improve")), *replies])
+    replies = [Responded(4, Reply(add_fence(tried.source), INJECTED)), Responded(9, Reply("", "m"))]
+    salvage = RecoveredEvents.of([tried, waiting, Asked(2, (), None, Prompt("", "improve")), *replies])
     assert salvage.injections == [replace(tried, not_before=4), replace(waiting, not_before=10)]

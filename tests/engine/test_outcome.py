@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from behavesim.engine.outcome import copied, extracted, is_paid, judged, with_comparison_checked
+from behavesim.engine.outcome import check_comparable, is_paid, outcome_of_copy, outcome_of_verdict, read_program
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.reading import Program
 from behavesim.state.behaviours import Behaviours
@@ -24,13 +24,13 @@ PROGRAM = Program("def f(): ...", "An idea.", "key")
 
 class TestReply:
     def test_its_program_is_named_by_its_hash(self) -> None:
-        program = extracted(TASK, QUESTION, Reply(FENCED, "m"), "")
+        program = read_program(TASK, QUESTION, Reply(FENCED, "m"), "")
         assert isinstance(program, Program)
         assert (program.source.strip(), program.hash) == (Toy.template.strip(), program_hash(program.source))
 
     @pytest.mark.parametrize(("asks_thought", "thought"), [(False, ""), (True, "An idea.")])
     def test_its_thought_is_read_where_one_was_asked_for(self, asks_thought: bool, thought: str) -> None:
-        program = extracted(TASK, Asked(3, (), None, Prompt("", "e1", asks_thought)), Reply(FENCED, "m"), "")
+        program = read_program(TASK, Asked(3, (), None, Prompt("", "e1", asks_thought)), Reply(FENCED, "m"), "")
         assert isinstance(program, Program)
         assert program.thought == thought
 
@@ -43,7 +43,7 @@ class TestReply:
         ],
     )
     def test_one_without_a_program_is_a_rejection_that_says_why(self, reply: Reply, reason: str) -> None:
-        rejection = extracted(TASK, QUESTION, reply, "")
+        rejection = read_program(TASK, QUESTION, reply, "")
         assert isinstance(rejection, Rejected)
         assert (rejection.candidate, rejection.stage, rejection.reason) == (3, "extraction", reason)
         assert rejection.message
@@ -52,17 +52,19 @@ class TestReply:
 
 class TestVerdict:
     def test_a_score_makes_a_feasible_candidate(self) -> None:
-        assert judged(3, PROGRAM, Verdict(2.0, (1.0, 3.0), TOURS, 0.5)) == Evaluated(
+        assert outcome_of_verdict(3, PROGRAM, Verdict(2.0, (1.0, 3.0), TOURS, 0.5)) == Evaluated(
             3, "def f(): ...", 2.0, (1.0, 3.0), TOURS, "An idea.", "key", None, 0.5
         )
 
     def test_a_failure_rejects_it_with_what_it_took(self) -> None:
-        assert judged(3, PROGRAM, Failure("timeout", "after 5 s", 5.0)) == Rejected(
+        assert outcome_of_verdict(3, PROGRAM, Failure("timeout", "after 5 s", 5.0)) == Rejected(
             3, "evaluation", "timeout", "after 5 s", "def f(): ...", "An idea.", "key", None, 5.0
         )
 
     def test_the_addresses_in_its_message_are_left_out(self) -> None:
-        rejection = judged(3, PROGRAM, Failure("exception", "TypeError: <f at 0x7f1c2a> is not 0x7f (line 3)"))
+        rejection = outcome_of_verdict(
+            3, PROGRAM, Failure("exception", "TypeError: <f at 0x7f1c2a> is not 0x7f (line 3)")
+        )
         assert isinstance(rejection, Rejected)
         assert rejection.message == "TypeError: <f at 0x…> is not 0x7f (line 3)"
 
@@ -71,19 +73,22 @@ class TestVerdict:
         template = Evaluated(TEMPLATE, Toy.template, 9.0, (9.0,), TOURS)
         behaviours.apply(template, (TEMPLATE,))
         fine, odd = Verdict(1.0, (1.0,), TOURS, 0.5), Verdict(1.0, (1.0,), (*TOURS, *TOURS), 0.5)
-        assert with_comparison_checked(fine, behaviours) is fine
-        failure = with_comparison_checked(odd, behaviours)
+        assert check_comparable(fine, behaviours) is fine
+        failure = check_comparable(odd, behaviours)
         assert isinstance(failure, Failure)
         assert (failure.reason, failure.cpu_s) == ("incomparable", 0.5)
         assert "cannot be compared with what the template does" in failure.message
         crashed = Failure("crash")
-        assert with_comparison_checked(crashed, behaviours) is crashed
+        assert check_comparable(crashed, behaviours) is crashed
 
 
 @pytest.mark.parametrize("verdict", [Verdict(2.0, (2.0,), TOURS, 0.5), Failure("timeout", "after 5 s", 5.0)])
 def test_the_result_of_a_program_with_the_same_text_is_taken_over(verdict: Verdict | Failure) -> None:
-    first, own = judged(1, PROGRAM, verdict), judged(3, replace(PROGRAM, thought="Another idea."), verdict)
-    copy = copied(3, PROGRAM, first)
+    first, own = (
+        outcome_of_verdict(1, PROGRAM, verdict),
+        outcome_of_verdict(3, replace(PROGRAM, thought="Another idea."), verdict),
+    )
+    copy = outcome_of_copy(3, PROGRAM, first)
     assert (copy.candidate, copy.source, copy.thought, copy.copy_of) == (3, PROGRAM.source, PROGRAM.thought, 1)
     assert (copy.program_hash, copy.cpu_s) == ("key", verdict.cpu_s)
     kept = ("score", "scores", "trajectories") if isinstance(own, Evaluated) else ("stage", "reason", "message")

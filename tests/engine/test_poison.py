@@ -17,9 +17,8 @@ import pytest
 from behavesim.base.errors import BehavesimError, PartError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Usage
-from behavesim.engine.build import wired
+from behavesim.engine.build import assemble_search, evaluate_template
 from behavesim.engine.caps import Caps
-from behavesim.engine.judging import evaluated_template
 from behavesim.engine.loop import Search
 from behavesim.proposers.prices import Prices
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
@@ -149,12 +148,14 @@ async def poisoned(journal: MemoryJournal, settings: Mapping[str, Any]) -> Searc
     """A search that meets nothing else, new or as its journal left it."""
     task, resolved = Careless(), fitting(settings)
     judge = judge_here(task, Sandbox())
-    built = wired(resolved, task, Poisoner(), judge, journal, Caps(resolved.budget, lambda *usage: 0.0, Heartbeat()))
+    built = assemble_search(
+        resolved, task, Poisoner(), judge, journal, Caps(resolved.budget, lambda *usage: 0.0, Heartbeat())
+    )
     for event in journal.events():
         built.fold(event)
     if built.state.started is None:
         started = RunStarted(resolved.flat(), {"direction": "minimise"}, "none")
-        await built.record(started, await evaluated_template(task, judge))
+        await built.record(started, await evaluate_template(task, judge))
     else:
         await built.record(RunResumed((), "none"))
     return built
@@ -226,9 +227,11 @@ class Mistaken:
 
     def __init__(self, answer: Any) -> None:
         self._answer = answer
+        self.answered = 0
 
     async def propose(self, prompt: Prompt, number: int) -> Any:
         await asyncio.sleep(0)
+        self.answered += 1
         program = f"```python\ndef number() -> int:\n    return {number}\n```"
         return self._answer if number == 3 else Reply(program, "m", (Usage(9, 0, 9, 0, cost_usd=0.1),))
 
@@ -272,7 +275,8 @@ async def test_a_cap_on_cost_holds_whatever_costs_a_proposer_claims(cost: Any) -
 async def test_a_decision_that_cannot_be_stored_takes_no_reply_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"budget": 8, "window": 4, "method": "best-of-n"}
     journal = MemoryJournal()
-    run = await search(journal, settings, proposer=Mistaken(Reply("x", "m")))
+    proposer = Mistaken(Reply("x", "m"))
+    run = await search(journal, settings, proposer=proposer)
     ask = run.method.ask
 
     def asked(state: Any, behaviours: Any, candidate: int) -> Any:
@@ -284,5 +288,5 @@ async def test_a_decision_that_cannot_be_stored_takes_no_reply_with_it(monkeypat
         with pytest.raises(BehavesimError, match=r"cannot be stored \(Asked\): a text in it has half a character"):
             await run.run()
     kinds = Counter(row[0] for row in journal.rows)
-    assert (kinds["Asked"], kinds["Responded"]) == (5, 5)
+    assert (kinds["Asked"], kinds["Responded"]) == (5, proposer.answered)
     assert await (await search(journal, settings, proposer=Mistaken(Reply("x", "m")))).run() == "budget"

@@ -17,7 +17,7 @@ from behavesim.engine import outcome
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.prompts.feedback import FAILURE_SHOWN, IDEA_SHOWN
-from behavesim.prompts.history import CHILDREN_SHOWN, WAYS_SHOWN
+from behavesim.prompts.shown import CHILDREN_SHOWN, WAYS_SHOWN
 from behavesim.state.events import (
     Added,
     Asked,

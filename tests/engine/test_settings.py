@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from behavesim.base.config import OWN, Settings
 from behavesim.base.errors import UsageError
-from behavesim.engine.settings import changed_settings, settings_from_person
+from behavesim.engine.admission import changed_settings, settings_from_person
 from behavesim.state.events import RunStarted
 from behavesim.state.settings import METHODS, PROPOSERS, is_foreign, owners, settings_from_journal
 from behavesim.store.codec import decode, encode

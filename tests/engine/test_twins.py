@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from behavesim.engine.trials import Trials
+from behavesim.engine.outcome import Trials
 from behavesim.programs.hashing import program_hash
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, Event, Prompt, Rejected, Reply
 from behavesim.state.members import OpenCandidate

@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from behavesim.checks.method import MemoryJournal, Stop, Toy, ToyJudge, ToyProposer, fitting, pause, price, search
 from behavesim.engine.loop import Search
-from behavesim.rehearsal.world import MemoryJournal, Stop, Toy, ToyJudge, ToyProposer, fitting, pause, price, search
 from behavesim.state.events import Event
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events

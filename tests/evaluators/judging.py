@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from behavesim.evaluators.judge import evaluator_pool
-from behavesim.evaluators.result import Result
+from behavesim.evaluators.evaluation import evaluator_pool
+from behavesim.evaluators.tracing import Result
 from behavesim.sandbox.limits import Limits
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.verdict import Failure

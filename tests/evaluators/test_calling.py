@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.evaluators.calling import Called, called_by
+from behavesim.evaluators.evaluation import Called, call_evaluator
 
 PROGRAM = "def pack(n):\n    pass\n\n\ndef evaluate(n):\n    pass\n"
 SHINKA = "run_shinka_eval(experiment_fn_name='pack', {})"
@@ -41,4 +41,4 @@ SEEDED = '[(lambda run: {"seed": run + 1})(run) for run in range(%s)]'
     ],
 )
 def test_the_function_and_its_arguments_are_found(evaluator: str, expected: Called | None) -> None:
-    assert called_by(evaluator, PROGRAM, "here") == expected
+    assert call_evaluator(evaluator, PROGRAM, "here") == expected

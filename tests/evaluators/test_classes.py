@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.evaluators import replay
-from behavesim.evaluators.conventions import rewriting
-from behavesim.evaluators.description import described
+from behavesim.evaluators import rescore_class
+from behavesim.evaluators.conventions import classes
+from behavesim.evaluators.description import describe_evaluator
 from behavesim.evaluators.detection import convention_of
 from tests.evaluators.judging import HERE, file_of, results
 
@@ -95,26 +95,28 @@ def test_eohs_older_problems_execute_a_program_and_their_calls_are_recorded():
 def test_an_older_problem_is_detected_and_described_by_its_prompts():
     place = f"{HERE}/judged/older.py:Search"
     assert convention_of(place) == ("eoh", place)
-    found = asyncio.run(described(place, allow_weak_isolation=True))
+    found = asyncio.run(describe_evaluator(place, allow_weak_isolation=True))
     assert found.entry_point == "guess" and not found.template.strip()
     assert found.description.splitlines()[0] == "Find a number between 0 and 100." and "interval" in found.description
     with pytest.raises(TaskError, match="neither `evaluate_program` nor, as EoH's older problems, `prompts`"):
-        asyncio.run(described(f"{HERE}/judged/older.py:Mute", allow_weak_isolation=True))
+        asyncio.run(describe_evaluator(f"{HERE}/judged/older.py:Mute", allow_weak_isolation=True))
 
 
 def test_an_older_problem_judges_replies_again_without_the_program():
-    problem = replay.evaluation_of("judged/older.py:Search", HERE)
+    problem = rescore_class.evaluation_of("judged/older.py:Search", HERE)
     names: dict = {}
     exec(HALVING, names)
-    replies = replay.replied(problem, HALVING, names["guess"])
-    assert float(replay.judged(problem, HALVING, replies)) == problem.evaluate_program(HALVING, names["guess"])
+    replies = rescore_class.collect_replies(problem, HALVING, names["guess"])
+    assert float(rescore_class.judge_replies(problem, HALVING, replies)) == problem.evaluate_program(
+        HALVING, names["guess"]
+    )
 
 
 def test_classes_are_described_with_their_template():
-    found = asyncio.run(described(f"{HERE}/judged/knapsack.py:Knapsack", allow_weak_isolation=True))
+    found = asyncio.run(describe_evaluator(f"{HERE}/judged/knapsack.py:Knapsack", allow_weak_isolation=True))
     assert found.entry_point == "choose" and found.description == "Fill a knapsack."
     assert found.template.startswith("import numpy as np\ndef choose(")
-    found = asyncio.run(described(f"{HERE}/judged/prob.py:Search", allow_weak_isolation=True))
+    found = asyncio.run(describe_evaluator(f"{HERE}/judged/prob.py:Search", allow_weak_isolation=True))
     assert found.entry_point == "Searcher" and "from collections import deque" in found.template
 
 
@@ -126,7 +128,7 @@ DIVIDES = (
 @pytest.mark.parametrize("delta", [0.5, 1e-5])
 def test_protected_division_adds_delta_to_each_divisor(delta):
     names: dict = {}
-    exec(rewriting.without_zero_division(DIVIDES, delta, False), names)
+    exec(classes.without_zero_division(DIVIDES, delta, False), names)
     drawn = random.Random(0)
     for a, b in ((drawn.uniform(1, 2), drawn.uniform(1, 2)) for _ in range(20)):
         assert names["f"](a, b) == (a / (2 + delta)) / (b / (a + delta) + delta) // 1
@@ -134,7 +136,7 @@ def test_protected_division_adds_delta_to_each_divisor(delta):
 
 
 def test_a_compiled_program_imports_numba_behind_future_imports():
-    text = rewriting.accelerated(DIVIDES, "f")
+    text = classes.remove_acceleration(DIVIDES, "f")
     assert text.splitlines()[:2] == ["from __future__ import annotations", "import numba"]
     assert "@numba.jit(nopython=True)\ndef f(a, b):" in text and "@numba.jit(nopython=True)\ndef g" not in text
-    compile(rewriting.accelerated(f'"""Divides."""\n{DIVIDES}', "f"), "program", "exec")
+    compile(classes.remove_acceleration(f'"""Divides."""\n{DIVIDES}', "f"), "program", "exec")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.evaluators.judge import evaluator_pool, runs_in
+from behavesim.evaluators.evaluation import evaluator_pool, runs_in
 from behavesim.sandbox.limits import Limits
 from behavesim.task.evaluated import EvaluatorFile
 

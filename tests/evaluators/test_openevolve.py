@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.evaluators.configuration import read_configuration
 from behavesim.evaluators.conventions.openevolve import EvaluationResult
-from behavesim.evaluators.judge import verdict_of
-from behavesim.task.files import joined
+from behavesim.evaluators.detection import read_configuration
+from behavesim.evaluators.evaluation import verdict_of
+from behavesim.task.evaluated import join_files
 from behavesim.task.verdict import Failure, Verdict
 from tests.evaluators.judging import HERE, file_of, results
 
@@ -157,10 +157,10 @@ def evaluate(path):
     (tmp_path / "program").mkdir()
     (tmp_path / "program/first.py").touch()
     file = file_of("openevolve", str(tmp_path / "evaluator.py"), str(tmp_path / "program"))
-    (found,) = results(file, joined({"first.py": "from second import choose\n", "second.py": "choose = abs\n"}))
+    (found,) = results(file, join_files({"first.py": "from second import choose\n", "second.py": "choose = abs\n"}))
     assert (found.score, found.traced) == (2.0, "metrics")
     program = {"first.py": "from second import choose\n", "second.py": "def choose(x): return x + 1\n"}
-    (found,) = results(file, joined(program))
+    (found,) = results(file, join_files(program))
     assert (found.score, found.steps, found.traced) == (3.0, (3,), "calls")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.evaluators.judge import verdict_of
+from behavesim.evaluators.evaluation import verdict_of
 from behavesim.task.verdict import Verdict
 from tests.evaluators.judging import file_of, results
 

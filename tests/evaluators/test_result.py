@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.evaluators.judge import STAGE_SCORE, EvaluatorJudge, verdict_of
-from behavesim.evaluators.result import MOST_STEPS, Result, combined, numbers
+from behavesim.evaluators.evaluation import STAGE_SCORE, EvaluatorJudge, verdict_of
+from behavesim.evaluators.tracing import MOST_STEPS, Result, combine_metrics, numbers
 from behavesim.task.score import MOST_FEEDBACK, MOST_METRICS, WORDS
 from behavesim.task.verdict import Failure, Verdict
 
@@ -92,6 +92,6 @@ def test_numbers_of_every_kind_are_metrics(value: Any, number: float | str) -> N
 
 
 def test_a_metric_that_is_not_finite_never_makes_a_score() -> None:
-    assert combined({"combined_score": "nan", "a": 1.0}) is None
-    assert combined({"a": "inf"}) is None
-    assert combined({"a": 1.0, "b": 2.0}) == 1.5
+    assert combine_metrics({"combined_score": "nan", "a": 1.0}) is None
+    assert combine_metrics({"a": "inf"}) is None
+    assert combine_metrics({"a": 1.0, "b": 2.0}) == 1.5

@@ -11,9 +11,20 @@ import numba
 import numpy as np
 import pytest
 
-from behavesim.evaluators.result import MOST_STEPS
-from behavesim.evaluators.steps import ROUNDINGS, answer_steps, choice, metric_steps, numbers_in, token
-from behavesim.evaluators.tracing import ANSWERS, CALLS, FEW, MOST_RANKED, Recorder
+from behavesim.evaluators.tracing import (
+    ANSWERS,
+    CALLS,
+    FEW,
+    MOST_RANKED,
+    MOST_STEPS,
+    ROUNDINGS,
+    Recorder,
+    answer_steps,
+    choice,
+    metric_steps,
+    numbers_in,
+    token,
+)
 
 
 def recorded(function, arguments, returns: str = "") -> tuple[int, ...]:

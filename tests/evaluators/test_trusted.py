@@ -9,8 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from behavesim.evaluators import replay
-from behavesim.evaluators.trusted import Command, behaviour_of, judged, judged_by_command, judged_by_script, sent
+from behavesim.evaluators import rescore_class
+from behavesim.evaluators.rescore_file import (
+    Command,
+    behaviour_of,
+    judge_by_command,
+    judge_by_script,
+    judge_program,
+    send_program,
+)
 from behavesim.task import InvalidSolution
 from tests.evaluators.judging import HERE
 
@@ -22,20 +29,20 @@ PACKED = CENTRES, np.full(5, 0.1)
 def asked(weights: list[float], replies: list[object]) -> dict[str, np.ndarray]:
     """What a function that gives these replies sends."""
     left = iter(replies)
-    return replay.replied(KNAPSACK, "", lambda *arguments: next(left))
+    return rescore_class.collect_replies(KNAPSACK, "", lambda *arguments: next(left))
 
 
-KNAPSACK = replay.evaluation_of("judged/knapsack.py:Knapsack", HERE)
+KNAPSACK = rescore_class.evaluation_of("judged/knapsack.py:Knapsack", HERE)
 
 
 def test_answers_are_judged_as_the_program_would_be() -> None:
-    found = judged(CIRCLES, "pack", sent(PACKED), 1)
+    found = judge_program(CIRCLES, "pack", send_program(PACKED), 1)
     assert float(found) == 0.25 and found.metrics["sum_of_radii"] == 0.5
-    assert float(judged(CIRCLES, "pack", sent((CENTRES.tolist(), [0.1] * 5)), 1)) == 0.25
+    assert float(judge_program(CIRCLES, "pack", send_program((CENTRES.tolist(), [0.1] * 5)), 1)) == 0.25
     with pytest.raises(InvalidSolution, match="an answer to each call: 1, not 2"):
-        judged(CIRCLES, "pack", sent(PACKED, PACKED), 1)
+        judge_program(CIRCLES, "pack", send_program(PACKED, PACKED), 1)
     with pytest.raises(InvalidSolution, match="made of numbers"):
-        judged(CIRCLES, "pack", sent("text"), 1)
+        judge_program(CIRCLES, "pack", send_program("text"), 1)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +64,7 @@ def test_an_answer_reaches_the_evaluator_as_the_program_gave_it(tmp_path: Path, 
         "    assert repr(function(1)) == repr(function(2))\n"
         f"    return {{'combined_score': float(repr(function(1)) == {repr(answer)!r})}}\n"
     )
-    assert float(judged(tmp_path / "says.py", "f", sent(answer), 1)) == 1.0
+    assert float(judge_program(tmp_path / "says.py", "f", send_program(answer), 1)) == 1.0
 
 
 def test_large_answers_are_read_as_data_and_not_compiled(tmp_path: Path) -> None:
@@ -70,32 +77,32 @@ def test_large_answers_are_read_as_data_and_not_compiled(tmp_path: Path) -> None
     )
     large = np.zeros(7_900_000, np.int8)
     for answer in (large, large.tolist()):
-        assert float(judged(tmp_path / "sums.py", "f", sent(answer), 1)) == len(large)
+        assert float(judge_program(tmp_path / "sums.py", "f", send_program(answer), 1)) == len(large)
 
 
 def test_a_script_judges_the_answers_to_all_runs(tmp_path: Path) -> None:
     answers = [([1, 2], count) for count in (3, 4, 5)]
     script = (HERE / "sorting/evaluate.py").read_text().replace("values != sorted(values)", "values != [1, 2]")
     (tmp_path / "evaluate.py").write_text(script)
-    found = judged_by_script(tmp_path / "evaluate.py", "sort", sent(*answers), 3)
+    found = judge_by_script(tmp_path / "evaluate.py", "sort", send_program(*answers), 3)
     assert float(found) == 96.0 and found.metrics["comparisons"] == 12.0
     assert not any("time" in name for name in found.metrics)
     with pytest.raises(InvalidSolution, match="the values are not sorted"):
-        judged_by_script(tmp_path / "evaluate.py", "sort", sent(*[([2, 1], 3)] * 3), 3)
+        judge_by_script(tmp_path / "evaluate.py", "sort", send_program(*[([2, 1], 3)] * 3), 3)
 
 
 def test_a_command_judges_answers_in_its_folder(tmp_path: Path) -> None:
     (tmp_path / "judge.py").write_text("import runpy, sys\nprint(runpy.run_path(sys.argv[1])['f'](1))\n")
     command = Command(f"{sys.executable} judge.py {{program}}", tmp_path)
-    assert float(judged_by_command(command, "f", sent(3.5), 1)) == 3.5
+    assert float(judge_by_command(command, "f", send_program(3.5), 1)) == 3.5
     with pytest.raises(InvalidSolution, match="left with status 1"):
-        judged_by_command(command, "g", sent(3.5), 1)
+        judge_by_command(command, "g", send_program(3.5), 1)
     with pytest.raises(InvalidSolution, match="no finite score"):
-        judged_by_command(command, "f", sent(math.inf), 1)
+        judge_by_command(command, "f", send_program(math.inf), 1)
 
 
 def test_the_nearer_two_answers_are_the_more_steps_they_share() -> None:
-    first, near, far = (behaviour_of(sent((CENTRES, np.full(5, radius)))).data for radius in (0.1, 0.11, 0.9))
+    first, near, far = (behaviour_of(send_program((CENTRES, np.full(5, radius)))).data for radius in (0.1, 0.11, 0.9))
     assert len(first) == len(near) == len(far)
     assert (first == near).sum() > (first == far).sum()
 
@@ -104,7 +111,7 @@ def test_the_nearer_two_answers_are_the_more_steps_they_share() -> None:
 def test_replies_are_judged_as_the_function_would_be(replies: list[object]) -> None:
     left = iter(replies)
     expected = KNAPSACK.evaluate_program("", lambda *arguments: next(left))
-    assert float(replay.judged(KNAPSACK, "", asked([], replies))) == expected
+    assert float(rescore_class.judge_replies(KNAPSACK, "", asked([], replies))) == expected
 
 
 def test_replies_that_do_not_fit_are_refused() -> None:
@@ -121,10 +128,10 @@ def test_replies_that_do_not_fit_are_refused() -> None:
         (b'[{"type": "O", "array": [], "shape": []}]', "cannot be read: ValueError"),
     ):
         with pytest.raises(InvalidSolution, match=said):
-            replay.judged(KNAPSACK, "", {"replies": np.frombuffer(forged, np.uint8)})
+            rescore_class.judge_replies(KNAPSACK, "", {"replies": np.frombuffer(forged, np.uint8)})
     with pytest.raises(InvalidSolution, match="cannot be read: KeyError"):
-        replay.judged(KNAPSACK, "", {})
-    assert replay.behaviour_of(whole).data.tolist() == [0, 0, 0]
+        rescore_class.judge_replies(KNAPSACK, "", {})
+    assert rescore_class.behaviour_of(whole).data.tolist() == [0, 0, 0]
 
 
 def test_replies_come_back_as_they_were() -> None:
@@ -138,8 +145,8 @@ def test_replies_come_back_as_they_were() -> None:
             return 1.0
 
     left = iter(replies)
-    solution = replay.replied(Asks(), "", lambda: next(left))
-    assert float(replay.judged(Asks(), "", solution)) == 1.0
+    solution = rescore_class.collect_replies(Asks(), "", lambda: next(left))
+    assert float(rescore_class.judge_replies(Asks(), "", solution)) == 1.0
 
 
 def test_replies_that_cannot_be_sent_are_refused_in_words() -> None:
@@ -148,6 +155,6 @@ def test_replies_that_cannot_be_sent_are_refused_in_words() -> None:
             return function()
 
     with pytest.raises(TypeError, match="returned set"):
-        replay.replied(Asks(), "", lambda: {1})
+        rescore_class.collect_replies(Asks(), "", lambda: {1})
     with pytest.raises(OverflowError, match="too large to be judged again"):
-        replay.replied(Asks(), "", lambda: np.random.default_rng(0).random(300_000))
+        rescore_class.collect_replies(Asks(), "", lambda: np.random.default_rng(0).random(300_000))

@@ -12,7 +12,7 @@ from pathlib import Path
 from behavesim.sandbox.frames import encode_failure, encode_solutions
 from behavesim.store import codec
 from behavesim.store.codec import seal
-from behavesim.store.schema import TABLES, VERSION, VIEWS
+from behavesim.store.database import TABLES, VERSION, VIEWS
 from tests.fuzz.targets import ROWS, Event, row, tasks
 from tests.programs.forms import REFUSED, TAKEN
 from tests.programs.replies import ACCEPTED, REJECTED

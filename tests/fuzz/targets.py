@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from behavesim.analysis.run import Run
-from behavesim.audit.salvage import Salvage
+from behavesim.audit.recover import RecoveredEvents
 from behavesim.base.errors import BehavesimError, JournalError
+from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import extract
-from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.programs.reading import REASONS, FunctionForm, Program, Request
@@ -27,11 +27,9 @@ from behavesim.sandbox.referee import verdict_on
 from behavesim.state.events import Evaluated, Event, Rejected
 from behavesim.state.state import RunState
 from behavesim.store import codec
-from behavesim.store.damage import damages
-from behavesim.store.database import count_registered, first_time, last_event, progress
+from behavesim.store.damage import damages, read_damaged
+from behavesim.store.database import TABLES, VERSION, VIEWS, count_registered, first_time, last_event, progress
 from behavesim.store.reading import read_events, read_trajectories
-from behavesim.store.salvage import salvaged
-from behavesim.store.schema import TABLES, VERSION, VIEWS
 from behavesim.task import Objective, Task, TaskReference, instances_of
 from behavesim.task.verdict import Failure, Solved, Verdict
 from behavesim.trajectory import Trajectory
@@ -116,7 +114,7 @@ def extraction(data: bytes) -> None:
     compile(found.source, "<program>", "exec", dont_inherit=True)
     storable(Rejected(0, "evaluation", "exit", "", found.source, found.thought, found.hash))
     assert found.hash == program_hash(found.source)
-    again = extract(FunctionForm(TEMPLATE, "pick"), Request(fenced(found.source), finish_reason="stop"))
+    again = extract(FunctionForm(TEMPLATE, "pick"), Request(add_fence(found.source), finish_reason="stop"))
     assert isinstance(again, Program), f"a program that was taken is none where a prompt shows it: {again}"
 
 
@@ -243,7 +241,7 @@ def _read(path: Path) -> None:
         assert "\n" not in str(failure)
     with suppress(JournalError):
         assert all("\n" not in line for line in damages(path))
-    Salvage.of(event for _, event in salvaged(path).values())
+    RecoveredEvents.of(event for _, event in read_damaged(path).values())
     with suppress(BehavesimError):
         run = Run.load(path.parent)
         json.dumps([run.state.digest(), run.best and run.best.score], allow_nan=False)

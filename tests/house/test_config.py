@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from behavesim.base.config import Options, Settings, described, differences
+from behavesim.base.config import Options, Settings, describe_settings, differences
 from behavesim.base.errors import UsageError
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.state.settings import owners
 from behavesim.task import TaskReference
 
@@ -92,7 +92,7 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
 def test_every_setting_says_what_it_does() -> None:
     for owner in owners():
         assert owner.options is not None
-        for name, _, text in described(owner.options):
+        for name, _, text in describe_settings(owner.options):
             assert text, f"setting {name} of {owner.name} says nothing of itself"
 
 
@@ -122,7 +122,7 @@ class Own(Inherited):
 
 
 def test_settings_are_described_in_order_with_defaults_as_one_would_write_them() -> None:
-    assert described(Own) == [
+    assert describe_settings(Own) == [
         ("number", "4", "How many more."),
         ("silent", "0.5", ""),
         ("required", "", "What has to be given."),

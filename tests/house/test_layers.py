@@ -21,7 +21,7 @@ CHAIN = [
     {"prompts", "evaluators"},
     {"methods", "proposers", "cluster"},
     {"engine"},
-    {"audit", "checkup", "rehearsal"},
+    {"audit", "checks"},
     {"analysis"},
     {"reports"},
     {"studies"},
@@ -31,7 +31,7 @@ CHAIN = [
 ]
 RANK = {room: rank for rank, rooms in enumerate(CHAIN) for room in rooms}
 VIEWS = {"analysis", "reports"}
-RUNNING = {"behavesim.engine.loop", "behavesim.engine.build", "behavesim.engine.judging"}
+RUNNING = {"behavesim.engine.loop", "behavesim.engine.build"}
 """What starts a search, and no view of one may import."""
 
 
@@ -126,6 +126,6 @@ def test_the_keeper_of_a_tree_has_neither_numpy_nor_a_task() -> None:
 def test_endpoints_are_asked_with_the_package_by_one_module_and_its_client() -> None:
     paths = list((ROOT / "behavesim").rglob("*.py"))
     asking = {path.stem for path in paths if re.search(r"^\s*(?:import|from) openai\b", path.read_text(), re.MULTILINE)}
-    assert asking == {"openai_client", "openai_endpoint"}
+    assert asking == {"openai_endpoint"}
     by_hand = re.compile(r"ClientSession|urlopen|http\.client|AsyncClient|import requests")
     assert not [path.name for path in paths if by_hand.search(path.read_text())]

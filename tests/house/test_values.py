@@ -15,10 +15,10 @@ CHANGING = {
         "Group",
         "Note",
         "Tally",
-        "Tried",
+        "PromptHistory",
     ),  # the state's, changed by the events that it folds
-    *("Salvage", "Verification"),  # filled by who makes them
-    *("Tries", "_Child", "_Evaluation"),  # a request or a process under way
+    *("RecoveredEvents", "Verification"),  # filled by who makes them
+    *("PromptAttempts", "_Child", "_Evaluation"),  # a request or a process under way
     *("Job", "Link"),  # a program and a worker of a cluster
     "_Validation",  # filled as the runs of a program are validated
     "EvaluationResult",  # which other people's evaluators change

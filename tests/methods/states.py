@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from behavesim.methods.method import Brief
+from behavesim.methods.method import MethodContext
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, Compared, Evaluated, Prompt, RunStarted
@@ -15,7 +15,7 @@ from behavesim.state.members import Group, Member, OpenCandidate
 from behavesim.state.state import RunState
 from tests.engine.toys import Toy, fitting
 
-BRIEF = Brief(0, Prompts.of_run(fitting({"method": "funsearch", "ask_once": False}), Toy()), takes_notes=True)
+BRIEF = MethodContext(0, Prompts.of_run(fitting({"method": "funsearch", "ask_once": False}), Toy()), takes_notes=True)
 UNREAD = Behaviours()
 """Behaviours that no decision may read."""
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
-from behavesim.methods.method import TRIES, Brief
+from behavesim.methods.method import TRIES, MethodContext
 from behavesim.methods.reevo import LONG_TERM
-from behavesim.programs.constants import has_constants
+from behavesim.programs.functions import has_constants
 from behavesim.prompts.feedback import what_became
 from behavesim.prompts.prompts import Prompts
-from behavesim.prompts.shown import paired_spread
+from behavesim.prompts.shown import compare_by_instance
 from behavesim.state.events import Asked, NoteAsked, Reply
 from behavesim.state.members import Member, Note
 from tests.engine.toys import Toy, fitting
@@ -47,7 +47,7 @@ def asked_again(events: Events) -> list[Asked]:
     found = []
     for state, event in steps(events):
         if isinstance(event, Asked) and event.prompt.operator in ("m1", "m2", "m3", "ls"):
-            shown, members = state.asked_of.get(event.prompt.operator, set()), state.members_of(POPULATION)
+            shown, members = state.shown_parents.get(event.prompt.operator, set()), state.members_of(POPULATION)
             able = [each for each in members if event.prompt.operator != "m2" or has_constants(each.source)]
             if event.parents in shown and any((each.candidate,) not in shown for each in able):
                 found.append(event)
@@ -76,12 +76,12 @@ def test_another_operator_takes_the_turn_of_m2_where_no_program_has_constants_th
 ) -> None:
     members = [member(0, 1.0, "def f():\n    return 0.5\n"), member(1, 2.0, "def f():\n    return 1\n")]
     state = state_of(members, {POPULATION: [0, 1]}, registered=20)
-    brief = Brief(0, Prompts.of_run(fitting({"method": "eoh"}), Toy()), takes_notes=True)
+    brief = MethodContext(0, Prompts.of_run(fitting({"method": "eoh"}), Toy()), takes_notes=True)
     eoh, turns = EoH(EoHSettings(population=2, operators=operators), brief), range(operators.index("m2"), 40, 3)
     for candidate in turns:
         asked = eoh.ask(state, UNREAD, candidate)
         assert asked is not None and (asked.prompt.operator, asked.parents) == ("m2", (0,))
-    state.asked_of = {"m2": {(0,)}, instead: {(0,)}}
+    state.shown_parents = {"m2": {(0,)}, instead: {(0,)}}
     for candidate in turns:
         asked = eoh.ask(state, UNREAD, candidate)
         assert asked is not None and (asked.prompt.operator, asked.parents) == (instead, (1,))
@@ -89,14 +89,14 @@ def test_another_operator_takes_the_turn_of_m2_where_no_program_has_constants_th
 
 @pytest.mark.parametrize("settings", [{}, {"ask_each_once": False}, {"prompts": "paper"}])
 def test_an_operator_that_a_person_left_out_is_never_asked(settings: dict[str, Any]) -> None:
-    brief = Brief(0, Prompts.of_run(fitting({"method": "eoh", **settings}), Toy()), takes_notes=True)
+    brief = MethodContext(0, Prompts.of_run(fitting({"method": "eoh", **settings}), Toy()), takes_notes=True)
     whole, half = member(0, 1.0, "def f():\n    return 1\n"), member(1, 2.0, "def f():\n    return 0.5\n")
     for members, shown in (([whole], {0}), ([whole, half], {0, 1})):
         state = state_of(members, {POPULATION: [each.candidate for each in members]}, registered=90)
         for operators in (("m2",), ("e1",), ("e2", "m2"), ("m3", "m2")):
             eoh = EoH(EoHSettings(population=3, operators=operators), brief)  # type: ignore[arg-type]
             for candidate in range(90, 110):
-                state.asked_of = {"m2": {(each,) for each in shown}}
+                state.shown_parents = {"m2": {(each,) for each in shown}}
                 asked = eoh.ask(state, UNREAD, candidate)
                 assert asked is not None and asked.prompt.operator in operators and asked.parents
 
@@ -109,9 +109,9 @@ def test_only_constants_that_could_be_others_count() -> None:
 
 def test_the_spread_is_that_of_the_paired_scores() -> None:
     worse, better = (Member(k, "", 0.0, 0.0, scores=scores) for k, scores in enumerate([(4.0, 2.0), (1.0, 3.0)]))
-    said = paired_spread([worse, better], Toy().objective)
+    said = compare_by_instance([worse, better], Toy().objective)
     assert "program 1 on 1 of 2 instances; its scores differ by -1 ± 2.8" in said
-    assert paired_spread([worse, replace(better, scores=())], Toy().objective) == ""
+    assert compare_by_instance([worse, replace(better, scores=())], Toy().objective) == ""
 
 
 def test_a_hint_is_summed_up_with_what_became_of_it_and_no_difference_is_not() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from behavesim.methods.dominance import dissimilarity, similarities, survivors
+from behavesim.methods.eoh import dissimilarity, similarities, survivors
 from behavesim.state.members import Member
 
 

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from behavesim.methods.draw import Generator, clusters, generator, pick_cluster, pick_program, softmax
+from behavesim.methods.method import Generator, clusters, generator, pick_cluster, pick_program, softmax
 from tests.methods.states import member
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
-from behavesim.programs.fences import fenced_blocks
+from behavesim.programs.answer import fenced_blocks
 from behavesim.similarity import BehaveSim
 from behavesim.state.events import Added, Asked, Compared, Evaluated, NotAdded
 from behavesim.state.state import RunState

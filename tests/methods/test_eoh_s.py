@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from behavesim.methods.complement import set_order, utilities
 from behavesim.methods.eoh_s import POPULATION, EoHS, EoHSSettings, farthest_pair
+from behavesim.methods.set_search import set_order, utilities
 from behavesim.state.events import Added, Asked, NotAdded, Regrouped
 from behavesim.state.members import Member
 from tests.engine.toys import Toy

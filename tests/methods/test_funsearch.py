@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from behavesim.methods.funsearch import FunSearch, FunSearchBehaveSimSettings, FunSearchSettings
-from behavesim.methods.installed import method_of
+from behavesim.methods.method import method_of
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
 from behavesim.state.members import Group, Member

@@ -15,8 +15,7 @@ import pytest
 
 import behavesim
 from behavesim.methods.hill_climbing import HillClimbing
-from behavesim.methods.installed import method_of
-from behavesim.methods.method import MethodSettings
+from behavesim.methods.method import MethodSettings, method_of
 from behavesim.state.events import Asked, Prompt, Reply
 from behavesim.state.members import Member
 from behavesim.store.codec import decode
@@ -143,7 +142,7 @@ def test_a_question_takes_no_more_than_linear_work(method: str) -> None:
     taken = []
     for budget in (BUDGET // 4, BUDGET):
         state = final(failing(0.0, budget, method=method))
-        state.asked_of = defaultdict(Everything)  # so that it draws as often as it may
+        state.shown_parents = defaultdict(Everything)  # so that it draws as often as it may
         chosen = method_of(fitting({"method": method, "budget": budget}), Toy(), takes_notes=True)
         taken.append(max(lines_run(partial(chosen.ask, state, UNREAD, budget + place)) for place in range(12)))
     few, many = taken

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from behavesim.methods.niche import ARCHIVE, ELITES, Niche, NicheSettings
-from behavesim.similarity.niches import Preference
+from behavesim.similarity.clustering import Preference
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, Evaluated, Regrouped
 from tests.engine.toys import Toy

@@ -8,9 +8,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from behavesim.methods.complement import set_order, utilities
-from behavesim.methods.method import Brief
-from behavesim.methods.set_search import POPULATION, SET, SetSearch, SetSearchSettings, Worth, lacks
+from behavesim.methods.method import MethodContext
+from behavesim.methods.set_search import (
+    POPULATION,
+    SET,
+    SetSearch,
+    SetSearchSettings,
+    Worth,
+    lacks,
+    set_order,
+    utilities,
+)
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.events import TEMPLATE, Added, Asked, Evaluated, NotAdded, Regrouped
 from behavesim.state.members import Member
@@ -148,7 +156,7 @@ class TestAsk:
             state = known([scored(0, *scores)], *[10.0 for _ in scores])
             state.apply(Regrouped({SET: (0,)}, selection=True))
             settings = fitting({"method": "set-search", "prompt_feedback": feedback})
-            brief = Brief(0, Prompts.of_run(settings, Toy()), takes_notes=True)
+            brief = MethodContext(0, Prompts.of_run(settings, Toy()), takes_notes=True)
             asked = SetSearch(SetSearchSettings(n_init=0), brief).ask(state, UNREAD, 9)
             assert asked is not None and wanted in asked.prompt.text and unwanted not in asked.prompt.text
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from behavesim import prompts
-from behavesim.methods.installed import method_of
-from behavesim.programs.fences import fenced_blocks
-from behavesim.rehearsal.examination import INJECTED_PROGRAMS
+from behavesim.checks.method import INJECTED_PROGRAMS
+from behavesim.methods.method import method_of
+from behavesim.programs.answer import fenced_blocks
 from behavesim.state.events import INJECTED, TEMPLATE, Asked, NoteAsked
 from behavesim.state.members import Member
 from behavesim.state.state import RunState

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from behavesim.programs import fences
-from behavesim.programs.extract import extract
-from behavesim.programs.fences import fenced_blocks
+from behavesim.programs import answer
+from behavesim.programs.answer import fenced_blocks
+from behavesim.programs.extract import WholeForm, extract
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.programs.reading import REASONS, FunctionForm, Program, Request
-from behavesim.programs.whole import WholeForm
 from behavesim.task.verdict import Failure
 from tests.programs.forms import REFUSED, TAKEN
 from tests.programs.replies import ACCEPTED, HOSTILE, PICK, REJECTED, Case, fenced
@@ -243,7 +242,7 @@ TEXTS = st.lists(st.sampled_from((*UNSEEN, *TAGS, *HELD)), max_size=12).map("".j
 @given(inside=TEXTS, before=st.sampled_from(("", "So, 1\u00a0+ 1:", "<think>no ```python\nx</think>", "no</think>")))
 def test_every_character_of_a_models_program_stays(inside: str, before: str) -> None:
     source = f'def priority(item, bins):\n    """\n{inside}\n    """\n    return bins'
-    program = extract(PRIORITY, Request(f"{before}\n{fences.fenced(source)}\nDone.</s>"))
+    program = extract(PRIORITY, Request(f"{before}\n{answer.add_fence(source)}\nDone.</s>"))
     assert isinstance(program, Program), program
     assert program.source == source
 
@@ -252,17 +251,17 @@ def test_every_character_of_a_models_program_stays(inside: str, before: str) -> 
 @given(inside=st.lists(st.sampled_from((*UNSEEN, *TAGS, *HELD, "```python")), max_size=12).map("".join))
 def test_every_character_of_a_persons_program_stays(inside: str) -> None:
     source = f'def priority(item, bins):\n    """\n{inside}\n    """\n    return bins'
-    program = extract(PRIORITY, Request(fences.fenced(source), is_own=True))
+    program = extract(PRIORITY, Request(answer.add_fence(source), is_own=True))
     assert isinstance(program, Program), program
     assert program.source == source
-    whole = extract(WholeForm("x = 1\n"), Request(fences.fenced(source), is_own=True))
+    whole = extract(WholeForm("x = 1\n"), Request(answer.add_fence(source), is_own=True))
     assert isinstance(whole, Program), whole
     assert whole.source == source + "\n"
 
 
 @pytest.mark.parametrize("form", [PRIORITY, WholeForm("x = 1\n")], ids=["function", "whole"])
 def test_spaces_that_python_refuses_are_made_plain_in_a_models_program_and_named_in_a_persons(form: Any) -> None:
-    text = fences.fenced("def priority(item, bins):\n\u00a0\u00a0return bins")
+    text = answer.add_fence("def priority(item, bins):\n\u00a0\u00a0return bins")
     program = extract(form, Request(text))
     assert isinstance(program, Program), program
     assert program.source.strip() == "def priority(item, bins):\n  return bins"
@@ -274,6 +273,6 @@ def test_spaces_that_python_refuses_are_made_plain_in_a_models_program_and_named
 @pytest.mark.parametrize("inside", ["", "```", "```python", "````", "~~~"])
 def test_a_program_in_its_own_fence_is_found_whole_whatever_its_text_holds(inside: str) -> None:
     source = f'def priority(item, bins):\n    """\n{inside}\n    """\n    return bins'
-    program = extract(PRIORITY, Request(fences.fenced(source)))
+    program = extract(PRIORITY, Request(answer.add_fence(source)))
     assert isinstance(program, Program)
     assert program.source.strip() == source

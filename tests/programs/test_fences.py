@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.programs.fences import Block, blocks, fenced, fenced_blocks, outside
+from behavesim.programs.answer import Block, add_fence, blocks, fenced_blocks, outside
 
 
 def test_a_program_is_fenced_by_no_more_than_it_takes() -> None:
-    assert fenced("\nx = 1\n") == "```python\nx = 1\n```"
-    assert fenced("x = '``'") == "```python\nx = '``'\n```"
-    assert fenced("x = '```'") == "````python\nx = '```'\n````"
-    assert fenced("x = '`````', '`'") == "``````python\nx = '`````', '`'\n``````"
+    assert add_fence("\nx = 1\n") == "```python\nx = 1\n```"
+    assert add_fence("x = '``'") == "```python\nx = '``'\n```"
+    assert add_fence("x = '```'") == "````python\nx = '```'\n````"
+    assert add_fence("x = '`````', '`'") == "``````python\nx = '`````', '`'\n``````"
 
 
 @pytest.mark.parametrize(("indent", "ends"), [(0, True), (1, True), (4, True), (5, False)])

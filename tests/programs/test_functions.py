@@ -6,7 +6,14 @@ import ast
 
 import pytest
 
-from behavesim.programs.functions import EntryPoint, callables, complaint, functions_in, renamed, with_entry_point
+from behavesim.programs.functions import (
+    EntryPoint,
+    callables,
+    complaint,
+    functions_in,
+    rename_function,
+    with_entry_point,
+)
 from behavesim.task.verdict import Failure
 
 
@@ -155,4 +162,4 @@ def test_any_other_source_stays_as_it_is(source: str) -> None:
 )
 def test_the_only_function_is_renamed_where_it_is_clear_that_it_is_meant(source: str, found: str | None) -> None:
     wanted = EntryPoint("priority", functions_in(TEMPLATE)["priority"].args)
-    assert renamed(source, ast.parse(source), wanted) == found
+    assert rename_function(source, ast.parse(source), wanted) == found

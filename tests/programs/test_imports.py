@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from behavesim.programs.imports import OFFERED, imports_in, missing_names, usual_imports, with_imports
+from behavesim.programs.parsing import OFFERED, imports_in, missing_names, usual_imports, with_imports
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
-from behavesim.programs.edits import Edit, applied, edit_between, edits_in
-from behavesim.programs.evolve_blocks import Frame
-from behavesim.programs.extract import extract
+from behavesim.programs.edits import Edit, Frame, apply_edits, edit_between, edits_in
+from behavesim.programs.extract import WholeForm, complete_program, extract
 from behavesim.programs.parsing import LONGEST_PROGRAM, PLAIN_CHARACTERS
 from behavesim.programs.reading import Program, Request
-from behavesim.programs.whole import WholeForm, completed
-from behavesim.task.evaluated import Edits, first_program
-from behavesim.task.files import joined, separated
+from behavesim.task.evaluated import Edits, first_program, join_files, separate_files
 from behavesim.task.verdict import Failure
 
 FRAMED = """import math
@@ -99,7 +96,7 @@ def test_an_edit_replaces_lines_of_the_shown_program():
     ],
 )
 def test_an_edit_that_does_not_fit_is_shown(search, why):
-    found = applied([Edit(search, "b\n")], "a\nb\na\n    return 1\n")
+    found = apply_edits([Edit(search, "b\n")], "a\nb\na\n    return 1\n")
     assert isinstance(found, Failure) and found.reason == "edit" and why in found.message
     assert search.strip() in found.message
 
@@ -111,7 +108,7 @@ def test_an_edit_outside_the_blocks_is_refused():
 
 @given(lines, lines)
 def test_an_edit_of_all_lines_gives_the_other_text(old, new):
-    found = applied([Edit(old, new)], old)
+    found = apply_edits([Edit(old, new)], old)
     assert found == new if old.strip() else isinstance(found, Failure)
 
 
@@ -141,19 +138,19 @@ def test_a_marker_without_its_counterpart_is_refused(text):
 
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,4}(/[a-z]{1,4})?\.py", fullmatch=True), lines, min_size=1, max_size=5))
 def test_files_survive_as_one_text(files):
-    assert separated(joined(files)) == files
+    assert separate_files(join_files(files)) == files
 
 
 @pytest.mark.parametrize("path", ["../x.py", "/etc/passwd", "a/../../b"])
 def test_a_path_out_of_the_programs_folder_is_refused(path):
     with pytest.raises(ValueError, match=r"path|line"):
-        separated(joined({path: "x\n"}))
+        separate_files(join_files({path: "x\n"}))
 
 
 def test_a_reply_changes_the_files_that_it_names():
-    first = joined({"a.py": "x = 1\n", "data/b.txt": "hello\n"})
+    first = join_files({"a.py": "x = 1\n", "data/b.txt": "hello\n"})
     found = extract(WholeForm(first, ""), Request("```\n=== file: a.py ===\nx = 2\n```", first))
-    assert separated(source(found)) == {"a.py": "x = 2\n", "data/b.txt": "hello\n"}
+    assert separate_files(source(found)) == {"a.py": "x = 2\n", "data/b.txt": "hello\n"}
 
 
 def test_the_normal_form_of_other_languages_is_their_text_without_trailing_blanks():
@@ -377,16 +374,16 @@ def test_the_edit_between_two_programs_gives_the_second(old, new):
     edit = edit_between(old, new)
     if edit is not None:
         found = edits_in(edit)
-        assert isinstance(found, list) and applied(found, old) == new
+        assert isinstance(found, list) and apply_edits(found, old) == new
     else:
         assert old == new or not old.strip() or "=" in old + new or len(set(old.splitlines())) < len(old.splitlines())
 
 
-FILES = joined({"a.py": "x = 1\n", "lib/b.py": "x = 1\ny = 2\n"})
+FILES = join_files({"a.py": "x = 1\n", "lib/b.py": "x = 1\ny = 2\n"})
 
 
 def files_after(reply: str, edits: Edits = "full") -> dict[str, str]:
-    return separated(source(extract(WholeForm(FILES, "", edits), Request(reply, FILES))))
+    return separate_files(source(extract(WholeForm(FILES, "", edits), Request(reply, FILES))))
 
 
 def test_several_blocks_may_each_name_a_file_and_new_ones_are_added():
@@ -411,7 +408,7 @@ def test_an_edit_of_a_file_that_is_not_there_is_told():
 def test_a_path_out_of_the_programs_folder_is_refused_in_any_program():
     with pytest.raises(TaskError, match=r"the first program cannot be taken: .*\.\./x\.py"):
         WholeForm("=== file: ../x.py ===\nx = 1\n")
-    assert reason(completed(FILES, "=== file: ../x.py ===\nx = 1\n")) == "edit"
+    assert reason(complete_program(FILES, "=== file: ../x.py ===\nx = 1\n")) == "edit"
 
 
 @pytest.mark.parametrize(
@@ -442,7 +439,7 @@ def test_a_folder_is_read_as_one_text_without_hidden_files(tmp_path):
     for name in ("a.py", "lib/b.py", ".git/config", "__pycache__/a.pyc", ".hidden"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"# {name}")
-    assert separated(first_program(tmp_path)) == {"a.py": "# a.py\n", "lib/b.py": "# lib/b.py\n"}
+    assert separate_files(first_program(tmp_path)) == {"a.py": "# a.py\n", "lib/b.py": "# lib/b.py\n"}
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"=== file: x ===\nq", b"x" * (1 << 21)])

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from behavesim.engine.settings import settings_from_person
-from behavesim.methods.set_search import lacks, wanted_of
-from behavesim.programs.fences import fenced
-from behavesim.prompts.places import emptied
+from behavesim.engine.admission import settings_from_person
+from behavesim.methods.set_search import describe_wanted, lacks
+from behavesim.programs.answer import add_fence
+from behavesim.prompts.feedback import without_placeholders
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, NoteAsked, Prompt, Rejected, Reply
 from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState
-from behavesim.state.tried import Failed, Idea, Tried
+from behavesim.state.views import Failed, Idea, PromptHistory
 from behavesim.task import TaskReference
 
 TASKS = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
@@ -66,7 +66,9 @@ def specimens(asking: Prompts, state: RunState | None = None) -> Iterator[tuple[
     """A prompt of each kind, which shows programs for TSP; without a state it says nothing of a run."""
     for name, prompt in _specimens(asking):
         shown = (TEMPLATE,) if name in FIRST else (1, 2) if name in OF_TWO else (2,)
-        asked = Asked(14, shown, None, replace(prompt, text=prompt.text if state else emptied(prompt.text)))
+        asked = Asked(
+            14, shown, None, replace(prompt, text=prompt.text if state else without_placeholders(prompt.text))
+        )
         done = asking.completed(asked, state or RunState(asking.objective), Behaviours())
         assert isinstance(done, Asked)
         yield name, done.prompt
@@ -80,7 +82,7 @@ def example() -> RunState:
     message = "still not done after the 50 s of CPU time that count, at call 61, on instance 2"
     failed = Rejected(9, "evaluation", "timeout", message, "", IDEAS[1])
     ideas = tuple(Idea(each.score, each.candidate, each.thought) for each in (BEST, PROGRAMS[1], PROGRAMS[0]))
-    state.tried = Tried(13, 1, BEST.scores, ideas, deque([Failed((2,), failed)]))
+    state.tried = PromptHistory(13, 1, BEST.scores, ideas, deque([Failed((2,), failed)]))
     return state
 
 
@@ -90,7 +92,7 @@ def _specimens(asking: Prompts) -> Iterator[tuple[str, Prompt]]:
     yield from ((name, asking.hinted(name, PROGRAMS, hint)) for name in OF_TWO)
     yield from ((name, asking.hinted(name, PROGRAMS[1:], hint)) for name in OF_ONE)
     wanting = lacks(PROGRAMS, PROGRAMS, PROGRAMS[0], asking.objective)
-    yield "complement", asking.showing_programs("complement", PROGRAMS, set=wanting, adds=wanted_of(True, True))
+    yield "complement", asking.showing_programs("complement", PROGRAMS, set=wanting, adds=describe_wanted(True, True))
     yield (
         "long-term-reflection",
         asking.summary("long-term-reflection", hint, HINTS),
@@ -107,12 +109,14 @@ def page() -> str:
     for wording in WORDINGS:
         parts += [f"## `prompts={wording}`"]
         for name, prompt in specimens(prompts("tsp", wording), example()):
-            parts += [f"### {name}", fenced(prompt.text).replace("python", "text", 1)]
+            parts += [f"### {name}", add_fence(prompt.text).replace("python", "text", 1)]
     parts += ["## The first prompt of every other task, without what its template scores"]
     for task in TASKS[1:]:
         parts += [
             f"### {task}",
-            fenced(emptied(prompts(task).showing_template("template", 0).text)).replace("python", "text", 1),
+            add_fence(without_placeholders(prompts(task).showing_template("template", 0).text)).replace(
+                "python", "text", 1
+            ),
         ]
     return "\n\n".join(parts) + "\n"
 

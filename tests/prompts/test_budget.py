@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.base.tokens import estimated_tokens
-from behavesim.programs.fences import fenced_blocks
+from behavesim.base.tokens import estimate_tokens
+from behavesim.programs.answer import fenced_blocks
 from behavesim.state.events import Asked, Prompt, Rejected
 from tests.engine.toys import Toy
 from tests.prompts.page import PROGRAMS, prompts, specimens
@@ -23,10 +23,10 @@ def test_every_prompt_fits_and_none_is_changed_without_need(wording: str) -> Non
         asking = prompts("tsp", wording, prompt_tokens=tokens, prompt_angles=True)
         plain = dict(specimens(prompts("tsp", wording, prompt_angles=True)))
         for name, prompt in specimens(asking):
-            assert estimated_tokens(prompt.text) <= tokens, name
-            assert prompt == plain[name] if estimated_tokens(plain[name].text) <= tokens else prompt.left_out, name
+            assert estimate_tokens(prompt.text) <= tokens, name
+            assert prompt == plain[name] if estimate_tokens(plain[name].text) <= tokens else prompt.left_out, name
         prompt = asking.showing_programs("improve", [PROGRAMS[0], long])
-        assert estimated_tokens(prompt.text) <= 3000
+        assert estimate_tokens(prompt.text) <= 3000
         assert prompt.left_out[-1] == "end of the program"
 
 
@@ -44,7 +44,7 @@ def test_a_repair_keeps_the_message_and_what_failed() -> None:
     found = asking.repair(asked, "", Rejected(3, "evaluation", "exception", "NameError: near", "def number(): near"))
     assert "NameError: near" in found.prompt.text and "def number(): near" in found.prompt.text
     assert found.prompt.left_out == ("first prompt",)
-    assert estimated_tokens(found.prompt.text) <= 300
+    assert estimate_tokens(found.prompt.text) <= 300
 
 
 def test_a_budget_that_no_prompt_fits_is_refused_with_the_least_that_does() -> None:

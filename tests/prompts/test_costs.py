@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from behavesim.prompts.costs import STRETCHES, costs_in_words
+from behavesim.prompts.behaviour_diff import STRETCHES, costs_in_words
 from behavesim.task import InWords, TaskReference
 from behavesim.trajectory import Trajectory
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.prompts.feedback import (
     FEEDBACK_SHOWN,
     METRICS_SHOWN,
+    fill_places,
+    fill_within_budget,
     metrics_in_words,
-    quoted,
+    place,
+    quote_lines,
 )
-from behavesim.prompts.places import filled, filled_within, place
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
@@ -81,18 +83,18 @@ def test_what_is_shown_is_bounded_and_opens_no_block() -> None:
     assert metrics_in_words(many).count(",") == METRICS_SHOWN
     assert metrics_in_words({"combined_score": 1.5}, 1.5) == ""
     assert metrics_in_words({"private.most": 7.0, "private_note": 2.0, "size": 3.0}) == "Metrics: size 3."
-    shown = quoted(f"```python\n{place('failures')}{'x' * 5000}", FEEDBACK_SHOWN)
+    shown = quote_lines(f"```python\n{place('failures')}{'x' * 5000}", FEEDBACK_SHOWN)
     assert len(shown) < FEEDBACK_SHOWN + 20
     assert "`" not in shown and "\0" not in shown
-    assert quoted("first\nlast", 4, is_end=True) == "    last"
-    assert quoted("first\nsecond\nlast", 8, is_end=True) == "    last"  # and no half of a line
-    assert quoted("first\nsecond\nlast", 11, is_end=True) == "    second\n    last"
-    assert quoted("a long line", 4, is_end=True) == "    line"
+    assert quote_lines("first\nlast", 4, is_end=True) == "    last"
+    assert quote_lines("first\nsecond\nlast", 8, is_end=True) == "    last"  # and no half of a line
+    assert quote_lines("first\nsecond\nlast", 11, is_end=True) == "    second\n    last"
+    assert quote_lines("a long line", 4, is_end=True) == "    line"
 
 
 def test_a_place_is_filled_once_and_an_empty_part_takes_its_paragraph_along() -> None:
-    nowhere = filled_within(Prompt("a\n\nb", "improve"), {"run": lambda: 1 / 0}, None)  # type: ignore[dict-item,return-value]
+    nowhere = fill_within_budget(Prompt("a\n\nb", "improve"), {"run": lambda: 1 / 0}, None)  # type: ignore[dict-item,return-value]
     assert nowhere.text == "a\n\nb"
     text = f"{place('run')}\n\na\n\n{place('tried')}\n\nb: {place('failures')}"
-    assert filled(text, {"run": "", "tried": "", "failures": ""}) == "a\n\nb: "
-    assert filled(text, {"run": "x\0\x1b", "tried": "y", "failures": ""}) == "x\n\na\n\ny\n\nb: "
+    assert fill_places(text, {"run": "", "tried": "", "failures": ""}) == "a\n\nb: "
+    assert fill_places(text, {"run": "x\0\x1b", "tried": "y", "failures": ""}) == "x\n\na\n\ny\n\nb: "

@@ -10,19 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
+from behavesim.prompts.behaviour_diff import Parting
 from behavesim.prompts.feedback import IDEA_SHOWN
-from behavesim.prompts.history import failures_in_words, ideas_in_words, run_in_words, ways_in_words
-from behavesim.prompts.parting import Parting
-from behavesim.prompts.shown import prose
+from behavesim.prompts.shown import describe_run, failures_in_words, ideas_in_words, prose, ways_in_words
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt, Rejected, Responded
-from behavesim.state.exchange import Reply
+from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt, Rejected, Reply, Responded
 from behavesim.state.members import TEMPLATE, Member, Note, OpenCandidate
 from behavesim.state.state import RunState
-from behavesim.state.tried import IDEAS, Failed, Idea, Tried
-from behavesim.state.ways import Way, Ways
-from behavesim.task import InWords, Objective, TaskReference, ranked
+from behavesim.state.views import IDEAS, BehaviourGroup, BehaviourGroups, Failed, Idea, PromptHistory
+from behavesim.task import InWords, Objective, TaskReference, rank_words
 from behavesim.trajectory import Trajectory
 from tests.prompts.page import PROGRAMS, example, prompts, specimens
 
@@ -41,21 +38,21 @@ def ran(candidate: int, score: float, thought: str = "", *scores: float) -> Open
 
 
 def test_the_best_score_and_the_gaps_by_instance_are_said() -> None:
-    said = run_in_words(example(), PROGRAMS, TSP)
+    said = describe_run(example(), PROGRAMS, TSP)
     assert said.startswith(
         "The search has tried 14 programs so far, of which 1 failed. The best one scores 6.2103, 10.4 % behind the "
         "best known, and is not shown here.\n\nHow far behind the best score so far on each instance, in %:\n"
     )
     assert "    3 50 cities, uniform       6.1027       9.05       1.73" in said.split("\n")
     timed = replace(example(), best=replace(example().best or PROGRAMS[0], counted_s=3.456))
-    assert "and is not shown here. It took 3.5 of the 12 s of CPU time that count.\n\n" in run_in_words(
+    assert "and is not shown here. It took 3.5 of the 12 s of CPU time that count.\n\n" in describe_run(
         timed, PROGRAMS, TSP, limit_s=12
     )
     shown = replace(example(), best=replace(PROGRAMS[1], score=6.0, utility=-6.0))
-    assert "and is program 2 above." in run_in_words(shown, [PROGRAMS[0], replace(PROGRAMS[1], score=6.0)], TSP)
-    assert run_in_words(RunState(TSP.task.objective), PROGRAMS, TSP) == ""
+    assert "and is program 2 above." in describe_run(shown, [PROGRAMS[0], replace(PROGRAMS[1], score=6.0)], TSP)
+    assert describe_run(RunState(TSP.task.objective), PROGRAMS, TSP) == ""
     poor = replace(example(), best=replace(PROGRAMS[0], score=9.0, utility=-9.0))
-    assert "None is better than the program that the search began with, which scores 6.53344" in run_in_words(
+    assert "None is better than the program that the search began with, which scores 6.53344" in describe_run(
         poor, PROGRAMS, TSP
     )
 
@@ -75,7 +72,7 @@ def test_the_failures_of_the_shown_programs_children_come_first() -> None:
 
 
 def test_only_the_best_ideas_are_remembered_each_once() -> None:
-    tried, objective = Tried(), Objective("minimise")
+    tried, objective = PromptHistory(), Objective("minimise")
     for number in range(3 * IDEAS):
         tried.take(ran(number, float(-number), f"idea {number // 2}", float(number), 5.0), objective)
     assert [idea.thought for idea in tried.ideas] == [f"idea {k}" for k in range(11, 3, -1)]
@@ -86,7 +83,7 @@ def test_only_the_best_ideas_are_remembered_each_once() -> None:
 
 
 def test_the_list_of_ideas_leaves_out_those_of_the_programs_shown() -> None:
-    tried = Tried(ideas=(Idea(2.0, 0, "nearest first"), Idea(3.0, 1, "farthest first")))
+    tried = PromptHistory(ideas=(Idea(2.0, 0, "nearest first"), Idea(3.0, 1, "farthest first")))
     state, shown = RunState(Objective("minimise"), tried=tried), replace(PROGRAMS[0], thought="nearest first")
     title = "The best other ideas tried so far, each with the score of its best program:"
     assert ideas_in_words(state, [shown]) == f"{title}\n- 3: farthest first"
@@ -94,21 +91,25 @@ def test_the_list_of_ideas_leaves_out_those_of_the_programs_shown() -> None:
 
 
 def test_a_long_idea_ends_after_a_word_and_says_that_it_is_cut() -> None:
-    long = Tried(ideas=(Idea(2.0, 0, "visit the nearest " * 50),))
+    long = PromptHistory(ideas=(Idea(2.0, 0, "visit the nearest " * 50),))
     line = ideas_in_words(RunState(Objective("minimise"), tried=long)).split("\n")[1]
     assert line.endswith(("the…", "visit…", "nearest…")) and len(line) <= len("- 2: ") + IDEA_SHOWN
 
 
 def test_a_line_for_each_behaviour_counts_those_that_do_nearly_the_same() -> None:
-    ways = Ways(BehaveSim(normaliser=8), 0.3, -1)
+    ways = BehaviourGroups(BehaveSim(normaliser=8), 0.3, -1)
     tours = [[0, 1, 2, 3, 4, 5, 6, 7], [0, 7, 6, 5, 4, 3, 2, 1], [0, 1, 2, 3, 4, 5, 7, 6], [0, 3, 7, 1, 6, 2, 5, 4]]
     for score, tour in zip((5.0, 4.0, 3.0, 9.0), tours, strict=True):
         ways.add([Trajectory.prefixes(tour)], score, f"idea of {score:g}")
-    assert ways.best() == [Way(2, 3.0, "idea of 3"), Way(1, 4.0, "idea of 4"), Way(1, 9.0, "idea of 9")]
-    said = ways_in_words([*ways.best(), *[Way(2, 10.0, "")] * 7])
+    assert ways.best() == [
+        BehaviourGroup(2, 3.0, "idea of 3"),
+        BehaviourGroup(1, 4.0, "idea of 4"),
+        BehaviourGroup(1, 9.0, "idea of 9"),
+    ]
+    said = ways_in_words([*ways.best(), *[BehaviourGroup(2, 10.0, "")] * 7])
     assert "- 3 (2): idea of 3\n- 4 (1)" in said and "- 10 (2): its idea was not told" in said
     assert said.endswith("- 2 other behaviours (4 programs), none of which scores better.")
-    assert ways_in_words([Way(1, 1.0, "")]) == ""
+    assert ways_in_words([BehaviourGroup(1, 1.0, "")]) == ""
 
 
 @given(st.lists(HOSTILE, min_size=6, max_size=6))
@@ -195,7 +196,7 @@ def test_a_tasks_words_are_cut_and_its_mistakes_named(monkeypatch: pytest.Monkey
 
 
 def test_ranks_read_as_one_says_them() -> None:
-    assert [ranked(n, "nearest") for n in (1, 2, 3, 4, 11, 22, 113)] == [
+    assert [rank_words(n, "nearest") for n in (1, 2, 3, 4, 11, 22, 113)] == [
         "the nearest",
         *(f"the {each} nearest" for each in ("2nd", "3rd", "4th", "11th", "22nd", "113th")),
     ]

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import behavesim as bs
-from behavesim.engine.settings import settings_from_person
-from behavesim.prompts.parting import Parting, first_difference
-from behavesim.prompts.places import place
+from behavesim.engine.admission import settings_from_person
+from behavesim.prompts.behaviour_diff import Parting, first_difference
+from behavesim.prompts.feedback import place
 from behavesim.prompts.prompts import Prompts
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours

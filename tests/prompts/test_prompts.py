@@ -12,12 +12,12 @@ from behavesim_tasks.asp import AdmissibleSets
 
 from behavesim.audit.audit import Audit
 from behavesim.base.errors import UsageError
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
+from behavesim.programs.answer import fenced_blocks
 from behavesim.programs.extract import extract
-from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.reading import FunctionForm, Request
 from behavesim.prompts.prompts import Prompts
-from behavesim.prompts.shown import said_gap
+from behavesim.prompts.shown import describe_gap
 from behavesim.prompts.wording import PARTS, SHIPPED, Wording, wording_hash
 from behavesim.state.events import Asked, Evaluated, Rejected, Reply
 from behavesim.state.members import Member, Note
@@ -103,11 +103,11 @@ def test_scores_are_shown_with_their_gap_and_each_instance() -> None:
     ],
 )
 def test_a_gap_is_said_on_either_side_of_the_best_known(gap: float | None, said: str) -> None:
-    assert said_gap(gap) == said
+    assert describe_gap(gap) == said
 
 
 def test_rounding_errors_of_a_score_are_no_gap() -> None:
-    assert said_gap(1e-15) == said_gap(-1e-15) == said_gap(0.0)
+    assert describe_gap(1e-15) == describe_gap(-1e-15) == describe_gap(0.0)
 
 
 @pytest.mark.parametrize("wording", ["full", "small"])

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
+from behavesim.programs.answer import fenced_blocks
 from behavesim.programs.edits import edits_in
 from behavesim.programs.extract import extract, form_of
-from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.reading import Program, Request
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.events import Asked, Prompt, Rejected

@@ -11,8 +11,8 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Usage
 from behavesim.proposers.openai import OpenAIProposer
 from behavesim.proposers.openai_settings import OpenAISettings
-from behavesim.proposers.patience import Patience
 from behavesim.proposers.proposer import ProposerContext
+from behavesim.proposers.retry import RetryLimits
 from behavesim.state.events import Prompt, Reply
 from behavesim.state.requests import Requests
 from tests.engine import toys
@@ -28,7 +28,7 @@ def context(connections: int = 8, seed: int = 0, **more: Any) -> ProposerContext
 
 def openai_proposer(
     connections: int = 8,
-    patience: Patience | None = None,
+    patience: RetryLimits | None = None,
     notes: Callable[[str], None] = lambda line: None,
     clock: Heartbeat | None = None,
     requests: Requests | None = None,

@@ -23,7 +23,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from behavesim.base.clock import world_s
-from behavesim.proposers.patience import Patience
+from behavesim.proposers.retry import RetryLimits
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def script(*answers: Answer | Behaviour, then: Answer | Behaviour = echo) -> Beh
     return behave
 
 
-UNTIRING = Patience(request_s=10.0, backoff_s=0.005, attempts=100, empty=30)
+UNTIRING = RetryLimits(request_s=10.0, backoff_s=0.005, attempts=100, empty=30)
 """Of a client that no number of faults drawn by `faulty` makes give up a prompt."""
 
 

@@ -10,7 +10,7 @@ import pytest
 from behavesim.base.clock import world_s
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.openai import OpenAIProposer
-from behavesim.proposers.patience import Patience
+from behavesim.proposers.retry import RetryLimits
 from tests.proposers import chat_server
 from tests.proposers.asking import KEY, openai_proposer
 
@@ -22,7 +22,7 @@ async def server() -> AsyncIterator[chat_server.ChatServer]:
         yield running
 
 
-QUICK = Patience(request_s=30.0, backoff_s=0.01)
+QUICK = RetryLimits(request_s=30.0, backoff_s=0.01)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def proposer_of(server: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., O
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
 
     def make(
-        connections: int = 8, patience: Patience = QUICK, notes: Any = print, world: Any = world_s, **more: Any
+        connections: int = 8, patience: RetryLimits = QUICK, notes: Any = print, world: Any = world_s, **more: Any
     ) -> OpenAIProposer:
         return openai_proposer(connections, patience, notes, Heartbeat(world, beat_s=0.02), **more)
 

@@ -6,11 +6,10 @@ import os
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import MOST_TOKENS, Usage
-from behavesim.proposers.limiter import exhausted_for_s
 from behavesim.proposers.openai_answers import REASON_LIMIT, answer
-from behavesim.proposers.openai_dialect import Terms
 from behavesim.proposers.openai_endpoint import Endpoint
-from behavesim.proposers.patience import VERSION, Completion, Fault
+from behavesim.proposers.openai_settings import Terms
+from behavesim.proposers.retry import VERSION, Completion, Fault, seconds_until_refill
 from behavesim.state.events import Reply, Responded
 from behavesim.store.codec import decode, encode
 
@@ -43,7 +42,7 @@ def check(asked: Endpoint, data: bytes) -> None:
     }
     number = int(status) if status.isdigit() and len(status) == 3 else 200
     found = answer(number, headers, body, TERMS, asked.secrets.clean)
-    assert 0 <= exhausted_for_s(headers) < float("inf")
+    assert 0 <= seconds_until_refill(headers) < float("inf")
     if isinstance(found, Completion):
         check_completion(found)
     else:

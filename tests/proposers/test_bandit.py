@@ -6,11 +6,12 @@ from collections import Counter
 from typing import Any
 
 from behavesim.base.tokens import Tokens
-from behavesim.engine.due import Permits, Rules, due
+from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.proposers.openai_settings import OpenAISettings
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, RunStarted
-from behavesim.state.model_record import ModelRecord
 from behavesim.state.state import RunState
+from behavesim.state.views import ModelRecord
 from tests.engine.toys import Toy, fitting
 from tests.methods.test_best_of_n import METHOD
 
@@ -55,7 +56,7 @@ def test_the_choice_is_part_of_the_question_so_that_an_audit_finds_it_again() ->
     state = RunState(Toy().objective)
     state.started = RunStarted({}, {}, "strong")
     rules = Rules(4, 0, CHOOSING.chooser(3))
-    asked = due(state, METHOD, rules, Permits(True, True, True))
+    (asked,) = next_decision(state, Behaviours(), METHOD, rules, Allowed(True, True, True))
     assert isinstance(asked, Asked) and asked.prompt.model in ("dear", "cheap")
-    assert due(state, METHOD, rules, Permits(True, True, True)) == asked
+    assert next_decision(state, Behaviours(), METHOD, rules, Allowed(True, True, True)) == (asked,)
     assert Rules.of(fitting({})).choose is None

@@ -22,7 +22,7 @@ from behavesim.engine.build import Launch
 from behavesim.engine.loop import Search
 from behavesim.proposers import openai_batches
 from behavesim.proposers.openai_settings import OPENAI, OpenAISettings
-from behavesim.proposers.price_list import PriceList
+from behavesim.proposers.prices import PriceList
 from behavesim.reports.next_steps import ending
 from behavesim.state.events import BatchSent, Responded, RunResumed
 from behavesim.store.reading import read_events
@@ -167,7 +167,7 @@ async def test_whoever_interrupts_a_run_is_told_that_the_batch_goes_on(
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    run = session.interrupted(launch).run
+    run = session.end_interrupted(launch).run
     said = "the batch with 4 prompts goes on at the endpoint; resume takes up its replies"
     assert ending(run, launch.settings, "interrupted") == [said, f"next: behavesim resume {run.folder.argument}"]
     server.is_open = True

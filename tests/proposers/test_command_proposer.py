@@ -19,17 +19,17 @@ import uvloop
 
 from behavesim.base.errors import ProposerError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.proposers import shell
+from behavesim.proposers import command as shell
 from behavesim.proposers.command import MODEL, CommandProposer, CommandSettings
-from behavesim.proposers.patience import Patience
 from behavesim.proposers.proposer import ProposerContext
+from behavesim.proposers.retry import RetryLimits
 from behavesim.proposers.secrets import Secrets
 from behavesim.state.events import Reply, Responded
 from behavesim.store.codec import decode
 from tests.engine import toys
 from tests.proposers.asking import context, prompt
 
-QUICK = Patience(request_s=30.0, backoff_s=0.001)
+QUICK = RetryLimits(request_s=30.0, backoff_s=0.001)
 ANSWERING = Path(__file__).with_name("answering.py")
 BUDGET = 50
 KEYS = [
@@ -47,7 +47,7 @@ KEYS = [
 SECRET = "not-a-word-0123456789"
 
 
-def proposer(command: str, patience: Patience = QUICK, **more: Any) -> CommandProposer:
+def proposer(command: str, patience: RetryLimits = QUICK, **more: Any) -> CommandProposer:
     return CommandProposer(command, patience, context(**more))
 
 
@@ -80,7 +80,7 @@ def test_a_command_that_has_ended_before_it_is_written_to_has_answered(monkeypat
 
     monkeypatch.setattr(shell, "_started", ended)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        assert runner.run(shell.carried_out("echo yes", "a prompt", dict(os.environ))).out == "yes\n"
+        assert runner.run(shell.run_shell("echo yes", "a prompt", dict(os.environ))).out == "yes\n"
 
 
 async def test_no_more_run_at_once_than_there_are_connections(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_a_password_in_a_url_of_the_environment_is_kept_out_of_what_a_comm
 
 async def test_a_prompt_that_fails_while_others_are_answered_is_given_up_and_may_have_cost_something() -> None:
     command = 'if [ "$(cat)" = poison ]; then echo bad >&2; exit 5; fi; echo fine'
-    asking = proposer(command, Patience(backoff_s=0.001, attempts=4))
+    asking = proposer(command, RetryLimits(backoff_s=0.001, attempts=4))
     poisoned = asyncio.ensure_future(asking.propose(prompt("poison"), 9))
     while not poisoned.done():
         assert (await asking.propose(prompt("p"), 0)).text == "fine\n"
@@ -140,7 +140,7 @@ async def test_a_command_that_cannot_be_started_stops_the_run() -> None:
 
 async def test_a_command_that_never_answers_stops_the_run() -> None:
     with pytest.raises(ProposerError, match=r"no reply for .* exit code 1"):
-        await proposer("exit 1", Patience(backoff_s=0.001, start_s=0.0)).propose(prompt(), 0)
+        await proposer("exit 1", RetryLimits(backoff_s=0.001, start_s=0.0)).propose(prompt(), 0)
 
 
 async def test_one_that_takes_too_long_is_killed_with_all_it_has_started(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ async def test_one_that_takes_too_long_is_killed_with_all_it_has_started(tmp_pat
     looks = itertools.count(1)
     running_s = lambda: float(next(looks)) if pids.exists() and pids.read_text() else 0.0  # noqa: E731
     clock = Heartbeat(running_s, beat_s=0.01)
-    patience = Patience(0.2, start_s=0.0, backoff_s=0.001)
+    patience = RetryLimits(0.2, start_s=0.0, backoff_s=0.001)
     with pytest.raises(ProposerError, match=r"no reply within 0\.2 s"):
         await proposer(command, patience, tell=said.append, clock=clock).propose(prompt(), 0)
     await gone(pids.read_text())
@@ -177,7 +177,7 @@ def test_one_that_takes_too_long_leaves_no_file_open_though_a_process_of_it_has_
 
     async def cancelled(number: int) -> int:
         """Cancel the command once it has left its group for the nth time; return the number of open files."""
-        running = asyncio.create_task(shell.carried_out(command, "", dict(os.environ)))
+        running = asyncio.create_task(shell.run_shell(command, "", dict(os.environ)))
         while len(pids.read_text().split()) < number:
             await asyncio.sleep(0.01)
         running.cancel()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import Run
-from behavesim.base.tokens import estimated_tokens
+from behavesim.base.tokens import estimate_tokens
 from behavesim.state.events import Asked, Responded
 from behavesim.store.reading import read_events
 from tests.crash.processes import FEW_CITIES, Ended, carried_out
@@ -48,8 +48,8 @@ async def test_a_cap_on_tokens_holds_over_what_nobody_counted(run: Any, server: 
     asked = len(server.asked)
     assert 1 < asked < 40
     events = [event for _, _, event in read_events(tmp_path / "costly/run.db")]
-    prompts = sum(estimated_tokens(event.prompt.text) for event in events if isinstance(event, Asked))
-    least = sum(estimated_tokens(event.reply.text) for event in events if isinstance(event, Responded))
+    prompts = sum(estimate_tokens(event.prompt.text) for event in events if isinstance(event, Asked))
+    least = sum(estimate_tokens(event.reply.text) for event in events if isinstance(event, Responded))
     estimated = found["estimated"]
     assert (estimated["calls"], estimated["estimated"], estimated["prompt"]) == (asked, asked, prompts)
     assert estimated["completion"] >= least + asked * 700, "what was thought aloud is paid for, too"

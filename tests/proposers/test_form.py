@@ -14,9 +14,8 @@ import pytest
 from behavesim.base.errors import UsageError
 from behavesim.programs.extract import extract
 from behavesim.programs.reading import FunctionForm, Program, Request
-from behavesim.proposers.openai_dialect import Dialect
-from behavesim.proposers.openai_settings import OpenAISettings
-from behavesim.proposers.reply_grammar import program_grammar
+from behavesim.proposers.genetic.grammar import program_grammar
+from behavesim.proposers.openai_settings import OpenAISettings, RequestBuilder
 from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from tests.engine.toys import Toy
@@ -44,7 +43,7 @@ def test_a_reply_held_to_the_schema_is_read_with_its_program() -> None:
     [("json_schema", "response_format"), ("json_object", "response_format"), ("grammar", "grammar")],
 )
 def test_candidates_are_held_to_the_form_and_notes_are_not_until_the_model_refuses_it(wanted, field):
-    dialect = Dialect(OpenAISettings(response_format=wanted), Toy(), "127.0.0.1")
+    dialect = RequestBuilder(OpenAISettings(response_format=wanted), Toy(), "127.0.0.1")
     body = dialect.body("m", "prompt", 0)
     assert field in body and field in dialect.terms(body).optional
     assert field not in dialect.body("m", "prompt", -2)
@@ -77,5 +76,5 @@ def test_a_program_that_is_no_function_is_held_to_no_form(wanted, tmp_path) -> N
     (tmp_path / "first.txt").write_text("1\n")
     task = EvaluatorTask(EvaluatorFile("command", "judge {program}", str(tmp_path / "first.txt")), "judged")
     with pytest.raises(UsageError, match=f"response_format={wanted} needs a task that asks for a Python function"):
-        Dialect(OpenAISettings(response_format=wanted), task, "127.0.0.1")
-    assert Dialect(OpenAISettings(), task, "127.0.0.1").body("m", "prompt", 0).keys() >= {"model", "messages"}
+        RequestBuilder(OpenAISettings(response_format=wanted), task, "127.0.0.1")
+    assert RequestBuilder(OpenAISettings(), task, "127.0.0.1").body("m", "prompt", 0).keys() >= {"model", "messages"}

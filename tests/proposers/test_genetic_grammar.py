@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.proposers.genetic.generic import generic_grammar, suits
-from behavesim.proposers.genetic.grammar import Grammar
-from behavesim.proposers.genetic.reading import Reader
-from behavesim.proposers.genetic.rendering import Writer
-from behavesim.proposers.genetic.term import fresh
+from behavesim.proposers.genetic.breeding import generic_grammar, suits
+from behavesim.proposers.genetic.grammar import Grammar, fresh
+from behavesim.proposers.genetic.source import Reader, Writer
 
 TEMPLATE = '''
 import numpy as np

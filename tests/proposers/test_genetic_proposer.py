@@ -12,12 +12,12 @@ from behavesim_tasks.bin_packing import Items, OnlineBinPacking
 from behavesim_tasks.cpp import CirclePacking, Circles
 from behavesim_tasks.tsp import TravellingSalesman
 
+from behavesim.programs.answer import fenced_blocks
 from behavesim.programs.extract import extract
-from behavesim.programs.fences import fenced_blocks
-from behavesim.programs.imports import missing_names
+from behavesim.programs.parsing import missing_names
 from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.proposers.genetic import GeneticProposer
-from behavesim.proposers.installed import takes_notes
+from behavesim.proposers.proposer import takes_notes
 from behavesim.state.events import Prompt
 from tests.engine.toys import fitting
 

@@ -9,24 +9,23 @@ from behavesim_tasks.bin_packing import OnlineBinPacking
 from behavesim_tasks.cpp import CirclePacking
 from behavesim_tasks.tsp import TravellingSalesman
 
-from behavesim.proposers.genetic import Grammar, variation
-from behavesim.proposers.genetic.reading import Reader
-from behavesim.proposers.genetic.rendering import Writer
-from behavesim.proposers.genetic.term import Term, fresh, grown
-from behavesim.proposers.genetic.variation import Couple
+from behavesim.proposers.genetic import Grammar, breeding
+from behavesim.proposers.genetic.breeding import Couple
+from behavesim.proposers.genetic.grammar import Term, fresh, grown
+from behavesim.proposers.genetic.source import Reader, Writer
 
 TASKS = [TravellingSalesman(), AdmissibleSet(), CirclePacking(), OnlineBinPacking()]
 GRAMMARS = {type(task): Grammar.parse(task.grammar) for task in TASKS}
 MOVES = [
-    variation.switch,
-    variation.blend,
-    variation.addition,
-    variation.constants,
-    variation.replacement,
-    variation.crossover,
-    variation.operation,
-    variation.removal,
-    variation.restatement,
+    breeding.switch,
+    breeding.blend,
+    breeding.addition,
+    breeding.constants,
+    breeding.replacement,
+    breeding.crossover,
+    breeding.operation,
+    breeding.removal,
+    breeding.restatement,
 ]
 
 
@@ -58,7 +57,7 @@ def test_a_child_is_well_typed_and_can_be_written_and_read(task, move):
         assert well_typed(child, couple.grammar)
         source = Writer(couple.grammar, task.template, task.entry_point).write(child)
         assert Reader(couple.grammar, task.entry_point).read(source) is not None
-    unlikely = {variation.switch: not any_choice(task), variation.restatement: isinstance(task, CirclePacking)}
+    unlikely = {breeding.switch: not any_choice(task), breeding.restatement: isinstance(task, CirclePacking)}
     assert children > 0 or unlikely.get(move, False)
 
 
@@ -71,7 +70,7 @@ def any_choice(task):
 
 def test_tuning_keeps_every_rule_but_those_of_constants():
     for couple in couples(TASKS[0], 40):
-        child = variation.constants(couple)
+        child = breeding.constants(couple)
         if child is not None:
             assert [path for path, _ in child.sites()] == [path for path, _ in couple.base.sites()]
             changed = [
@@ -84,7 +83,7 @@ def test_tuning_keeps_every_rule_but_those_of_constants():
 
 def test_removal_makes_programs_smaller():
     for couple in couples(TASKS[1], 40):
-        child = variation.removal(couple)
+        child = breeding.removal(couple)
         assert child is None or child.size < couple.base.size
 
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.proposers.openai_dialect import Terms
 from behavesim.proposers.openai_endpoint import Endpoint
-from behavesim.proposers.patience import Completion
+from behavesim.proposers.openai_settings import Terms
+from behavesim.proposers.retry import Completion
 from tests.proposers.hostile_answers import KEY, check, check_completion, check_fault, endpoint
 
 ASKED = endpoint()

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientSession
 
 import behavesim as bs
-from behavesim.application.verification import verified
+from behavesim.application.verification import verify_runs
 from behavesim.base.errors import JournalError, ProposerError, UsageError
 from behavesim.proposers.http import ADDRESS, HttpProposer, HttpSettings
 from behavesim.state.events import Asked, Evaluated, Reply, Responded
@@ -97,7 +97,7 @@ async def test_a_run_that_was_stopped_goes_on_and_knows_what_was_posted(tmp_path
     folder = RunFolder(tmp_path / "first")
     replies = [event for _, _, event in read_events(folder.journal, only=(Responded,))]
     assert len(replies) == 2
-    assert (await verified(folder)).is_sound
+    assert (await verify_runs(folder)).is_sound
 
 
 @pytest.mark.parametrize(

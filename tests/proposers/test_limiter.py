@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from behavesim.proposers.limiter import Limiter, backoff_s, duration_s, exhausted_for_s, retry_after_s
+from behavesim.proposers.retry import Limiter, backoff_s, duration_s, retry_after_s, seconds_until_refill
 
 
 class Time:
@@ -88,7 +88,7 @@ async def test_a_success_that_says_nothing_is_left_makes_the_next_wait_a_minute_
 ) -> None:
     time = Time()
     limit = limiter(8, time)
-    limit.succeeded(exhausted_for_s({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reset}))
+    limit.succeeded(seconds_until_refill({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reset}))
     async with limit.slot():
         assert time.now == until
 
@@ -154,7 +154,7 @@ def test_the_pause_asked_for_is_found_in_any_of_its_headers(headers: dict[str, s
 def test_the_longer_of_two_exhausted_limits_counts() -> None:
     headers = {f"x-ratelimit-remaining-{what}": "0" for what in ("requests", "tokens")}
     headers |= {"x-ratelimit-reset-requests": "1s", "x-ratelimit-reset-tokens": "3s"}
-    assert exhausted_for_s(headers) == 3.0
+    assert seconds_until_refill(headers) == 3.0
 
 
 def test_backoff_doubles_up_to_a_minute_and_jitters_down_to_half() -> None:

@@ -12,18 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import extract, form_of
-from behavesim.programs.fences import fenced
 from behavesim.programs.reading import Program, Request
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.proposers.mutation import moves
 from behavesim.proposers.mutation.literals import another, numbers_in
-from behavesim.proposers.mutation.mutator import MOVES
-from behavesim.proposers.mutation.python import PythonText, kind_of
-from behavesim.proposers.mutation.tokens import Tokens, changed
+from behavesim.proposers.mutation.moves import PythonText, kind_of
+from behavesim.proposers.mutation.mutator import MOVES, Tokens, change_tokens
 from behavesim.state.events import Prompt
-from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
-from behavesim.task.files import joined, separated
+from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask, join_files, separate_files
 
 RINGS = '''"""Twelve circles, ünïcode before the block."""
 import math\t# a tab, and trailing blanks \t
@@ -63,7 +61,7 @@ def task_of(folder: Path, text: str, name: str = "program.py", **values: Any) ->
 
 
 def prompt(operator: str, *programs: str) -> Prompt:
-    return Prompt("\n\n".join(["Improve this.", *map(fenced, programs)]), operator)
+    return Prompt("\n\n".join(["Improve this.", *map(add_fence, programs)]), operator)
 
 
 async def child(task: EvaluatorTask, number: int, operator: str, *shown: str, seed: int = 0) -> str:
@@ -128,9 +126,9 @@ async def test_files_without_markers_stay_if_another_has_them(tmp_path):
     (tmp_path / "program" / "main.py").write_text(RINGS)
     (tmp_path / "program" / "data.py").write_text("limit = 3\n")
     task = EvaluatorTask(EvaluatorFile("openevolve", str(tmp_path / "e.py"), str(tmp_path / "program")), "toy")
-    shown = joined({"data.py": "limit = 3\n", "main.py": RINGS})
+    shown = join_files({"data.py": "limit = 3\n", "main.py": RINGS})
     for number in range(20):
-        files = separated(await child(task, number, "improve", shown))
+        files = separate_files(await child(task, number, "improve", shown))
         assert files["data.py"].strip() == "limit = 3"
         assert files["main.py"].strip() != RINGS.strip()
 
@@ -226,7 +224,7 @@ def test_a_place_knows_what_its_function_binds_on_earlier_lines():
 def test_no_lines_are_taken_from_a_program_that_is_the_same():
     def taken(*others):
         tokens = Tokens(CPP, ((0, len(CPP)),), others, np.random.default_rng(0))
-        return changed(tokens, moves.crossover)
+        return change_tokens(tokens, moves.crossover)
 
     assert taken(CPP.replace("10;", "12;")) == (CPP.replace("10;", "12;"), moves.crossover)
     assert taken(CPP)[1] == taken()[1] == moves.number

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.proposers.open_files import BESIDE, allow
+from behavesim.proposers.command import BESIDE, allow
 from behavesim.proposers.openai import OpenAIProposer
 from behavesim.proposers.openai_settings import OpenAISettings
 from behavesim.proposers.proposer import ProposerContext

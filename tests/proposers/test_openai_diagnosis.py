@@ -22,15 +22,15 @@ import trustme
 import uvloop
 
 from behavesim.base.errors import ProposerError, UsageError
-from behavesim.proposers.openai_client import is_onward
+from behavesim.proposers.openai_answers import diagnose_fault, listens
+from behavesim.proposers.openai_endpoint import is_onward
 from behavesim.proposers.openai_environment import Route
-from behavesim.proposers.openai_faults import diagnosed, listens
-from behavesim.proposers.patience import Patience
+from behavesim.proposers.retry import RetryLimits
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY, openai_proposer, prompt
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-HASTY = Patience(request_s=20.0, start_s=0.2, backoff_s=0.01)
+HASTY = RetryLimits(request_s=20.0, start_s=0.2, backoff_s=0.01)
 
 
 @asynccontextmanager
@@ -67,7 +67,7 @@ def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         monkeypatch.delenv(name.lower(), raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
-    async def stops_with(url: str, patience: Patience = HASTY) -> tuple[str, list[str]]:
+    async def stops_with(url: str, patience: RetryLimits = HASTY) -> tuple[str, list[str]]:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         notes: list[str] = []
         async with openai_proposer(patience=patience, notes=notes.append) as proposer:
@@ -98,7 +98,7 @@ async def test_a_host_that_there_is_not_stops_the_run_after_a_few_tries(
     verdict: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unresolved(monkeypatch, socket.EAI_NONAME)
-    message, notes = await verdict("http://nobody.example/v1", Patience(start_s=1e9, backoff_s=0.01))
+    message, notes = await verdict("http://nobody.example/v1", RetryLimits(start_s=1e9, backoff_s=0.01))
     assert message == "there is no host 'nobody.example'; check OPENAI_BASE_URL and the network"
     assert notes == [f"{message}; asking again"]
 
@@ -107,12 +107,12 @@ async def test_a_host_in_letters_beyond_ascii_is_that_of_the_endpoint_and_no_pro
     verdict: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unresolved(monkeypatch, socket.EAI_NONAME)
-    message, _ = await verdict("http://bücher.example/v1", Patience(start_s=1e9, backoff_s=0.01))
+    message, _ = await verdict("http://bücher.example/v1", RetryLimits(start_s=1e9, backoff_s=0.01))
     assert message == "there is no host 'xn--bcher-kva.example'; check OPENAI_BASE_URL and the network"
 
 
 async def test_a_host_that_is_no_address_stops_the_run(verdict: Any) -> None:
-    message, _ = await verdict("http://127.1:9/v1", Patience(start_s=1e9, backoff_s=0.01))
+    message, _ = await verdict("http://127.1:9/v1", RetryLimits(start_s=1e9, backoff_s=0.01))
     assert message == "OPENAI_BASE_URL or the proxy's URL is not valid; check both"
 
 
@@ -128,14 +128,14 @@ OUT_OF_REACH = [
 
 @pytest.mark.parametrize(("error", "said"), OUT_OF_REACH, ids=lambda each: type(each).__name__)
 async def test_a_server_out_of_reach_is_waited_for(error: Exception, said: str) -> None:
-    fault = await diagnosed(error, Route(httpx2.URL("https://api.example/v1"), None), 1.0, is_new=False)
+    fault = await diagnose_fault(error, Route(httpx2.URL("https://api.example/v1"), None), 1.0, is_new=False)
     assert (fault.meaning, fault.message) == ("ask again", f"api.example:443 {said}")
     assert not fault.may_be_billed
 
 
 async def test_a_proxy_that_does_not_respond_is_named() -> None:
     route = Route(httpx2.URL("https://api.example/v1"), "http://127.0.0.1:3128")
-    fault = await diagnosed(aiohttp.ConnectionTimeoutError(), route, 1.0, is_new=False)
+    fault = await diagnose_fault(aiohttp.ConnectionTimeoutError(), route, 1.0, is_new=False)
     assert fault.message.startswith("the proxy 127.0.0.1:3128 (HTTPS_PROXY) does not respond to connections")
 
 
@@ -234,7 +234,7 @@ async def test_an_answer_that_is_broken_in_form_counts_as_a_request_that_may_be_
     well = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     async with saying(lambda asked: noise if b"broken" in asked else well) as where:
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://{where}/v1")
-        async with openai_proposer(2, Patience(backoff_s=0.001, attempts=4, setup=99)) as proposer:
+        async with openai_proposer(2, RetryLimits(backoff_s=0.001, attempts=4, setup=99)) as proposer:
             asked = asyncio.ensure_future(proposer.propose(prompt("broken"), 1))
             while not asked.done():
                 assert (await proposer.propose(prompt(), 0)).text == "hello"
@@ -399,7 +399,7 @@ async def test_an_endpoint_of_another_kind_is_named_with_its_first_words(
     server: Any, verdict: Any, answer: str, named: str
 ) -> None:
     server.behaviour = chat.script(then=eval(answer, vars(chat)))
-    message, _ = await verdict(server.url, Patience(start_s=1e9, backoff_s=0.01))
+    message, _ = await verdict(server.url, RetryLimits(start_s=1e9, backoff_s=0.01))
     assert re.search(named, message)
     assert len(server.asked) <= 3
 

@@ -13,10 +13,10 @@ import pytest
 from behavesim.base.errors import ProposerError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Usage
-from behavesim.proposers import patience
+from behavesim.proposers import retry
 from behavesim.proposers.openai_answers import answer
-from behavesim.proposers.openai_dialect import Terms
-from behavesim.proposers.patience import Completion, Fault, Patience, Perseverance
+from behavesim.proposers.openai_settings import Terms
+from behavesim.proposers.retry import Completion, Fault, RetryLimits, RetryPolicy
 from behavesim.proposers.secrets import Secrets
 from behavesim.state.events import Reply
 from behavesim.state.requests import Requests
@@ -73,7 +73,7 @@ async def test_every_answered_request_is_in_the_ledger_and_no_other(proposer_of:
 @pytest.mark.parametrize("nothing", ["no_choices()", "null_content()"])
 async def test_a_reply_that_stays_empty_is_returned_as_such(proposer_of: Any, server: Any, nothing: str) -> None:
     server.behaviour = chat.script(then=eval(nothing, vars(chat)))
-    async with proposer_of(patience=Patience(empty=2, backoff_s=0.001)) as proposer:
+    async with proposer_of(patience=RetryLimits(empty=2, backoff_s=0.001)) as proposer:
         reply = await proposer.propose(prompt(), 0)
     assert (reply.text, reply.calls) == ("", (OWN, OWN, OWN))
 
@@ -178,7 +178,7 @@ async def test_a_prompt_longer_than_the_context_is_given_up_and_noted(
 
 async def test_a_prompt_that_always_fails_is_given_up_while_others_are_answered(proposer_of: Any, server: Any) -> None:
     server.behaviour = lambda asked: chat.fails(500) if asked.prompt == "p1" else chat.echo(asked).after(0.01)
-    async with proposer_of(connections=2, patience=Patience(attempts=3, backoff_s=0.001)) as proposer:
+    async with proposer_of(connections=2, patience=RetryLimits(attempts=3, backoff_s=0.001)) as proposer:
         answered = await replies(proposer, 20)
     assert [number for number, reply in enumerate(answered) if not reply.text] == [1]
     assert len(answered[1].calls) >= 3
@@ -188,7 +188,7 @@ async def test_an_endpoint_that_never_answers_stops_the_run(
     proposer_of: Any, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    async with openai_proposer(patience=Patience(start_s=0.1, backoff_s=0.01)) as proposer:
+    async with openai_proposer(patience=RetryLimits(start_s=0.1, backoff_s=0.01)) as proposer:
         with pytest.raises(ProposerError, match="no reply for"):
             await proposer.propose(prompt(), 0)
 
@@ -205,7 +205,7 @@ async def test_silence_is_borne_no_longer_than_patience_lasts(
             clock()
 
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setattr(patience, "asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(retry, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
     async with openai_proposer(clock=clock) as proposer:
         with pytest.raises(ProposerError, match="no reply for 6"):
             await proposer.propose(prompt(), 0)
@@ -275,7 +275,7 @@ BODIES: dict[str, tuple[str, bytes]] = {
 PAUSES = [{}, {"retry-after": "1"}, {"retry-after": "0"}, {"x-ratelimit-remaining-requests": "0"}]
 BILLED_PERHAPS = {408, 460, 499, 502, 504, 520, 521, 522, 523, 524, 598, 599}
 REFUSED = Usage(0, 0, 0, 0)
-BRIEF = Patience(outage_s=60.0, start_s=20.0)
+BRIEF = RetryLimits(outage_s=60.0, start_s=20.0)
 
 
 def answered_for_ever(status: int, headers: dict[str, str], body: bytes, replied: bool) -> tuple[Any, int, Requests]:
@@ -292,7 +292,7 @@ def answered_for_ever(status: int, headers: dict[str, str], body: bytes, replied
 
     async def asked() -> Any:
         beating = asyncio.create_task(beat(clock))
-        persevering = Perseverance(BRIEF, about, Secrets(()))
+        persevering = RetryPolicy(BRIEF, about, Secrets(()))
         if replied:
             await persevering.reply(persevering.begin(0), lambda: asyncio.sleep(0, Completion("x", None, Usage())))
         try:

@@ -11,8 +11,8 @@ from behavesim.base.errors import ProposerError
 from behavesim.base.tokens import Usage
 from behavesim.programs.extract import extract
 from behavesim.programs.reading import FunctionForm, Program, Request
-from behavesim.proposers import openai_client
-from behavesim.proposers.patience import Patience
+from behavesim.proposers import openai_endpoint
+from behavesim.proposers.retry import RetryLimits
 from behavesim.state.events import Responded
 from behavesim.store.codec import decode, encode
 from tests.proposers import chat_server as chat
@@ -79,7 +79,7 @@ async def test_no_error_text_moves_a_cursor_fakes_a_line_or_holds_the_key(
     answer = eval(error, {**vars(chat), "TEXT": text, "HALF": HALF, "RAW": RAW})
     server.behaviour = chat.script(chat.echo, answer, answer, answer, answer, then=chat.fails(402, text))
     notes: list[str] = []
-    async with proposer_of(notes=notes.append, patience=Patience(backoff_s=0.001)) as proposer:
+    async with proposer_of(notes=notes.append, patience=RetryLimits(backoff_s=0.001)) as proposer:
         await proposer.propose(prompt(), 0)
         shown = notes
         try:
@@ -233,7 +233,7 @@ async def test_an_answer_without_end_is_read_no_further_than_any_reply_goes(prop
         "the prompt of candidate 1 is given up: the endpoint's answer is longer than 4 MB; "
         "set max_completion_tokens, or choose another model"
     ]
-    assert peak < 3 * openai_client.ANSWER_BYTES
+    assert peak < 3 * openai_endpoint.ANSWER_BYTES
 
 
 async def test_an_error_without_end_still_means_what_its_status_does(proposer_of: Any, server: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from behavesim.base.tokens import Usage
 from behavesim.proposers.openai_settings import MODEL, OPENAI
-from behavesim.proposers.price_list import PriceList
+from behavesim.proposers.prices import PriceList
 
 LUNA = {"prompt": 0.10, "cached": 0.01, "cache_write": 0.125, "completion": 0.50}
 """USD per million tokens, on OpenAI's page of the model in November 2026."""
@@ -58,7 +58,7 @@ def test_what_a_model_costs_elsewhere_is_not_what_it_costs_here(url: str) -> Non
     "url", ["http://127.0.0.1:8000/v1", "http://localhost:1/v1", "http://[::1]:1", "http://10.0.0.7/v1"]
 )
 def test_nothing_is_loaded_for_an_endpoint_of_one_s_own(url: str) -> None:
-    ask = f"from behavesim.proposers.price_list import PriceList; PriceList({url!r}).knows('gpt-6-luna')"
+    ask = f"from behavesim.proposers.prices import PriceList; PriceList({url!r}).knows('gpt-6-luna')"
     code = f"import sys; {ask}; sys.exit('genai_prices' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -105,7 +105,7 @@ def test_the_list_is_loaded_only_where_something_has_a_price() -> None:
 import sys
 from behavesim.base.tokens import Usage
 from behavesim.proposers.openai import OpenAIProposer
-from behavesim.proposers.price_list import PriceList
+from behavesim.proposers.prices import PriceList
 import behavesim.engine.build
 PriceList("").cost("gpt-6-luna", Usage(1, 0, 1))
 print("genai_prices" in sys.modules, "openai" in sys.modules)

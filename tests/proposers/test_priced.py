@@ -15,8 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from behavesim.base.errors import PartError
-from behavesim.base.tokens import MOST_TOKENS, MOST_USD, Usage, estimated_tokens
-from behavesim.proposers.priced import LONGEST_NAME, LONGEST_REPLY, PricedProposer, checked_reply
+from behavesim.base.tokens import MOST_TOKENS, MOST_USD, Usage, estimate_tokens
+from behavesim.proposers.priced import LONGEST_NAME, LONGEST_REPLY, PricedProposer, check_reply
 from behavesim.state.events import Prompt, Reply, Responded
 from behavesim.store.codec import decode, encode
 from tests.proposers.asking import OWN, prompt
@@ -48,13 +48,13 @@ async def test_what_was_counted_stays_as_it_is() -> None:
 async def test_each_request_says_what_it_cost_with_the_estimates_unless_somebody_has_said_it() -> None:
     said = replace(OWN, cost_usd=0.5)
     reply = await PricedProposer(Answering(OWN, said, Usage(prompt=3)), a_cent_a_token).propose(prompt(), 0)
-    assert [call.cost_usd for call in reply.calls] == [1.5, 0.5, 0.01 * (3 + estimated_tokens("a reply"))]
+    assert [call.cost_usd for call in reply.calls] == [1.5, 0.5, 0.01 * (3 + estimate_tokens("a reply"))]
     assert (await PricedProposer(Answering(OWN), None).propose(prompt(), 0)).calls[0].cost_usd is None
 
 
 async def test_a_reply_that_lists_no_call_was_one_where_it_costs_money_and_none_where_it_does_not() -> None:
     paid = await PricedProposer(Answering(), unknown).propose(prompt("what?"), 0)
-    estimate = Usage(estimated_prompt=estimated_tokens("what?"), estimated_completion=estimated_tokens("a reply"))
+    estimate = Usage(estimated_prompt=estimate_tokens("what?"), estimated_completion=estimate_tokens("a reply"))
     assert paid.calls == (estimate,)
     free = await PricedProposer(Answering(), None).propose(prompt("what?"), 0)
     assert free.calls == ()
@@ -86,13 +86,13 @@ GOOD = st.builds(Reply, TEXT, TEXT, st.lists(USAGE, max_size=3).map(tuple), st.n
 @example(Reply("x" * (LONGEST_REPLY + 1), "m" * 999, [Usage(cost_usd=float("nan"))], "\ud83d", np.int64(2)))  # type: ignore[arg-type]
 def test_whatever_a_proposer_returns_can_be_stored_and_counted_or_is_a_mistake_in_a_line(found: Any) -> None:
     try:
-        reply = checked_reply(found, "Own")
+        reply = check_reply(found, "Own")
     except PartError as error:
         said = str(error)
         assert said.isprintable() and said.startswith("the proposer Own ")
         return
     assert decode(*encode(Responded(0, reply))) == Responded(0, reply)
-    assert checked_reply(reply, "Own") == reply, "a replay would change it"
+    assert check_reply(reply, "Own") == reply, "a replay would change it"
     assert len(reply.text) <= LONGEST_REPLY
     assert reply.model.isprintable() and len(reply.model) <= LONGEST_NAME
     for call in reply.calls:

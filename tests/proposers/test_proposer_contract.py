@@ -11,13 +11,13 @@ import pytest
 from behavesim_tasks.tsp import TravellingSalesman
 
 from behavesim.base.errors import PartError
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.proposers.command import CommandProposer
 from behavesim.proposers.folder import FolderProposer
 from behavesim.proposers.genetic import GeneticProposer
-from behavesim.proposers.installed import proposer_of
-from behavesim.proposers.patience import Patience
+from behavesim.proposers.proposer import proposer_of
 from behavesim.proposers.replay import ReplayProposer
+from behavesim.proposers.retry import RetryLimits
 from behavesim.state.events import Prompt, Reply
 from behavesim.state.protocols import Responder
 from tests.proposers.asking import context
@@ -65,7 +65,7 @@ class TestOpenAI(ProposerContract):
 class TestCommand(ProposerContract):
     @pytest.fixture
     def proposer(self) -> Responder:
-        return CommandProposer("cat; echo reply", Patience(), context())
+        return CommandProposer("cat; echo reply", RetryLimits(), context())
 
 
 class TestFolder(ProposerContract):

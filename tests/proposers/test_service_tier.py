@@ -10,7 +10,7 @@ import pytest
 
 from behavesim.base.errors import ProposerError
 from behavesim.proposers.openai_settings import OpenAISettings
-from behavesim.proposers.patience import Patience
+from behavesim.proposers.retry import RetryLimits
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY, OWN, prompt, replies
 
@@ -103,5 +103,5 @@ def test_flex_is_given_more_time_unless_told_otherwise(settings: dict[str, Any],
 
 
 def test_flex_may_be_unavailable_for_longer() -> None:
-    flex, usual = OpenAISettings(service_tier="flex").patience(), Patience()
+    flex, usual = OpenAISettings(service_tier="flex").patience(), RetryLimits()
     assert flex.start_s > usual.start_s and flex.outage_s > usual.outage_s

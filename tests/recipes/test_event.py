@@ -33,11 +33,11 @@ def test_an_event_takes_three_files(tmp_path: Path) -> None:
         pieces(changes),
         strict=True,
     ):
-        copy.add_after("behavesim/state/run_facts.py", place, piece)
+        copy.add_after("behavesim/state/state.py", place, piece)
     (copy.root / "behavesim/application/remarks.py").write_text(recorder)
     assert copy.touched() == {
         "behavesim/state/events.py",
-        "behavesim/state/run_facts.py",
+        "behavesim/state/state.py",
         "behavesim/application/remarks.py",
     }
 

@@ -53,7 +53,7 @@ def test_a_panel_takes_two_files(tmp_path: Path) -> None:
     copy = Copy(tmp_path)
     (copy.root / "behavesim/analysis/operators.py").write_text(module)
     places = (
-        "analysis.held_out_scores import",
+        "analysis.held_out import",
         "held_out: HeldOut | None",
         "top=top(run)",
         "clusters_table(self.clusters)",

@@ -11,7 +11,7 @@ ASK = """
 import json
 from behavesim.engine.caps import BY_NAME, Caps, is_capped
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.state.state import RunState
 from behavesim.task import Objective
 

@@ -8,12 +8,11 @@ from dataclasses import fields, is_dataclass
 from inspect import cleandoc
 from typing import Any, get_args, get_type_hints
 
-from behavesim.analysis.comparison import TaskComparison
+from behavesim.analysis.comparison import TaskComparison, Verdict
 from behavesim.analysis.difference import ProgramDifference
 from behavesim.analysis.groups import Ranks
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.summary import RecommendedProgram, Summary
-from behavesim.analysis.verdicts import Verdict
 from tests.reference.tables import table
 
 LEFT_OUT = {"origin", "summary", "family"}

@@ -14,7 +14,7 @@ from behavesim_cli.app import app
 from behavesim_cli.commands import COMMANDS
 
 import behavesim as bs
-from behavesim.base.config import described
+from behavesim.base.config import describe_settings
 from behavesim.state.settings import owners
 from behavesim.task import Task, TaskKind, TaskReference, installed_tasks
 from tests.prompts.page import page as prompts
@@ -59,7 +59,7 @@ def context_of(name: str, command: Any) -> Any:
 
 def settings() -> str:
     """Every setting by its owner."""
-    found = [(owner.name, described(owner.options)) for owner in owners(None, None) if owner.options]
+    found = [(owner.name, describe_settings(owner.options)) for owner in owners(None, None) if owner.options]
     return introduced(
         "settings",
         *(

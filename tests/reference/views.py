@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 
-from behavesim.store.schema import NEW_JOURNAL
+from behavesim.store.database import NEW_JOURNAL
 from tests.reference.tables import table
 
 HOLDS = {

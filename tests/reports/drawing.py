@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from behavesim.analysis.table import Table
-from behavesim.reports.sections import Section, show_sections
-from behavesim.reports.terminal import drawn, put
+from behavesim.reports.terminal import Section, print_lines, rich_table, show_sections
 
 
 def seen(tables: Iterable[Table], width: int = 100) -> str:
@@ -19,7 +18,7 @@ def seen(tables: Iterable[Table], width: int = 100) -> str:
     file = io.StringIO()
     console = Console(file=file, width=width)
     for table in tables:
-        put(drawn(table), console)
+        print_lines(rich_table(table), console)
     return file.getvalue()
 
 

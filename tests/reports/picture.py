@@ -14,7 +14,7 @@ from rich.text import Text
 
 from behavesim.analysis.run import Run
 from behavesim.application.console import moment_of
-from behavesim.reports.dashboard import Dashboard
+from behavesim.reports.panels import Dashboard
 from behavesim.state.events import Asked
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from behavesim.analysis.comparison import RunComparison, comparison
+from behavesim.analysis.convergence import DiversityAt
 from behavesim.analysis.held_out import HeldOutMean
-from behavesim.analysis.islands import DiversityAt
 from behavesim.analysis.report import RunReport
 from behavesim.reports.comparison_tables import comparison_tables, family_names, remarks
 from tests.analysis.examples import grid, made, made_elsewhere, tried, unfinished, unknown_gaps

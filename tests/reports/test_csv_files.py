@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.behaviours import TopProgram
+from behavesim.analysis.candidate_details import RejectionReason
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.convergence import Checkpoint
-from behavesim.analysis.failures import RejectionReason
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.report import RunReport
 from behavesim.base.errors import UsageError
 from behavesim.base.tokens import Spending
-from behavesim.reports.csv_files import write_csv
+from behavesim.reports.files import write_csv
 from tests.analysis.examples import grid, made, tried
 
 Files = dict[str, list[dict[str, str]]]

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from behavesim.base.tokens import Usage
-from behavesim.reports.live_run import LiveRun
+from behavesim.reports.live import LiveRun
 from behavesim.state.events import Added, Asked, Compared, Evaluated, NotAdded, Prompt, Reply, Responded
 from behavesim.state.state import RunState
 from behavesim.trajectory import Trajectory

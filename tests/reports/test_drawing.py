@@ -8,7 +8,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
-from behavesim.reports import drawing
+from behavesim.reports import figures
 from behavesim.studies import visualise
 from tests.analysis.journals import feasible, started, stopped, write
 from tests.cli.command import Command
@@ -19,7 +19,7 @@ SAID = "figures need the package matplotlib, which is not installed; pip install
 @pytest.fixture(autouse=True)
 def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that is looked for is installed."""
-    monkeypatch.setattr(drawing, "find_spec", lambda name: None)
+    monkeypatch.setattr(figures, "find_spec", lambda name: None)
 
 
 @pytest.mark.parametrize(

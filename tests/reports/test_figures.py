@@ -13,9 +13,8 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
 from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.report import report
-from behavesim.reports import figure_files
-from behavesim.reports.figure_files import write_figures
-from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, line_style, write_figure
+from behavesim.reports import figures
+from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, line_style, write_figure, write_figures
 from tests.analysis.examples import grid, made
 from tests.analysis.journals import feasible, rejected, started, stopped, write
 from tests.cli.command import Command
@@ -110,7 +109,7 @@ def test_a_run_in_which_nothing_was_found_has_figures_all_the_same(tmp_path: Pat
 
 def test_runs_of_one_name_in_different_folders_are_both_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     labels: list[list[str]] = []
-    monkeypatch.setattr(figure_files, "draw_diversity", lambda axes, runs: labels.append(list(runs)))
+    monkeypatch.setattr(figures, "draw_diversity", lambda axes, runs: labels.append(list(runs)))
     run = made("eoh", 0, 0.2)
     others = [replace(run, origin=replace(run.origin, folder=Path(folder, "x"))) for folder in ("a", "b")]
     other_name = replace(run, summary=replace(run.summary, run="alone"))

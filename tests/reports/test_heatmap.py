@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.reports.heatmap import check_figure, heatmap
+from behavesim.reports.figures import check_figure, heatmap
 
 USUAL = np.eye(3) * 0.5 + 0.5
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}

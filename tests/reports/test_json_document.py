@@ -10,7 +10,7 @@ from typing import Any
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.held_out import HeldOutMean, HeldOutProgram
 from behavesim.analysis.report import report
-from behavesim.reports.json_document import json_document
+from behavesim.reports.files import json_document
 from tests.analysis.examples import made, tried
 from tests.analysis.journals import feasible, journalled, recommended, rejected, started, stopped
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from behavesim.base.tokens import Usage
-from behavesim.engine.settings import settings_from_person
-from behavesim.reports.live_run import LiveRun, spending
+from behavesim.engine.admission import settings_from_person
+from behavesim.reports.live import LiveRun, spending
 from behavesim.state.events import Asked, Prompt, Reply, Responded, RunStarted
 from behavesim.state.state import RunState
 from behavesim.task import Objective

@@ -11,7 +11,7 @@ import pytest
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.tokens import Usage
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.reports.next_steps import ADVICE, ending, next_steps, next_steps_of_several
 from behavesim.state.events import Asked, Event, NotAdded, Prompt, Rejected, Reply, Responded, RunStarted, RunStopped
 from behavesim.state.settings import owners

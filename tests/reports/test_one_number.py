@@ -17,10 +17,10 @@ from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import Table
 from behavesim.application.console import moment_of
-from behavesim.reports import run_screen
-from behavesim.reports.json_document import json_document
+from behavesim.reports import screens
+from behavesim.reports.files import json_document
 from behavesim.reports.page.document import document
-from behavesim.reports.summary_tables import runs_table
+from behavesim.reports.tables import runs_table
 from tests.reports.drawing import seen_sections
 from tests.reports.test_panels import row, shown
 
@@ -39,7 +39,7 @@ class Views:
 
     def table(self, name: str) -> Table:
         """A table of the full report."""
-        tables = (section.table for section in run_screen.full_report(self.report, {}))
+        tables = (section.table for section in screens.full_run_report(self.report, {}))
         (found,) = (each for each in tables if each is not None and each.name == name)
         return found
 
@@ -54,7 +54,7 @@ class Views:
 def views(made: Path) -> Views:
     run = Run.load(made)
     found = report(run)
-    first, full = run_screen.first_screen(found, {}), run_screen.full_report(found, {})
+    first, full = screens.run_first_screen(found, {}), screens.full_run_report(found, {})
     (in_json,) = json_document(comparison([found], metrics=METRICS))["runs"]
     live = shown(moment_of(run), 120, 60)
     return Views(run, found, seen_sections(first), seen_sections(full, 100, ""), live, in_json, document(run, found))

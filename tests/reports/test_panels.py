@@ -13,10 +13,9 @@ from rich.console import Console
 
 from behavesim.base.notices import Notice
 from behavesim.base.tokens import Usage
-from behavesim.engine.settings import settings_from_person
-from behavesim.reports.dashboard import Dashboard
-from behavesim.reports.live_run import LiveRun
-from behavesim.reports.panels import line
+from behavesim.engine.admission import settings_from_person
+from behavesim.reports.live import LiveRun
+from behavesim.reports.panels import Dashboard, line
 from behavesim.reports.words import clock
 from behavesim.state.events import (
     TEMPLATE,

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from behavesim.reports import progress as shown
-from behavesim.reports.progress import counted, progress
+from behavesim.reports import live as shown
+from behavesim.reports.live import count_progress, progress
 
 
 def test_a_pipe_gets_a_line_at_once_and_then_as_time_goes_by(
@@ -26,7 +26,7 @@ def test_a_pipe_gets_a_line_at_once_and_then_as_time_goes_by(
 
 
 def test_items_are_counted_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(counted("ab", 2, "comparing pairs")) == ["a", "b"]
+    assert list(count_progress("ab", 2, "comparing pairs")) == ["a", "b"]
     assert capsys.readouterr().err == "comparing pairs: 0 of 2\n"
 
 

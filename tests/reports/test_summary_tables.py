@@ -8,7 +8,7 @@ import pytest
 
 from behavesim.analysis.behaviours import DistinctCounts
 from behavesim.analysis.summary import RecommendedProgram, Scored, Summary
-from behavesim.reports.summary_tables import headline_table, runs_table, summary_table
+from behavesim.reports.tables import headline_table, runs_table, summary_table
 from behavesim.state.advice import Advice
 from tests.analysis.examples import made
 from tests.reports.drawing import seen

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, WORDS, Cell, Column, Estimate, Table, Unit
-from behavesim.reports.terminal import drawn, fitting, screen, show, show_heading, show_rows, width
+from behavesim.reports.terminal import fitting, rich_table, screen, show, show_heading, show_rows, width
 from tests.reports.drawing import seen
 
 GAP = Column("gap", FRACTION)
@@ -99,13 +99,13 @@ def test_a_cell_may_hold_anything() -> None:
 
 def test_rows_that_are_marked_are_bold() -> None:
     table = Table("t", "", (Column("a"),), (("x",), ("y",)), marked=frozenset({1}))
-    assert [cell.style for cell in drawn(table).columns[0].cells] == ["", "bold"]
+    assert [cell.style for cell in rich_table(table).columns[0].cells] == ["", "bold"]
 
 
 def test_rows_of_two_lines_are_parted() -> None:
     spread, plain = Estimate(0.5, 0.125, 0.25, 0.75), Estimate(0.5, None, None, None)
-    assert drawn(Table("t", "", (GAP,), ((spread,), (plain,)))).show_lines
-    assert not drawn(Table("t", "", (GAP,), ((plain,),))).show_lines
+    assert rich_table(Table("t", "", (GAP,), ((spread,), (plain,)))).show_lines
+    assert not rich_table(Table("t", "", (GAP,), ((plain,),))).show_lines
 
 
 def test_nothing_is_cut_on_a_narrow_terminal() -> None:
@@ -114,7 +114,7 @@ def test_nothing_is_cut_on_a_narrow_terminal() -> None:
 
 
 def test_a_table_without_headings_has_none_and_its_first_column_is_bold() -> None:
-    drawing = drawn(
+    drawing = rich_table(
         Table("t", "title", (Column("what", title=""), Column("value", title="")), (("a", "b"),), "caption")
     )
     assert not drawing.show_header

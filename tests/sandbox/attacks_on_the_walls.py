@@ -66,11 +66,11 @@ OWN_FUNCTIONS = (
     """),
     body_of("leaving by the sandbox's own function", "forbidden", """
         from behavesim.sandbox import kernel
-        kernel.prepared("unshare", 0x10000000)()
+        kernel.prepare_call("unshare", 0x10000000)()
     """),
     body_of("mounting by the sandbox's own function", "forbidden", """
         from behavesim.sandbox import kernel
-        kernel.prepared("mount", b"none", b"CANARY_FOLDER", b"tmpfs", 0, b"")()
+        kernel.prepare_call("mount", b"none", b"CANARY_FOLDER", b"tmpfs", 0, b"")()
     """),
     body_of("rules of its own", "forbidden", """
         from pathlib import Path
@@ -105,8 +105,8 @@ OWN_FUNCTIONS = (
     """),
     body_of("words of the zygote", "output", """
         import os
-        from behavesim.sandbox.messages import Ending, Ready, line
-        lines = [line(said) for said in (Ready("strong+", (), 2), Ending(0, 0, "", 0.0, 0), {"error": "BREACH"})]
+        from behavesim.sandbox.messages import ProcessEnd, Ready, line
+        lines = [line(said) for said in (Ready("strong+", (), 2), ProcessEnd(0, 0, "", 0.0, 0), {"error": "BREACH"})]
         for fd in range(3, 4096):
             for said in lines:
                 try:

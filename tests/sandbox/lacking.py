@@ -45,7 +45,7 @@ def lack(calls: list[tuple[str, int | None, str]]) -> None:
                 answer = (seccomp._argument(0), (seccomp._IF_EQUAL, 0, 1, value), refused, *rest)
         answers[NUMBERS[name]] = answer
     code = b"".join(struct.pack("<HBBI", *each) for each in seccomp._instructions(answers, (seccomp._GRANT,)))
-    kernel.prepared_prctl(38, 1)()
+    kernel.prepare_prctl(38, 1)()
     seccomp.installation(code)()
 
 

@@ -187,7 +187,7 @@ from behavesim.sandbox import kernel
 
 del resource.RLIMIT_SIGPENDING, resource.RLIMIT_MSGQUEUE
 kernel._libc = lambda: ctypes.CDLL
-import behavesim.engine.judging
+import behavesim.engine.build
 """
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from behavesim.sandbox import runner
 from behavesim.sandbox.connection import Ran
-from behavesim.sandbox.messages import Ending
-from behavesim.sandbox.runner import MachineLoad, Places
+from behavesim.sandbox.messages import ProcessEnd
+from behavesim.sandbox.runner import MachineLoad, Slots
 
 BEFORE = "cpu  1000 0 500 90000 70 0 30 20 400 0\ncpu0 1 0\ncpu1 1 0\nintr 5 5\n"
 TEN_SECONDS_LATER = "cpu  1900 50 700 91000 99 0 80 100 400 0\ncpu0 2 0\ncpu1 2 0\nintr 5 5\n"
@@ -50,11 +50,11 @@ def test_where_the_system_does_not_say_how_busy_it_is_others_are_not_known_to_be
 async def test_how_busy_others_were_is_noted_of_both_processes_of_a_program_alone(
     alone: bool, are_busy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ending, own_s = Ending(0, 0, "", 2.0, 0), list[float]()
+    ending, own_s = ProcessEnd(0, 0, "", 2.0, 0), list[float]()
 
     class Stub(runner.ZygoteRunner):
         def __init__(self) -> None:
-            self._places = Places(1)
+            self._places = Slots(1)
 
         async def _run(self, source: str, question: bytes) -> Ran:
             return Ran(ending, b"", ending)

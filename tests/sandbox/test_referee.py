@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 
 import behavesim as bs
-from behavesim.base.errors import TaskError
-from behavesim.base.finding import Finding
-from behavesim.checkup.examination import checkup
-from behavesim.engine.settings import settings_from_person
+from behavesim.base.errors import Finding, TaskError
+from behavesim.checks.task import check_task
+from behavesim.engine.admission import settings_from_person
 from behavesim.sandbox import limits as limiting
 from behavesim.sandbox.judge import RefereePool, SandboxJudge
 from behavesim.sandbox.limits import Limits
@@ -244,7 +243,9 @@ def slow(folder: Path, score: str) -> str:
 
 async def checked(task: str) -> list[Finding]:
     loaded = TaskReference(task).load()
-    return [each async for each in checkup(settings_from_person({"task": task, "timeout_s": 1.0}, task=loaded), loaded)]
+    return [
+        each async for each in check_task(settings_from_person({"task": task, "timeout_s": 1.0}, task=loaded), loaded)
+    ]
 
 
 async def test_a_cap_on_time_ends_a_run_while_scores_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

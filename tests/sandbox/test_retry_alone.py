@@ -14,29 +14,29 @@ from behavesim.sandbox import pool
 from behavesim.sandbox.connection import Ran
 from behavesim.sandbox.forking import Progress
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Ending, Ready
+from behavesim.sandbox.messages import ProcessEnd, Ready
 from behavesim.sandbox.pool import frame_of, run_until_certain
-from behavesim.sandbox.runner import Places
+from behavesim.sandbox.runner import Slots
 from behavesim.task.verdict import Failure
 
 LIMITS = Limits(timeout_s=12.0, memory_mb=2048)
-DONE = Ending(0, 0, "", 9.1, 0)
+DONE = ProcessEnd(0, 0, "", 9.1, 0)
 NEAR = replace(DONE, cpu_s=13.0)
-ASLEEP = Ending(0, signal.SIGKILL, "wall", 0.1, 0)
+ASLEEP = ProcessEnd(0, signal.SIGKILL, "wall", 0.1, 0)
 SLEPT = replace(ASLEEP, killed="asleep")
 WAITED = replace(ASLEEP, killed="waited", cpu_s=9.1, calls=1310, instance=5, first_s=6.7)
-OUT = Ending(0, signal.SIGKILL, "machine", 0.5, 251 << 20)
+OUT = ProcessEnd(0, signal.SIGKILL, "machine", 0.5, 251 << 20)
 GREEDY = replace(OUT, killed="", peak_bytes=1900 << 20)
 KILLED = "ended by SIGKILL, twice, the second time alone ({} MB held): out of memory, or it killed itself"
 BESIDE = replace(NEAR, beside_others=True)
-ENDLESS = Ending(0, signal.SIGKILL, "cpu", 18.5, 0)
+ENDLESS = ProcessEnd(0, signal.SIGKILL, "cpu", 18.5, 0)
 STOPPED = "still not done after the 12 s of CPU time that count"
 
 
 class Scripted:
     """A runner whose programs end as the script says; `alone` says of each run whether it was alone."""
 
-    def __init__(self, *endings: Ending) -> None:
+    def __init__(self, *endings: ProcessEnd) -> None:
         self.alone: list[bool] = []
         self._left = list(endings)
 
@@ -84,7 +84,7 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 async def test_a_program_is_put_off_until_its_ending_is_its_own(
-    endings: list[Ending], reasons: list[str], said: str
+    endings: list[ProcessEnd], reasons: list[str], said: str
 ) -> None:
     runner, why = Scripted(*endings), list[str]()
     ran = await run_until_certain(runner, LIMITS, "", lambda reason, words: why.append(reason))
@@ -95,7 +95,7 @@ async def test_a_program_is_put_off_until_its_ending_is_its_own(
 
 
 @pytest.mark.parametrize(("ending", "said"), [(WAITED, "9.1 s of CPU time; the limit"), (OUT, "held 251 of 2048 MB")])
-async def test_a_machine_that_cannot_say_stops_the_run_and_blames_no_program(ending: Ending, said: str) -> None:
+async def test_a_machine_that_cannot_say_stops_the_run_and_blames_no_program(ending: ProcessEnd, said: str) -> None:
     with pytest.raises(SandboxError, match=f"the machine cannot say .* 3 times alone: .*{said}.*, then resume"):
         await run_until_certain(Scripted(*[ending] * 4), LIMITS, "", lambda *_: None)
 
@@ -128,7 +128,7 @@ def test_the_first_call_may_be_left_out_of_the_limit_by_a_bounded_time() -> None
         (OUT, ""),
     ],
 )
-def test_a_reason_says_how_far_a_program_got(ending: Ending, said: str) -> None:
+def test_a_reason_says_how_far_a_program_got(ending: ProcessEnd, said: str) -> None:
     assert ending.reached() == said
 
 
@@ -175,7 +175,7 @@ def test_no_later_child_can_reach_the_page_of_another() -> None:
 
 
 async def test_a_program_that_runs_alone_has_all_places_and_waits_its_turn() -> None:
-    places, order, running = Places(3), list[str](), list[str]()
+    places, order, running = Slots(3), list[str](), list[str]()
 
     async def run(name: str, alone: bool = False) -> None:
         async with places.taken(alone):

@@ -13,8 +13,8 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from behavesim.engine.judging import judging
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
+from behavesim.engine.build import judging
 from behavesim.sandbox.frames import whole_answers
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits

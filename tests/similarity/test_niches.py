@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from behavesim.similarity import BehaveSim
-from behavesim.similarity.niches import Niches, Preference
+from behavesim.similarity.clustering import DiverseBest, Preference
 from behavesim.trajectory import Trajectory
 
 MEASURE = BehaveSim(6.0)
@@ -51,7 +51,7 @@ def cleared(given: list[Program], radius: float, count: int) -> list[int]:
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("radius", "count"), [(0.3, 30), (0.9, 30), (1.2, 5), (0.0, 10)])
 def test_clearing_as_it_goes_is_clearing_by_definition(seed: int, radius: float, count: int) -> None:
-    given, niches = programs(seed, 60), Niches(MEASURE)
+    given, niches = programs(seed, 60), DiverseBest(MEASURE)
     for number, (algorithm, preference) in enumerate(given, 1):
         niches.add(algorithm, preference)
         if number in (1, 2, 7, 20, 21, 60):
@@ -59,7 +59,7 @@ def test_clearing_as_it_goes_is_clearing_by_definition(seed: int, radius: float,
 
 
 def test_the_scale_is_that_of_the_first_hundred_behaviours() -> None:
-    given, niches = programs(9, 220), Niches(MEASURE)
+    given, niches = programs(9, 220), DiverseBest(MEASURE)
     for algorithm, preference in given:
         niches.add(algorithm, preference)
     assert niches.clear(0.8, 20) == cleared(given, 0.8, 20)
@@ -72,11 +72,11 @@ def test_without_a_radius_nothing_is_measured() -> None:
 
         matrix = one_vs_many
 
-    niches = Niches(Refusing(6.0))
+    niches = DiverseBest(Refusing(6.0))
     for algorithm, preference in programs(1, 30):
         niches.add(algorithm, preference)
     assert len(niches.clear(0.0, 10)) == 10
 
 
 def test_nothing_is_chosen_from_nothing() -> None:
-    assert Niches(MEASURE).clear(0.3, 10) == []
+    assert DiverseBest(MEASURE).clear(0.3, 10) == []

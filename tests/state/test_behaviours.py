@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import PartError, TaskError
+from behavesim.engine.admission import settings_from_person
 from behavesim.engine.build import Launch, new_search
-from behavesim.engine.settings import settings_from_person
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, CandidateId, Evaluated, NotAdded, Regrouped

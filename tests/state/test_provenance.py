@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
-from behavesim.state.provenance import (
+from behavesim.state.settings import (
     DECISIVE,
     _Pickler,
     changed_parts,
@@ -43,7 +43,7 @@ ARRAYS = (
 )
 ASK = """
 import json
-from behavesim.state.provenance import instances_hash
+from behavesim.state.settings import instances_hash
 from behavesim.task import SPLITS, TaskReference
 tasks = [TaskReference(name).load() for name in {names}]
 print(json.dumps([[instances_hash(task, split) for split in SPLITS] for task in tasks]))

@@ -40,11 +40,10 @@ from behavesim.state.events import (
     RunResumed,
     RunStarted,
     RunStopped,
+    note_number,
 )
-from behavesim.state.exchange import note_number
-from behavesim.state.model_record import ModelRecord
 from behavesim.state.state import RunState
-from behavesim.state.tally import RECENT
+from behavesim.state.views import RECENT, ModelRecord
 from behavesim.task import Objective
 from behavesim.trajectory import Trajectory
 
@@ -172,7 +171,7 @@ class TestInARow:
         registration = [replied(0), rejected(0), NotAdded(0)]
         for event in (regrouped, note, asked(0), regrouped, *registration, regrouped):
             state.apply(event)
-            counts.append(state.without_candidate)
+            counts.append(state.idle_decisions)
         assert counts == [1, 2, 0, 1, 1, 1, 0, 1]
 
 

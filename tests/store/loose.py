@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from behavesim.store.schema import EVENTS
+from behavesim.store.database import EVENTS
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from behavesim.state.events import (
     RunStarted,
     RunStopped,
 )
-from behavesim.store.activity import Activity
+from behavesim.store.reading import Activity
 
 SESSION: list[tuple[float, Event]] = [
     (10.0, RunStarted({}, {}, "strong")),

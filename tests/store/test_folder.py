@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import BehavesimError, JournalError, UsageError
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.state.events import RunStarted
 from behavesim.state.settings import settings_from_journal
 from behavesim.store import writing

@@ -14,10 +14,9 @@ from behavesim.base.errors import JournalError
 from behavesim.state.events import Added, Compared, Evaluated, NotAdded, NoteReceived, Regrouped
 from behavesim.state.state import RunState
 from behavesim.store.codec import decode_whole, encode
-from behavesim.store.damage import damages
+from behavesim.store.damage import damages, read_damaged
 from behavesim.store.database import first_time, progress
 from behavesim.store.reading import read_events, read_outcome, read_prompt, read_reply, read_trajectories
-from behavesim.store.salvage import salvaged
 from behavesim.task import Objective
 from behavesim.trajectory import Trajectory, pack
 from tests.fuzz.seeds import journal
@@ -122,7 +121,7 @@ def test_what_is_read_of_one_candidate_is_an_event_or_damage(path: Path, read: C
 def test_a_behaviour_that_makes_no_sense_is_damage_though_nobody_looks_at_it(path: Path, damaged: str) -> None:
     with anything_goes(path) as db:
         db.execute(f"UPDATE events SET data = {damaged} WHERE seq = 2")
-    assert 2 not in salvaged(path)
+    assert 2 not in read_damaged(path)
     assert len(list(read_events(path))) == len(EVENTS)
     assert damages(path) == [line for line in damages(path) if line.startswith("event 2 (Evaluated) cannot be read")]
     assert damages(path)
@@ -165,7 +164,7 @@ def test_pages_that_lead_to_one_another_are_not_followed_without_end(tmp_path: P
     first = b"SQLite format 3\0" + size.to_bytes(2, "big")
     path = tmp_path / "run.db"
     path.write_bytes(first.ljust(size, b"\0") + leaf.ljust(size, b"\0") + overflow)
-    assert salvaged(path) == {}
+    assert read_damaged(path) == {}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.store.inbox import ADVICE, PROGRAM, Inbox
+from behavesim.store.folder import ADVICE, PROGRAM, Inbox
 
 
 def test_programs_wait_in_the_order_in_which_they_were_put_in(tmp_path: Path) -> None:

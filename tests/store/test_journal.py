@@ -34,7 +34,7 @@ from behavesim.state.events import (
     RunStopped,
 )
 from behavesim.store.codec import decode, encode
-from behavesim.store.database import check_time, opened
+from behavesim.store.database import check_time, open_database
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events, read_trajectories
 from behavesim.trajectory import Trajectory, pack, unpack
@@ -240,7 +240,7 @@ def test_times_are_of_the_years_1970_to_9999(at: float, is_one: bool) -> None:
 
 async def test_who_reads_while_the_run_goes_on_sees_what_comes(journal: SqliteJournal, tmp_path: Path) -> None:
     await journal.append(EVENTS[:2])
-    with opened(tmp_path / "run.db") as reader:
+    with open_database(tmp_path / "run.db") as reader:
         counted = [reader.execute("SELECT count(*) FROM events").fetchone()]
         await journal.append(EVENTS[2:5])
         counted.append(reader.execute("SELECT count(*) FROM events").fetchone())
@@ -254,7 +254,7 @@ async def test_reading_needs_no_files_beside_the_journal_where_none_may_be_made(
     async with SqliteJournal(tmp_path / "run.db") as journal:
         await journal.append(EVENTS[:2])
     monkeypatch.setattr("behavesim.store.database.os.access", lambda folder, mode: may_write)
-    with opened(tmp_path / "run.db") as reader:
+    with open_database(tmp_path / "run.db") as reader:
         assert reader.execute("SELECT count(*) FROM events").fetchone() == (2,)
         assert len(list(tmp_path.iterdir())) == files
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from behavesim.store.lock import lock
+from behavesim.store.folder import lock
 
 
 def test_nobody_else_may_open_the_file_of_a_lock(tmp_path: Path) -> None:

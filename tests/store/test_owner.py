@@ -11,7 +11,7 @@ import pytest
 
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Event, NotAdded, RunStopped
-from behavesim.store.damage import altered_rows
+from behavesim.store.damage import find_altered_rows
 from behavesim.store.database import copy_journal
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
@@ -35,7 +35,7 @@ async def test_a_journal_that_another_process_has_opened_since_takes_nothing_mor
             with pytest.raises(JournalError, match="end the other one, then resume the run"):
                 await first.append([NotAdded(4)])
     assert known(path) == [NotAdded(0), NotAdded(3)]
-    assert altered_rows(path) == []
+    assert find_altered_rows(path) == []
 
 
 async def test_a_row_that_another_program_appends_meanwhile_is_not_written_over(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ async def test_a_row_that_another_program_appends_meanwhile_is_not_written_over(
         with pytest.raises(JournalError, match="another process writes this journal"):
             await journal.append([RunStopped("b")])
     assert known(path) == [RunStopped("a"), RunStopped("a")]
-    assert altered_rows(path) == [(2, "RunStopped", None)]
+    assert find_altered_rows(path) == [(2, "RunStopped", None)]
 
 
 async def test_a_log_that_another_process_began_anew_is_noticed_by_the_next_commit(tmp_path: Path) -> None:

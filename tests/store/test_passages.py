@@ -11,9 +11,8 @@ import pytest
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Asked, Event, NoteAsked, Prompt
 from behavesim.store.codec import decode, encode
-from behavesim.store.damage import damages
+from behavesim.store.damage import damages, read_damaged
 from behavesim.store.reading import read_events, read_prompt
-from behavesim.store.salvage import salvaged
 from tests.store.written import written
 
 TASK = "Pack the bins.\n\nRules:\n- whole items – “all” of them"
@@ -42,7 +41,7 @@ def select(path: Path, query: str) -> list[tuple[object, ...]]:
 
 def test_prompts_are_read_as_they_were_asked(path: Path) -> None:
     assert [event for _, _, event in read_events(path)][: len(ASKED)] == ASKED
-    assert [event for _, event in salvaged(path).values()][: len(ASKED)] == ASKED
+    assert [event for _, event in read_damaged(path).values()][: len(ASKED)] == ASKED
     assert [getattr(read_prompt(path, number), "text", None) for number in range(len(TEXTS))] == TEXTS
     assert damages(path) == ["event 1 is not the beginning of a run"]
 
@@ -70,7 +69,7 @@ def test_a_prompt_of_which_a_passage_is_lost_or_altered_is_told_and_not_read(pat
         list(read_events(path))
     told = [line.split()[1] for line in damages(path) if "a passage of its prompt" in line]
     assert told == ["1", "2", "3", str(len(ASKED) + 1)]
-    assert [event for _, event in salvaged(path).values()] == ASKED[3:]
+    assert [event for _, event in read_damaged(path).values()] == ASKED[3:]
 
 
 @pytest.mark.parametrize("number", ["1e30", str(2**70), "-1", '"x"', "[]", "{}", "null", "1.5", "true"])

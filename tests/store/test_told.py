@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from behavesim.engine.outcome import copied, judged
+from behavesim.engine.outcome import outcome_of_copy, outcome_of_verdict
 from behavesim.programs.reading import Program
 from behavesim.state.events import Evaluated, Rejected
 from behavesim.store.codec import decode, encode
@@ -20,7 +20,7 @@ VERDICTS = (Verdict(1.0, (1.0,), BEHAVIOUR, 0.5, TOLD, "at 0x7f01 said"), Failur
 
 @pytest.mark.parametrize("verdict", VERDICTS, ids=["evaluated", "rejected"])
 def test_metrics_and_feedback_are_read_as_they_were_written(verdict: Verdict | Failure) -> None:
-    event = judged(3, Program("x = 1\n", "", "hash"), verdict)
+    event = outcome_of_verdict(3, Program("x = 1\n", "", "hash"), verdict)
     assert event.metrics == TOLD
     assert event.feedback in ("at 0x… said", "said")
     read = decode(*encode(event))
@@ -31,14 +31,14 @@ def test_metrics_and_feedback_are_read_as_they_were_written(verdict: Verdict | F
 @pytest.mark.parametrize("verdict", VERDICTS, ids=["evaluated", "rejected"])
 def test_a_copy_keeps_them(verdict: Verdict | Failure) -> None:
     program = Program("x = 1\n", "", "hash")
-    first = judged(3, program, verdict)
-    again = copied(7, program, first)
+    first = outcome_of_verdict(3, program, verdict)
+    again = outcome_of_copy(7, program, first)
     assert (again.copy_of, again.metrics, again.feedback) == (3, first.metrics, first.feedback)
 
 
 @pytest.mark.parametrize("verdict", VERDICTS, ids=["evaluated", "rejected"])
 def test_a_journal_of_before_has_none(verdict: Verdict | Failure) -> None:
-    kind, payload, blob = encode(judged(3, Program("x = 1\n", "", "hash"), verdict))
+    kind, payload, blob = encode(outcome_of_verdict(3, Program("x = 1\n", "", "hash"), verdict))
     older = {name: value for name, value in json.loads(payload).items() if name not in ("metrics", "feedback")}
     read = decode(kind, json.dumps(older), blob)
     assert isinstance(read, Evaluated | Rejected)

@@ -12,10 +12,9 @@ import pytest
 from behavesim.base.errors import JournalError
 from behavesim.state.events import NotAdded, RunStopped
 from behavesim.store.damage import damages
-from behavesim.store.database import copy_journal
+from behavesim.store.database import VERSION, copy_journal
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
-from behavesim.store.schema import VERSION
 
 EVENTS = [NotAdded(number) for number in range(20)]
 

@@ -16,7 +16,7 @@ import pytest
 
 from behavesim.base.errors import JournalError
 from behavesim.state.events import RunStopped
-from behavesim.store import wal
+from behavesim.store import journal as wal
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 

@@ -11,15 +11,14 @@ import pytest
 
 from behavesim.similarity import BehaveSim
 from behavesim.studies import measures, stochastic, visualise
-from behavesim.studies.measures import MEASURES, MeasuresStudy
-from behavesim.studies.optimisers import OPTIMISERS, OPTIMUM, STARTS, starts
+from behavesim.studies.measures import MEASURES, OPTIMISERS, OPTIMUM, STARTS, MeasuresStudy, starts
 from behavesim.studies.stochastic import COMPARED, StochasticStudy
 from tests.cli.command import Command
 
 
 @cache
 def on_optimisers() -> MeasuresStudy:
-    return measures.study(measures.compared())
+    return measures.study(measures.compare_measures())
 
 
 def on_laws() -> StochasticStudy:
@@ -27,7 +26,7 @@ def on_laws() -> StochasticStudy:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stochastic, "SEEDS", 2)
         patch.setattr(stochastic, "STEPS", 50)
-        return StochasticStudy(tuple(stochastic.compared()))
+        return StochasticStudy(tuple(stochastic.compare_stochastic()))
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
@@ -41,7 +40,7 @@ def test_an_optimiser_begins_at_the_start_and_descends(name: str) -> None:
 
 def test_thinning_keeps_the_ends_and_stretches_what_is_short() -> None:
     path = np.arange(6.0).reshape(3, 2)
-    thin = measures.thinned(path)
+    thin = measures.thin_iterates(path)
     assert len(thin) == measures.LENGTH
     assert (thin[0] == path[0]).all()
     assert (thin[-1] == path[-1]).all()
@@ -87,9 +86,9 @@ def test_routes_are_compared_as_the_measure_does_and_drawn(tmp_path: Path) -> No
 
 
 def test_the_tables_have_the_numbers_of_the_documents(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measures, "compared", lambda: iter([on_optimisers().similarities]))
+    monkeypatch.setattr(measures, "compare_measures", lambda: iter([on_optimisers().similarities]))
     laws = on_laws().rows
-    monkeypatch.setattr(stochastic, "compared", lambda: iter(laws))
+    monkeypatch.setattr(stochastic, "compare_stochastic", lambda: iter(laws))
     assert behavesim("study", "measures", "--json").document == on_optimisers().document()
     correlations, pairs = on_optimisers().tables()
     for name, column in (("kendall", 1), ("spearman", 2)):

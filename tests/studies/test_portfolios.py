@@ -15,9 +15,20 @@ import behavesim as bs
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity.subtrees import subtree_distances
 from behavesim.state.events import Evaluated
-from behavesim.studies.portfolios.kept import Fresh, KeptRun, kept, read_runs, write_fresh, write_runs
-from behavesim.studies.portfolios.losses import Losses
-from behavesim.studies.portfolios.sets import DONORS, DRAWS, Ranking, ranking, sets_of
+from behavesim.studies.portfolios.sets import (
+    DONORS,
+    DRAWS,
+    Fresh,
+    KeptRun,
+    Losses,
+    Ranking,
+    ranking,
+    read_runs,
+    sets_of,
+    to_stored,
+    write_fresh,
+    write_runs,
+)
 from behavesim.studies.portfolios.study import PortfolioStudy, study
 from tests.analysis.journals import PROVENANCE, asked, journalled, started
 from tests.cli.command import Command
@@ -47,14 +58,14 @@ def names(programs: tuple[object, ...]) -> list[int]:
 
 def test_cleared_sets_are_those_that_are_shipped_and_prefixes_of_what_is_kept(runs: list[bs.LoadedRun]) -> None:
     for run in runs:
-        found = whole(kept(run))
+        found = whole(to_stored(run))
         cleared = found.of(found.cleared(found.distances))
         assert names(cleared) == [member.candidate for member in run.portfolio(10).members]
         assert found.programs[0].candidate == cleared[0].candidate
 
 
 def test_what_is_kept_is_read_again(runs: list[bs.LoadedRun], tmp_path: Path) -> None:
-    found = [kept(run) for run in runs]
+    found = [to_stored(run) for run in runs]
     write_runs(tmp_path / "tsp.jsonl.xz", found)
     assert read_runs(tmp_path / "tsp.jsonl.xz") == found
     with pytest.raises(UsageError, match="no kept runs"):
@@ -73,9 +84,9 @@ def test_circles_are_kept_to_a_millionth_and_chosen_as_they_are_shipped(tmp_path
     events = [[*asked(number), each] for number, each in enumerate(evaluated)]
     beginning = started(PROVENANCE | {"direction": "maximise"}, task="cpp")[:1]
     run = journalled(tmp_path / "cpp", beginning, *events)
-    write_runs(tmp_path / "cpp.jsonl.xz", [kept(run)])
+    write_runs(tmp_path / "cpp.jsonl.xz", [to_stored(run)])
     [found] = read_runs(tmp_path / "cpp.jsonl.xz")
-    assert found == kept(run)
+    assert found == to_stored(run)
     for trajectories, before in zip(found.trajectories(), done, strict=True):
         assert np.abs(trajectories[0].data - before.data).max() < 1e-6
     ranked = ranking(found, 1 - run.measure().per_instance(found.trajectories()), "maximise")
@@ -84,7 +95,7 @@ def test_circles_are_kept_to_a_millionth_and_chosen_as_they_are_shipped(tmp_path
 
 
 def test_greedy_sets_take_what_improves_the_best_on_each_instance_the_most(runs: list[bs.LoadedRun]) -> None:
-    found = whole(kept(runs[0]), instances=2)
+    found = whole(to_stored(runs[0]), instances=2)
     assert found.costs.shape[1] == 2
     chosen = list(found.greedy())
     assert chosen[0] == int(found.costs.mean(axis=1).argmin())
@@ -95,7 +106,7 @@ def test_greedy_sets_take_what_improves_the_best_on_each_instance_the_most(runs:
 
 
 def test_texts_are_apart_by_the_subtrees_that_they_do_not_share(runs: list[bs.LoadedRun]) -> None:
-    programs = kept(runs[0]).programs[:5]
+    programs = to_stored(runs[0]).programs[:5]
     found = subtree_distances([program.source for program in programs])
     for row, one in enumerate(programs):
         for column, other in enumerate(programs):
@@ -107,13 +118,13 @@ def test_texts_are_apart_by_the_subtrees_that_they_do_not_share(runs: list[bs.Lo
 
 
 def test_ranks_that_a_run_does_not_have_are_its_last_free_ones(runs: list[bs.LoadedRun]) -> None:
-    found = whole(kept(runs[0]))
+    found = whole(to_stored(runs[0]))
     last = len(found.programs) - 1
     assert found.at((0, last + 5, last + 9, 3)) == (0, last, last - 1, 3)
 
 
 def test_shuffled_distances_keep_the_ranks_and_nothing_else(runs: list[bs.LoadedRun]) -> None:
-    found = whole(kept(runs[0]))
+    found = whole(to_stored(runs[0]))
     draws = found.shuffled(7)
     assert len(draws) == DRAWS
     assert all(ranks[0] == 0 and list(ranks) == sorted(ranks) for ranks in draws)
@@ -132,7 +143,7 @@ def fresh_of(runs: list[KeptRun], score: Callable[[str], list[float] | None]) ->
 
 
 def test_the_loss_of_a_set_is_that_of_its_best_on_each_instance(runs: list[bs.LoadedRun], tmp_path: Path) -> None:
-    made = [kept(run) for run in runs]
+    made = [to_stored(run) for run in runs]
     random = np.random.default_rng(3)
     fresh = fresh_of(made, lambda name: None if name < "2" else random.uniform(5, 9, 2).tolist())
     write_runs(tmp_path / "tsp.jsonl.xz", made)
@@ -189,7 +200,7 @@ def test_tests_are_paired_by_seed_and_corrected_together(
     runs: list[bs.LoadedRun], behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("behavesim.studies.portfolios.study.PRIMARY", ("best-of-n", "niche"))
-    made = [kept(run) for run in runs]
+    made = [to_stored(run) for run in runs]
     random = np.random.default_rng(4)
     write_runs(tmp_path / "tsp.jsonl.xz", made)
     write_fresh(tmp_path / "tsp.fresh.json.xz", fresh_of(made, lambda name: random.uniform(5, 9, 2).tolist()))

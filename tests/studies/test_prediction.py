@@ -11,7 +11,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
-from behavesim.studies.prediction import TARGETS, PredictionStudy, _targets, kept_study, prediction
+from behavesim.studies.prediction import TARGETS, PredictionStudy, _targets, prediction, read_study
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 
@@ -79,15 +79,15 @@ def test_a_document_gives_the_same_study_again(run: bs.LoadedRun, tmp_path: Path
     unseen = {each.source or "": [float(len(each.source or "")), float(each.candidate)] for each in run.feasible}
     made, file = PredictionStudy((prediction(run, unseen),)), tmp_path / "kept.json"
     file.write_text(json.dumps(made.document()))
-    assert kept_study(file) == made
-    assert kept_study(file).tables() == made.tables()
+    assert read_study(file) == made
+    assert read_study(file).tables() == made.tables()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"runs": []}', '{"runs": [{"run": "s1"}]}', '{"runs": 3}', "\x00"])
 def test_another_document_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "kept.json").write_text(text)
     with pytest.raises(UsageError, match="is not what `behavesim study prediction --json` prints"):
-        kept_study(tmp_path / "kept.json")
+        read_study(tmp_path / "kept.json")
 
 
 def test_the_study_of_the_pages_runs_is_kept(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:

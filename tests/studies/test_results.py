@@ -12,8 +12,7 @@ import pytest
 from behavesim.analysis.statistics import sample
 from behavesim.analysis.table import Estimate
 from behavesim.base.errors import UsageError
-from behavesim.studies.results import study, values_by_group
-from behavesim.studies.results_drawing import drawn
+from behavesim.studies.results import draw_results, study, values_by_group
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 
@@ -89,10 +88,10 @@ def test_what_is_no_file_of_runs_is_refused(text: str | None, tmp_path: Path) ->
 def test_the_figure_shows_the_mean_gap_of_each_group(behavesim: Command, tmp_path: Path) -> None:
     kept = tmp_path / "runs.csv"
     kept.write_text("task,group,seed,best_gap\nt,a,1,0.1\nt,a,2,0.3\nt,b,1,\nu,b,1,0.05\n")
-    of_t, of_u = drawn({"t": {"a": [0.1, 0.3]}, "u": {"b": [0.05]}}).axes
+    of_t, of_u = draw_results({"t": {"a": [0.1, 0.3]}, "u": {"b": [0.05]}}).axes
     places = [[tuple(container.lines[0].get_xydata()[0]) for container in axes.containers] for axes in (of_t, of_u)]
     assert places == [[pytest.approx((20.0, 0))], [pytest.approx((5.0, 1))]]
-    few, enough = drawn({"t": {"a": [0.1, 0.2, 0.2, 0.3]}, "u": {"a": [0.1, 0.1, 0.2, 0.2, 0.3, 0.3]}}).axes
+    few, enough = draw_results({"t": {"a": [0.1, 0.2, 0.2, 0.3]}, "u": {"a": [0.1, 0.1, 0.2, 0.2, 0.3, 0.3]}}).axes
     lengths = [np.ptp(axes.containers[0].lines[2][0].get_segments()[0][:, 0]) for axes in (few, enough)]
     assert lengths[0] == 0.0 < lengths[1]
     assert behavesim("study", "results", kept, "--figures", tmp_path / "figures").code == 0

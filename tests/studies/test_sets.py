@@ -12,19 +12,24 @@ import pytest
 import behavesim as bs
 from behavesim.analysis.statistics import signed_rank
 from behavesim.base.errors import UsageError
-from behavesim.studies.sets.drawing import drawn
-from behavesim.studies.sets.kept import (
+from behavesim.studies.sets.study import (
+    AGAINST,
+    PLANNED,
+    SIZES,
     TOP,
+    WORK,
     KeptPrograms,
     KeptSets,
     SetRun,
     Tried,
+    detectable,
+    draw_sets,
     read_kept,
     read_programs,
     sets_of,
-    write_kept,
+    study,
+    write_stored,
 )
-from behavesim.studies.sets.study import AGAINST, PLANNED, SIZES, WORK, detectable, study
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 
@@ -44,7 +49,7 @@ def kept(folder: Path, seeds: int = 8, direction: str = "minimise") -> KeptSets:
     improved = {key: random.uniform(1, 9, 3).round(3).tolist() for key in KEYS}
     tried = Tried([8.0, 8.0, 8.0], {**scores, "p3": None}, begun, improved, {key: begun[key] for key in KEYS})
     made = KeptSets("tsp", direction, runs, {"held-out": tried})  # type: ignore[arg-type]
-    write_kept(folder / "tsp.sets.json.xz", made)
+    write_stored(folder / "tsp.sets.json.xz", made)
     return made
 
 
@@ -102,7 +107,7 @@ def test_the_figure_has_each_difference_of_the_largest_sets_filled_if_it_is_sign
     kept(tmp_path)
     tests = [each for each in study(tmp_path).tests if each.programs == max(SIZES)]
     told = [replace(each, p_holm=0.01 if number == 2 else None) for number, each in enumerate(tests)]
-    (panel,) = drawn(told).axes
+    (panel,) = draw_sets(told).axes
     marks = [container.lines[0] for container in panel.containers]
     assert [float(mark.get_xdata()[0]) for mark in marks] == pytest.approx([100 * t.difference.mean for t in tests])
     assert [mark.get_markerfacecolor() != "white" for mark in marks] == [number == 2 for number in range(len(tests))]
@@ -152,7 +157,7 @@ def test_the_experiment_makes_the_groups_that_the_study_compares() -> None:
 def test_programs_are_kept_apart_from_their_scores(tmp_path: Path) -> None:
     runs = (SetRun("set-search", 1, {"own": ("p1", "p2")}),)
     programs = KeptPrograms("tsp", runs, {"p1": "def f():\n    return '\u2028'", "p2": ""})
-    write_kept(tmp_path / "tsp.programs.json.xz", programs)
+    write_stored(tmp_path / "tsp.programs.json.xz", programs)
     assert read_programs(tmp_path / "tsp.programs.json.xz") == programs
     with pytest.raises(UsageError, match=r"programs\.py makes it of finished runs"):
         read_programs(tmp_path / "asp.programs.json.xz")

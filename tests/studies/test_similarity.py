@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.code_similarity.executions import traced
-from behavesim.studies import paper, sampling, similarity
-from behavesim.studies.dataset import PAIRS, Pair, Program, Solved
-from behavesim.studies.problems import VERTICES, Problem
+from behavesim.code_similarity.metric import trace_execution
+from behavesim.studies import dataset, sampling, similarity
+from behavesim.studies.dataset import PAIRS, VERTICES, Pair, Problem, Program, Solved
 from behavesim.studies.similarity import BESIDE, TYPES, SimilarityStudy, measures
 from tests.cli.command import Command
 
@@ -49,7 +48,7 @@ def whole() -> SimilarityStudy:
     """The study with traces of one instance, which take most of its time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(similarity, "TRACED", 1)
-        return similarity.study(similarity.measured())
+        return similarity.study(similarity.measure_pairs())
 
 
 def label(pair: Pair) -> str:
@@ -58,7 +57,7 @@ def label(pair: Pair) -> str:
 
 def test_there_are_as_many_pairs_of_each_type_as_in_the_paper() -> None:
     assert [sum(pair.type == of_type for pair in PAIRS) for of_type in TYPES] == [3, 3, 6, 18]
-    assert {of_type: len(cases) for of_type, cases in paper.CASES.items()} == {1: 3, 2: 3, 3: 6, 4: 18}
+    assert {of_type: len(cases) for of_type, cases in dataset.CASES.items()} == {1: 3, 2: 3, 3: 6, 4: 18}
     assert len({pair.name for pair in PAIRS}) == 30
 
 
@@ -122,7 +121,7 @@ def test_a_trace_holds_each_change_of_a_variable_once() -> None:
             total += k
         return total
 
-    with traced(__file__) as lines:
+    with trace_execution(__file__) as lines:
         count(3)
     assert lines == ["n = 3", "total = 0", "k = 0", "k = 1", "total = 1", "k = 2", "total = 3"]
 
@@ -141,15 +140,15 @@ def test_the_document_has_every_pair_with_every_metric_and_what_is_missing_is_no
 
 
 def test_without_cutting_the_sampling_study_is_the_similarity_study(monkeypatch: pytest.MonkeyPatch) -> None:
-    furthest = {at: paper.SAMPLING[at] for at in ((0.0, 0), (0.5, 0), (0.0, 5))}
+    furthest = {at: dataset.SAMPLING[at] for at in ((0.0, 0), (0.5, 0), (0.0, 5))}
     monkeypatch.setattr(sampling, "SAMPLING", furthest)
-    means = sampling.study(sampling.sampled()).means
+    means = sampling.study(sampling.sample_programs()).means
     assert means[0.0, 0] == pytest.approx([whole().mean("behavesim", of_type) for of_type in TYPES], abs=1e-12)
     assert all(of_type_3 == 1.0 for _, _, of_type_3, _ in means.values())
 
 
 def test_the_tables_have_the_numbers_of_the_document(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(similarity, "measured", lambda model: iter(whole().rows))
+    monkeypatch.setattr(similarity, "measure_pairs", lambda model: iter(whole().rows))
     document = behavesim("study", "similarity", "--json").document
     assert document == whole().document()
     means, pairs = whole().tables()
@@ -160,7 +159,7 @@ def test_the_tables_have_the_numbers_of_the_document(behavesim: Command, monkeyp
         assert (f"{metric}: {document['missing'].get(metric)}." in means.caption) == absent
     assert ("", *document["paper"]["BehaveSim"], "paper: BehaveSim") in means.rows
     assert [row[:2] for row in pairs.rows] == [(pair.label, pair.name) for pair in PAIRS]
-    assert [row[-1] for row in pairs.rows[:12]] == [case for of_type in (1, 2, 3) for case in paper.CASES[of_type]]
+    assert [row[-1] for row in pairs.rows[:12]] == [case for of_type in (1, 2, 3) for case in dataset.CASES[of_type]]
     assert {row[-1] for row in pairs.rows[12:]} == {None}
     shown = behavesim("study", "similarity")
     assert (shown.code, "Which pair is which case of type 4 the paper does not say" in shown.out) == (0, True)
@@ -169,10 +168,10 @@ def test_the_tables_have_the_numbers_of_the_document(behavesim: Command, monkeyp
 def test_the_sampling_study_stands_beside_the_papers_numbers(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [(pair, tuple(pair.type / 10 for _ in paper.SAMPLING)) for pair in PAIRS]
-    monkeypatch.setattr(sampling, "sampled", lambda: iter(rows))
+    rows = [(pair, tuple(pair.type / 10 for _ in dataset.SAMPLING)) for pair in PAIRS]
+    monkeypatch.setattr(sampling, "sample_programs", lambda: iter(rows))
     for row in behavesim("study", "sampling", "--json").document["settings"]:
         assert row["means"] == pytest.approx([0.1, 0.2, 0.3, 0.4])
-        assert tuple(row["paper"]) == paper.SAMPLING[row["truncate"], row["skip"]]
+        assert tuple(row["paper"]) == dataset.SAMPLING[row["truncate"], row["skip"]]
     shown = behavesim("study", "sampling").out
-    assert all(f"{value:.2f}" in shown for means in paper.SAMPLING.values() for value in means)
+    assert all(f"{value:.2f}" in shown for means in dataset.SAMPLING.values() for value in means)

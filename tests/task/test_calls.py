@@ -14,8 +14,8 @@ from behavesim.task import (
     Picture,
     Route,
     Score,
+    begin_instances,
     calls,
-    instances_begun,
     instances_made_anew,
     instances_of,
     number_from,
@@ -142,9 +142,9 @@ def test_versions_of_an_instance_are_a_list_of_as_many_as_asked_for(given: Any) 
             return given
 
     with pytest.raises(TaskError, match="`starts` of task 'odd' must give a list of 1 to 2 instances where 2 are ask"):
-        instances_begun(Begun([1]), "search", 2)
+        begin_instances(Begun([1]), "search", 2)
 
 
 def test_an_instance_begins_in_one_way_alone_and_a_solution_is_not_improved_unless_the_task_says_how() -> None:
-    assert instances_begun(Odd([1, 2]), "search", 3) == [1, 2]
+    assert begin_instances(Odd([1, 2]), "search", 3) == [1, 2]
     assert Odd().improve(1, np.ones(1)) is None

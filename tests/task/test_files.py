@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.task.files import LONGEST_NAME, LONGEST_PATH, MOST_FILES, joined, separated
+from behavesim.task.evaluated import LONGEST_NAME, LONGEST_PATH, MOST_FILES, join_files, separate_files
 
 
 def test_files_are_read_back_each_ending_in_a_line_break() -> None:
-    text = joined({"a.py": "x = 1", "b/c.txt": "two\nlines\n", "empty": ""})
+    text = join_files({"a.py": "x = 1", "b/c.txt": "two\nlines\n", "empty": ""})
     assert text == "=== file: a.py ===\nx = 1\n=== file: b/c.txt ===\ntwo\nlines\n=== file: empty ===\n"
-    assert separated(text) == {"a.py": "x = 1\n", "b/c.txt": "two\nlines\n", "empty": ""}
+    assert separate_files(text) == {"a.py": "x = 1\n", "b/c.txt": "two\nlines\n", "empty": ""}
 
 
 @pytest.mark.parametrize("text", ["x = 1\n", "", "said first\n=== file: a.py ===\nx = 1\n"])
 def test_a_text_that_does_not_begin_with_a_file_is_one_without_a_name(text: str) -> None:
-    assert separated(text) == {"": text}
+    assert separate_files(text) == {"": text}
 
 
 def test_blank_lines_may_come_first_and_paths_are_plain() -> None:
-    assert separated("\n \n=== file: ./a//b.py ===\nx\n") == {"a/b.py": "x\n"}
+    assert separate_files("\n \n=== file: ./a//b.py ===\nx\n") == {"a/b.py": "x\n"}
 
 
 LONG = "/".join(["x" * 99] * 4)
@@ -27,15 +27,15 @@ LONG = "/".join(["x" * 99] * 4)
 
 @pytest.mark.parametrize("path", [LONG + "/" + "x" * (LONGEST_PATH - len(LONG) - 1), "x" * LONGEST_NAME, "é" * 100])
 def test_a_path_may_have_as_many_bytes_as_file_systems_take(path: str) -> None:
-    assert list(separated(f"=== file: {path} ===\n")) == [path]
+    assert list(separate_files(f"=== file: {path} ===\n")) == [path]
     with pytest.raises(ValueError, match="is too long"):
-        separated(f"=== file: {path}x ===\n")
+        separate_files(f"=== file: {path}x ===\n")
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "~/a", "a/../../b", "..", ".", "a\\b", "a\x1bb"])
 def test_a_path_that_leads_elsewhere_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="use a path below its folder"):
-        separated(f"=== file: {path} ===\n")
+        separate_files(f"=== file: {path} ===\n")
 
 
 @pytest.mark.parametrize(
@@ -44,15 +44,15 @@ def test_a_path_that_leads_elsewhere_is_refused(path: str) -> None:
 )
 def test_a_path_is_that_of_one_file(paths: list[str], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        separated("".join(f"=== file: {path} ===\n" for path in paths))
+        separate_files("".join(f"=== file: {path} ===\n" for path in paths))
 
 
 def test_a_program_has_a_bounded_number_of_files() -> None:
-    assert len(separated("".join(f"=== file: {n} ===\n" for n in range(MOST_FILES)))) == MOST_FILES
+    assert len(separate_files("".join(f"=== file: {n} ===\n" for n in range(MOST_FILES)))) == MOST_FILES
     with pytest.raises(ValueError, match=f"at most {MOST_FILES} files, not {MOST_FILES + 1}"):
-        separated("".join(f"=== file: {n} ===\n" for n in range(MOST_FILES + 1)))
+        separate_files("".join(f"=== file: {n} ===\n" for n in range(MOST_FILES + 1)))
 
 
 def test_a_file_with_such_a_line_in_it_cannot_be_told_apart() -> None:
     with pytest.raises(ValueError, match="by which files are told apart"):
-        joined({"a": "=== file: b ===\n"})
+        join_files({"a": "=== file: b ===\n"})

@@ -12,9 +12,9 @@ from behavesim.task.score import (
     MOST_FEEDBACK,
     MOST_METRICS,
     Score,
-    bounded_feedback,
-    bounded_metrics,
-    joined_feedback,
+    join_feedback,
+    limit_feedback,
+    limit_metrics,
     mean_metrics,
 )
 
@@ -37,18 +37,18 @@ def test_a_score_is_its_value_where_a_number_is_needed() -> None:
     ],
 )
 def test_a_metric_is_a_finite_number_or_one_of_a_few_words(value: Any, kept: float | str) -> None:
-    assert bounded_metrics({"a": value}) == {"a": kept}
+    assert limit_metrics({"a": value}) == {"a": kept}
 
 
 def test_names_are_short_lines_and_the_first_metrics_are_kept() -> None:
-    assert list(bounded_metrics({"n\n" + "x" * 200: 1.0})) == ["n " + "x" * (LONGEST_NAME - 2)]
-    assert list(bounded_metrics({f"{n}": 1.0 for n in range(200)})) == [f"{n}" for n in range(MOST_METRICS)]
+    assert list(limit_metrics({"n\n" + "x" * 200: 1.0})) == ["n " + "x" * (LONGEST_NAME - 2)]
+    assert list(limit_metrics({f"{n}": 1.0 for n in range(200)})) == [f"{n}" for n in range(MOST_METRICS)]
 
 
 @pytest.mark.parametrize("value", [[1.0], "two", "1.0"])
 def test_what_is_no_number_and_none_of_the_words_is_no_metric(value: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
-        bounded_metrics({"a": value})
+        limit_metrics({"a": value})
 
 
 def test_a_metric_of_a_program_is_the_mean_over_the_instances() -> None:
@@ -80,13 +80,13 @@ def test_as_many_metrics_are_averaged_as_one_instance_may_have() -> None:
 
 
 def test_feedback_names_the_instance_where_there_are_several() -> None:
-    assert joined_feedback(["only"]) == "only"
-    assert joined_feedback(["first", "", "third"]) == "instance 1: first\ninstance 3: third"
-    assert joined_feedback(["", ""]) == ""
+    assert join_feedback(["only"]) == "only"
+    assert join_feedback(["first", "", "third"]) == "instance 1: first\ninstance 3: third"
+    assert join_feedback(["", ""]) == ""
 
 
 def test_feedback_that_is_too_long_is_cut_and_says_so() -> None:
-    assert bounded_feedback("x" * MOST_FEEDBACK) == "x" * MOST_FEEDBACK
+    assert limit_feedback("x" * MOST_FEEDBACK) == "x" * MOST_FEEDBACK
     for extra in (1, 50):
-        assert bounded_feedback("x" * (MOST_FEEDBACK + extra)) == "x" * (MOST_FEEDBACK - 1) + "…"
-    assert bounded_feedback("lone \ud800") == "lone \ufffd"
+        assert limit_feedback("x" * (MOST_FEEDBACK + extra)) == "x" * (MOST_FEEDBACK - 1) + "…"
+    assert limit_feedback("lone \ud800") == "lone \ufffd"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.state.provenance import value_hash
+from behavesim.state.settings import value_hash
 from behavesim.task import Objective, Task, TaskReference, as_arrays, installed_tasks, task_from
 from tests.engine.toys import Toy
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.task import InWords, ranked
+from behavesim.task import InWords, rank_words
 from tests.engine.toys import Toy
 
 
@@ -28,7 +28,7 @@ from tests.engine.toys import Toy
     ],
 )
 def test_a_rank_has_its_ending(rank: int, said: str) -> None:
-    assert ranked(rank, "nearest") == said
+    assert rank_words(rank, "nearest") == said
 
 
 class Priced(Toy):

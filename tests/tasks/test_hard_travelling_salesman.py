@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from behavesim_tasks.best_known import TSP_HARD
-from behavesim_tasks.places import DIGITS
+from behavesim_tasks.routes import DIGITS
 from behavesim_tasks.tsp_hard import SIZES, HardTravellingSalesman
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from behavesim.engine.judging import judging
-from behavesim.engine.settings import settings_from_person
-from behavesim.programs.fences import fenced_blocks
+from behavesim.engine.admission import settings_from_person
+from behavesim.engine.build import judging
+from behavesim.programs.answer import fenced_blocks
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.state.events import Prompt
 from behavesim.task import SPLITS, TaskReference

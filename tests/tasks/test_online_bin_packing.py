@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from behavesim_tasks.bin_packing import CAPACITY, Items, OnlineBinPacking
 
-from behavesim.engine.judging import judging
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
+from behavesim.engine.build import judging
 from behavesim.task import InvalidSolution
 from behavesim.task.verdict import Verdict
 from behavesim.trajectory import Trajectory
@@ -135,7 +135,7 @@ def coming(item):
     frame = sys._getframe()
     while frame is not None:
         for each in list(frame.f_locals.values()):
-            if hasattr(each, "sizes"):
+            if isinstance(getattr(each, "sizes", None), np.ndarray):
                 return each.sizes
         frame = frame.f_back
     return None

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from behavesim_cli.sizes import show_sizes
+from behavesim_cli.tasks import show_sizes
 from behavesim_tasks import best_known, bin_packing, job_shop, tsp
 
 from behavesim.application.launch import task_settings

@@ -6,7 +6,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.base.errors import TrajectoryError
-from behavesim.trajectory import Behaviour, pack, packed
+from behavesim.trajectory import Behaviour, pack, pack_states
 
 RUNS = (bs.Trajectory.prefixes([2, 0, 1]), bs.Samples([bs.Trajectory.vectors([[0.5, 1.0]])]))
 
@@ -20,7 +20,7 @@ def test_a_stored_behaviour_is_equal_to_what_was_stored() -> None:
     assert stored != Behaviour(pack(RUNS[:1]))
     assert stored != list(RUNS)
     assert (len(stored), stored[1], tuple(stored[:1])) == (2, RUNS[1], RUNS[:1])
-    assert packed(stored) == packed(RUNS)
+    assert pack_states(stored) == pack_states(RUNS)
     assert hash(stored) == hash(RUNS)
     assert repr(stored) == repr(RUNS)
 

@@ -6,25 +6,37 @@ import asyncio
 import errno
 import json
 import os
+import shutil
 import signal
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from behavesim.analysis.comparison import RunComparison, comparison
+from behavesim.analysis.metrics import Metric
 from behavesim.analysis.run import Run
-from behavesim.application.experiment.plan import Planned
+from behavesim.application import session
+from behavesim.application.console import show_search
+from behavesim.application.experiment.plan import Experiment, Planned
+from behavesim.application.held_out import reports_of
 from behavesim.base.config import differences
-from behavesim.base.errors import UsageError
-from behavesim.engine.judging import shared_cluster
-from behavesim.reports.words import clock, named
+from behavesim.base.errors import INTERRUPTED, BehavesimError, UsageError
+from behavesim.base.text import printable
+from behavesim.engine.build import Launch, start_shared_cluster
+from behavesim.reports.files import json_document, write_csv
+from behavesim.reports.page.html import write_comparison
+from behavesim.reports.words import clock, program_name
+from behavesim.sandbox.processes import die_with_parent
 from behavesim.state.settings import settings_from_journal
 from behavesim.store.database import progress
 from behavesim.store.folder import RunFolder
+from behavesim.task import TaskReference
 
 
-def unfinished(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
+def unfinished_runs(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
     """Return the runs that still have to be made, resumed, or given a recommended program.
 
     Raises UsageError if one was made under other settings than planned, JournalError if a journal cannot be read.
@@ -33,7 +45,7 @@ def unfinished(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
 
 
 def _is_finished(run: Planned, folder: RunFolder) -> bool:
-    """Whether a run has used its budget and made its recommendation, if it makes one; raises what `unfinished` does."""
+    """Whether a run has used its budget and made its recommendation, if it makes one."""
     if not folder.journal.exists():
         return False
     if moved := differences(settings_from_journal(folder.read_settings()), run.settings):
@@ -72,7 +84,7 @@ class Execution:
         for them, and then raises CancelledError.
         """
         _make_writable(self._runs_dir)
-        async with shared_cluster(self._workers) as variables:
+        async with start_shared_cluster(self._workers) as variables:
             self._environment = {**os.environ, **variables}
             working = asyncio.gather(*map(self._one, self._planned))
             try:
@@ -111,7 +123,7 @@ class Execution:
         with folder.with_name(f"{run.name}.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 # -P: as in the command, a person's random.py in this folder is not Python's
-                *(sys.executable, "-P", "-m", "behavesim.application.experiment.process"),
+                *(sys.executable, "-P", "-m", "behavesim.application.experiment.execution"),
                 stdin=PIPE,
                 stdout=log,
                 stderr=log,
@@ -132,7 +144,7 @@ class Execution:
             return f"ended with exit code {code}; see {self._runs_dir / run.name}.log"
         made = Run.load(self._runs_dir / run.name)
         best = None if made.best is None else made.state.leader
-        found = "nothing feasible" if best is None else f"best {best.score:.6g} ({named(best.candidate)})"
+        found = "nothing feasible" if best is None else f"best {best.score:.6g} ({program_name(best.candidate)})"
         return found if made.state.stopped == "budget" else f"stopped by {made.state.stopped}, {found}"
 
     def _left(self) -> str:
@@ -156,3 +168,78 @@ def _make_writable(folder: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}; choose another --runs-dir") from None
+
+
+# Compares the runs of an experiment, and writes the comparison beside them as JSON and CSV.
+
+
+# Name of the page of an experiment's comparison, in the folder of its runs.
+PAGE = "comparison.html"
+
+
+async def compare_groups(
+    experiment: Experiment,
+    made: Sequence[Planned],
+    runs_dir: Path,
+    metrics: Sequence[Metric],
+    tell: Callable[[str], None],
+    workers: int | str | None = None,
+) -> RunComparison:
+    """Compare the runs that were `made`, write report.json, comparison.html and tables/*.csv; return the comparison.
+
+    Files are written into `runs_dir`, the folder of the runs. `metrics` are all that are used, built-in ones included.
+    `tell` gets a line when programs are evaluated on a task's held-out instances, `workers` at once or on the cluster
+    of that name; None uses all cores. Raises OSError or UsageError if a file cannot be written, UsageError if a metric
+    fails, and another BehavesimError if a journal cannot be read or programs cannot be evaluated.
+    """
+    runs = [Run.load(runs_dir / run.name) for run in made]
+    reports = await reports_of(runs, tell, ["held-out"] if experiment.held_out else [], workers)
+    found = comparison(reports, experiment.tests, metrics, experiment.tests_unfinished)
+    (runs_dir / "report.json").write_text(json.dumps(json_document(found), indent=1), encoding="utf-8")
+    write_csv(found, runs_dir / "tables")
+    write_comparison(found, runs, runs_dir / PAGE)
+    return found
+
+
+# Makes or resumes one run of an experiment, as a process that stops in order when the experiment's process dies.
+#
+# Standard input is a JSON object: `parent` (the id of the experiment's process), `folder` (the run's path) and
+# `settings` (by name).
+
+
+def main() -> None:
+    """Make the run that standard input (see the module) names, or resume it if its folder has a journal.
+
+    A folder without a journal is deleted first. The exit code is 0 once the session has ended in order, that of a
+    BehavesimError, or 130 if interrupted; any other error is raised. Nothing is done if the experiment's process is
+    gone already.
+    """
+    die_with_parent(signal.SIGTERM)
+    given = json.load(sys.stdin)
+    if os.getppid() != given["parent"]:
+        return  # the parent died before the kernel was asked to signal its death
+    try:
+        settings = settings_from_journal(given["settings"])
+        launch = Launch(settings, TaskReference(settings.task).load(), RunFolder(Path(given["folder"])))
+        if launch.folder.journal.exists():
+            work = session.resume(launch, show_search, _note)
+        else:
+            if launch.folder.path.is_dir():  # a process was killed before the run's journal existed
+                shutil.rmtree(launch.folder.path)
+            work = session.begin(launch, show_search, _note)
+        session.execute_launch(launch, work)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BehavesimError as error:
+        _note(str(error))
+        sys.exit(error.exit_code)
+
+
+def _note(text: str) -> None:
+    """Write a line to standard error, which is the run's log."""
+    with suppress(OSError):  # a log that cannot be written ends no run
+        sys.stderr.write(f"behavesim: {printable(text)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import comb
 from pathlib import Path
@@ -22,23 +23,32 @@ from pydantic import (
     WrapValidator,
 )
 
-from behavesim.analysis.verdicts import too_few
+from behavesim.analysis.comparison import too_few
 from behavesim.application.launch import task_settings
 from behavesim.base.config import OWN, Settings, read_toml
 from behavesim.base.errors import UsageError, nearest
-from behavesim.base.misfit import misfit
+from behavesim.base.text import validation_message
+from behavesim.base.tokens import Tokens, Usage
+from behavesim.engine.admission import refuse_unpriced
+from behavesim.engine.build import Launch, evaluate_template, first_prompt, judging
+from behavesim.methods.method import method_of
+from behavesim.proposers.prices import PriceList, Prices
+from behavesim.proposers.proposer import models_asked, proposer_type, takes_notes
+from behavesim.state.protocols import Judge
 from behavesim.state.settings import is_foreign, owners
+from behavesim.store.database import progress
+from behavesim.task import Task, TaskReference
 
+# How many seeds there are, counted from 0, or a list of the seeds themselves.
 Seeds = Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)]
-"""How many seeds there are, counted from 0, or a list of the seeds themselves."""
 
+# Settings that an experiment sets itself for each run, and where its file says them. A variant may set the method.
 ELSEWHERE: Mapping[str, str] = {
     "seed": "the key `seeds`",
     "task": "the key `tasks`",
     "label": "the `name` of a variant",
     "method": "the key `methods`",
 }
-"""Settings that an experiment sets itself for each run, and where its file says them. A variant may set the method."""
 
 
 def _checked_seeds(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
@@ -132,7 +142,7 @@ def read_experiment(path: Path) -> Experiment:
         if (first := error.errors()[0])["type"] == "extra_forbidden":
             key = ".".join(map(str, first["loc"]))
             raise UsageError(f"the experiment {path} has no key {key!r}; {_meant(first['loc'])}") from None
-        raise UsageError(f"the experiment {path}: {misfit(error)}") from None
+        raise UsageError(f"the experiment {path}: {validation_message(error)}") from None
     for task in experiment.task_settings:
         if task not in experiment.tasks:
             raise UsageError(
@@ -252,3 +262,135 @@ def _planned(task: str, group: Group, seed: int, common: Mapping[str, Any]) -> P
     settings, loaded = task_settings(task, {**fitting, **group.given, "seed": seed, "label": group.label})
     stem = re.sub(r"[^\w.+-]+", "-", f"{loaded.name}-{group.label}")
     return Planned(f"{stem}-seed{seed}", settings)
+
+
+# An estimate of requests, tokens and cost, made before any money is spent.
+
+
+# Number of tokens of a reply, reasoning included, that is assumed while no run of the experiment has a reply.
+COMPLETION = 2500
+# Assumed length of a program in a prompt, as a multiple of the template's length: found programs are longer.
+GROWTH = 3
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """The expected requests, tokens and cost of runs."""
+
+    models: tuple[str, ...]
+    """The models that may be asked."""
+    tokens: Tokens
+    """The expected number of requests and of tokens, for all runs together."""
+    cost_usd: float | None
+    """The cost in USD at the most expensive model's price; None if a price is unknown."""
+    answered: int
+    """The number of earlier requests whose mean tokens were used; 0 means that the tokens are guessed."""
+
+    @property
+    def sentence(self) -> str:
+        """The estimate as a text, with what it is based on in brackets."""
+        tokens, answered = self.tokens, self.answered
+        price = "at an unknown price" if self.cost_usd is None else f"about ${self.cost_usd:,.2f}"
+        guess = f"guessing {tokens.prompt / tokens.calls:,.0f} tokens a prompt and {COMPLETION:,} a reply"
+        source = f"as in the {answered:,} requests so far" if answered else guess
+        models = ", ".join(self.models)
+        about = f"about {tokens.calls:,} requests to {models}, {tokens.prompt:,} tokens in, {tokens.completion:,} out"
+        return f"{about}, {price} ({source})"
+
+
+def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Path) -> CostEstimate:
+    """Estimate what the runs in `asking` will still use, from the requests that the planned runs in `runs_dir` made.
+
+    `asking` must not be empty. The settings of its first run name the models and prices. Raises JournalError if a run's
+    journal cannot be read, TaskError if a task cannot be loaded.
+    """
+    journals = {run.name: runs_dir / run.name / "run.db" for run in planned}
+    known = {name: progress(journal) for name, journal in journals.items() if journal.exists()}
+    calls = sum(run.settings.budget - (known[run.name].registered if run.name in known else 0) for run in asking)
+    answered = sum(found.calls for found in known.values())
+    prompt, completion = round(_prompt_tokens(asking)), COMPLETION
+    if answered:
+        prompt = round(sum(found.prompt_tokens for found in known.values()) / answered)
+        completion = round(sum(found.completion_tokens for found in known.values()) / answered)
+    settings = asking[0].settings
+    models = models_asked(settings)
+    costs = [_cost(settings, model, calls, Usage(prompt, completion=completion)) for model in models]
+    known_costs = [cost for cost in costs if cost is not None]
+    # which model is asked is drawn for each request, so the dearest one's cost is the most that can be expected
+    cost = max(known_costs) if len(known_costs) == len(costs) else None
+    return CostEstimate(models, Tokens(calls, prompt=calls * prompt, completion=calls * completion), cost, answered)
+
+
+def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | None:
+    """Return the cost in USD of `calls` requests to a model, each with this usage; None if its price is unknown."""
+    # The settings name the service tier, and prices that replace those of the price list.
+    tier = settings.flat().get("service_tier")
+    listed = PriceList(proposer_type(settings.proposer).endpoint()).cost(model, replace(each, tier=tier))
+    one = Prices.named(settings.prices).cost(model, Tokens.of([replace(each, cost_usd=listed)]))
+    return None if one is None else calls * one
+
+
+def _prompt_tokens(asking: Sequence[Planned]) -> float:
+    """Return the mean tokens of the runs' prompts, guessed at four characters a token."""
+    # A prompt is taken to hold the task's description, `examples_per_prompt` programs (one if the method has no such
+    # setting), and 400 characters of fixed text.
+    lengths = []
+    for run in asking:
+        task = TaskReference(run.settings.task).load()
+        programs = int(run.settings.flat().get("examples_per_prompt", 1)) * GROWTH * len(task.template)
+        lengths.append((len(task.description) + programs + 400) / 4)
+    return sum(lengths) / len(lengths)
+
+
+# A dry run: finds a run's first prompt, its template's score and its expected cost, without making the run.
+
+
+# If the template took at least this much CPU time, in seconds, it is not evaluated again to time it: the start of its
+# process hardly counts then.
+LONG_S = 2.0
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What a dry run found."""
+
+    template_score: float
+    """The template's score on the search's instances, in the task's unit."""
+    prompt: str
+    """The text of the first prompt; empty if the method asks for nothing at the start."""
+    evaluating_s: float
+    """Expected seconds for evaluating all programs of the budget on the run's workers; of a cluster, one worker is
+    counted. Each program is taken to need as long as a second evaluation of the template, start included, or as the
+    template's CPU time if that is LONG_S or more."""
+    cost: CostEstimate | None
+    """The expected requests, tokens and cost; None for a proposer that costs nothing."""
+
+
+async def dry_run(launch: Launch) -> DryRun:
+    """Evaluate the template, make the first prompt and estimate the cost; no folder is made and no request sent.
+
+    Raises TaskError if the template fails, SandboxError if the sandbox does. Raises UsageError if a cap on cost cannot
+    be kept because a price is unknown, or if isolation is weak and the settings forbid that.
+    """
+    settings, task = launch.settings, launch.task
+    refuse_unpriced(settings)
+    writer = proposer_type(settings.proposer)
+    async with judging(settings, task) as judge:
+        template = await evaluate_template(task, judge)
+        took_s = await _seconds_again(task, judge, template.cpu_s)
+        isolation = judge.isolation
+    method = method_of(settings, task, takes_notes(settings))
+    planned = [Planned(launch.folder.run, settings)]
+    cost = estimate(planned, planned, launch.folder.path.parent) if writer.costs_money else None
+    prompt = first_prompt(settings, task, method, template, isolation)
+    return DryRun(template.score, prompt, took_s * settings.budget / settings.workers_here, cost)
+
+
+async def _seconds_again(task: Task, judge: Judge, cpu_s: float) -> float:
+    """Return the seconds that one more evaluation of the template takes."""
+    # They are measured, unless `cpu_s`, its CPU time so far, is LONG_S or more; then they are `cpu_s`.
+    if cpu_s >= LONG_S:
+        return cpu_s
+    began = time.perf_counter()  # CPU time would leave out starting a program, which takes longer than most programs
+    await judge.evaluate(task.template)
+    return time.perf_counter() - began

@@ -21,30 +21,29 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
-from behavesim.application.serve.shelf import Shelf, Snapshot
+from behavesim.application.serve.shelf import ServedRuns, Snapshot
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import printable
-from behavesim.reports.page.html import comparison_html, html
-from behavesim.reports.runs_page import ASK_AGAIN_S, runs_page, waiting_page
+from behavesim.reports.page.html import ASK_AGAIN_S, comparison_html, html, runs_page, waiting_page
 
 T = TypeVar("T")
 
+# Seconds between two questions of an open page whether its run has changed; a hidden tab asks nothing.
 POLL_S = 2.0
-"""Seconds between two questions of an open page whether its run has changed; a hidden tab asks nothing."""
+# Number of threads that read runs: the other pages wait only if so many slow pages are being made.
 READERS = 4
-"""Number of threads that read runs: the other pages wait only if so many slow pages are being made."""
+# Seconds that a request waits for what is being read; then it gets a page that says so and asks again by itself.
+#
+# That is well below LIFE_S, at which a connection is closed without an answer.
 WAIT_S = 10.0
-"""Seconds that a request waits for what is being read; then it gets a page that says so and asks again by itself.
-
-That is well below LIFE_S, at which a connection is closed without an answer.
-"""
+# Largest number of connections at once; further ones are closed immediately. It bounds memory and descriptors.
 CONNECTIONS = 256
-"""Largest number of connections at once; further ones are closed immediately. It bounds memory and descriptors."""
+# Seconds after its start at which a connection is closed, idle or busy: pages take less.
 LIFE_S = 60.0
-"""Seconds after its start at which a connection is closed, idle or busy: pages take less."""
+# Seconds that the server, when it shuts down, waits for pages that are being made.
 SHUTDOWN_S = 1.0
-"""Seconds that the server, when it shuts down, waits for pages that are being made."""
 
+# Headers of every response: they forbid the page to load or send anything elsewhere, and to be framed or cached.
 HEADERS = {
     # The page of a run allows only its own scripts, by a policy of its own; this policy holds for all pages.
     "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -55,10 +54,9 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-"""Headers of every response: they forbid the page to load or send anything elsewhere, and to be framed or cached."""
 
+# Function that answers a request.
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-"""Function that answers a request."""
 
 
 def is_loopback(host: str) -> bool:
@@ -75,7 +73,7 @@ async def serve(folder: Path, host: str, port: int, announce: Callable[[str], No
     `announce` is called once with the URL of the list of runs. If `host` is not a loopback address, the URL holds a
     secret token, and nothing is served without it. Raises UsageError if the server cannot listen there.
     """
-    site = _Site(Shelf(folder), host)
+    site = _Site(ServedRuns(folder), host)
     async with site.listening(port) as address:
         announce(address)
         await asyncio.Event().wait()  # which nobody sets: until it is cancelled
@@ -84,7 +82,7 @@ async def serve(folder: Path, host: str, port: int, announce: Callable[[str], No
 class _Site:
     """The pages of a folder's runs."""
 
-    def __init__(self, shelf: Shelf, host: str) -> None:
+    def __init__(self, shelf: ServedRuns, host: str) -> None:
         self._shelf, self._host = shelf, host
         self._token = "" if is_loopback(host) else secrets.token_urlsafe(24)
         self._root = f"/{self._token}/" if self._token else "/"
@@ -142,10 +140,8 @@ class _Site:
             raise web.HTTPInternalServerError(text=f"{printable(str(error))}\n") from None
 
     def _is_meant(self, request: web.Request) -> bool:
-        """Whether a request has the token, or names this machine if there is no token.
-
-        It stops DNS rebinding: a foreign site whose name resolves to this machine could otherwise read the runs.
-        """
+        """Whether a request has the token, or names this machine if there is no token."""
+        # It stops DNS rebinding: a foreign site whose name resolves to this machine could otherwise read the runs.
         if self._token:
             return compare_digest(request.path.split("/")[1].encode(), self._token.encode())
         try:

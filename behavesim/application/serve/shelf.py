@@ -16,11 +16,11 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from behavesim.analysis.comparison import comparison
-from behavesim.analysis.held_out import known_held_out
-from behavesim.analysis.report import attempted, report
+from behavesim.analysis.held_out import read_held_out
+from behavesim.analysis.report import report, try_or_note
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary
-from behavesim.analysis.summary_cache import cached_summary
+from behavesim.analysis.summary_cache import load_summary
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import one_line
 from behavesim.reports.page.comparison import ComparisonDocument, comparison_document
@@ -30,18 +30,17 @@ from behavesim.store.folder import RunFolder
 
 V = TypeVar("V")
 
+# Smallest age in seconds at which a value is computed again: a page that is 2 s old is new enough to a person.
 RENEW_S = 2.0
-"""Smallest age in seconds at which a value is computed again: a page that is 2 s old is new enough to a person."""
+# Largest fraction of one core's time for which the whole server computes values again.
+#
+# The first computation of a value counts too, but is never held back.
 SHARE = 0.2
-"""Largest fraction of one core's time for which the whole server computes values again.
-
-The first computation of a value counts too, but is never held back.
-"""
+# Seconds since the last change of a run's files from which their sizes and times tell a later change: they are as exact
+# as the file system's clock.
 SETTLED_S = 2.0
-"""Seconds since the last change of a run's files from which their sizes and times tell a later change: they are
-as exact as the file system's clock."""
+# Largest number of runs held in memory, and of comparisons; the least recently used are dropped.
 HELD = 12
-"""Largest number of runs held in memory, and of comparisons; the least recently used are dropped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class Snapshot:
     """The document as gzipped JSON."""
 
 
-class Pace:
+class CpuBudget:
     """Delays renewals of values so that a server computes for at most SHARE of one core's time, for all clients."""
 
     def __init__(self) -> None:
@@ -72,14 +71,14 @@ class Pace:
             self._free_at = max(self._free_at, time.monotonic()) + cpu_s / SHARE
 
 
-class Renewed(Generic[V]):
+class Cached(Generic[V]):
     """Cache of a function's result or error: computed at the first request, and again when it is old.
 
     It is old after RENEW_S seconds, if `pace` has room. Any thread may ask. While one thread computes the value again,
     the others get the old one.
     """
 
-    def __init__(self, find: Callable[[], V], pace: Pace) -> None:
+    def __init__(self, find: Callable[[], V], pace: CpuBudget) -> None:
         self._find, self._pace = find, pace
         self._lock = Lock()
         self._found: V | BehavesimError | None = None
@@ -134,12 +133,12 @@ def _in_one_line() -> Iterator[None]:
 class ShownRun:
     """One run that is held in memory, with its last snapshot; a renewal reads only the new events of the journal."""
 
-    def __init__(self, folder: RunFolder, pace: Pace) -> None:
+    def __init__(self, folder: RunFolder, pace: CpuBudget) -> None:
         self._folder = folder
         self._run: Run | None = None
         self._origin: tuple[object, ...] = ()
         self._last: Snapshot | None = None
-        self.snapshot = Renewed(self._snapshot, pace)
+        self.snapshot = Cached(self._snapshot, pace)
         """The cached snapshot."""
 
     def is_there(self) -> bool:
@@ -180,7 +179,7 @@ class Listing:
     unreadable: Mapping[str, str]
 
 
-class Shelf:
+class ServedRuns:
     """The runs of a folder, named by their paths below it; it only reads them.
 
     Its methods block while they read or compute. Any thread may call them.
@@ -188,14 +187,14 @@ class Shelf:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._pace = Pace()
+        self._pace = CpuBudget()
         self._lock = Lock()  # of what is held
         self._held: OrderedDict[str, ShownRun] = OrderedDict()
         # by name: the identity of the run's files when they were read, None to read them again, and what they said
         self._summaries: dict[str, tuple[tuple[object, ...] | None, Summary | str]] = {}
-        self._listing = Renewed(self._list, self._pace)
+        self._listing = Cached(self._list, self._pace)
         # each comparison is cached before it is computed, which its first `value` does
-        self._comparison = lru_cache(HELD)(lambda folders: Renewed(partial(_compared, folders), self._pace))
+        self._comparison = lru_cache(HELD)(lambda folders: Cached(partial(_compared, folders), self._pace))
 
     def snapshot(self, name: str) -> Snapshot:
         """Return the snapshot of a run, renewed if old, and hold the run in memory.
@@ -237,27 +236,23 @@ class Shelf:
         return {path.relative_to(self._folder).as_posix(): RunFolder(path) for path in found}
 
     def _named(self, name: str, known: Mapping[str, RunFolder] | None = None) -> RunFolder:
-        """Return the folder of a run among the `known`, looked up if None; raises UsageError if there is none.
-
-        The name is looked up in the list of runs: a path built from it could lead out of the folder.
-        """
+        """Return the folder of a run among the `known`, looked up if None; raises UsageError if there is none."""
+        # The name is looked up in the list of runs: a path built from it could lead out of the folder.
         known = self._names() if known is None else known
         if name not in known:
             raise UsageError(f"there is no run {name!r} here")
         return known[name]
 
     def _list(self) -> Listing:
-        """Read the summaries of all runs: running ones first, then the most recently changed.
-
-        A run that cannot be read has its error message in `unreadable` instead. Only runs that have changed are read.
-        """
+        """Read the summaries of all runs: running ones first, then the most recently changed."""
+        # A run that cannot be read has its error message in `unreadable` instead. Only runs that have changed are read.
         found = {}
         for name, folder in self._names().items():
             identity, changed_at = _identity(folder)
             known = self._summaries.get(name)
             if known is None or known[0] != identity:
                 try:
-                    known = identity, replace(cached_summary(folder, is_kept=False), run=name)
+                    known = identity, replace(load_summary(folder, is_kept=False), run=name)
                 except BehavesimError as error:
                     known = identity, str(error)
             if changed_at > time.time() - SETTLED_S:
@@ -292,6 +287,6 @@ def _compared(folders: Sequence[RunFolder]) -> ComparisonDocument:
     """Load some runs and compare them; raises JournalError if a journal is damaged."""
     runs = [Run.load(folder.path) for folder in folders]
     # what earlier reports found on held-out instances is shown; a server evaluates nothing
-    tried = [attempted(partial(known_held_out, run), None, "")[0] for run in runs]
+    tried = [try_or_note(partial(read_held_out, run), None, "")[0] for run in runs]
     reports = [report(run, {"held-out": known}) for run, known in zip(runs, tried, strict=True)]
     return comparison_document(comparison(reports), runs)

@@ -10,16 +10,16 @@ from mlflow.entities import Metric, Param
 
 from behavesim.application.trackers.tracking import Row
 
+# The name of the MLflow experiment that holds all runs.
 EXPERIMENT = "behavesim"
-"""The name of the MLflow experiment that holds all runs."""
+# Name of the tag that holds a run's key; `begin` finds the log of a run by it.
 KEY = "behavesim.key"
-"""Name of the tag that holds a run's key; `begin` finds the log of a run by it."""
+# Name of the tag that holds a run's name.
 RUN = "behavesim.run"
-"""Name of the tag that holds a run's name."""
+# Number of characters to which the text of a parameter is cut: MLflow refuses more than 6000.
 LONGEST = 5000
-"""Number of characters to which the text of a parameter is cut: MLflow refuses more than 6000."""
+# Largest number of metrics in one call, because MLflow refuses more; further metrics take further calls.
 MOST = 1000
-"""Largest number of metrics in one call, because MLflow refuses more; further metrics take further calls."""
 
 
 class MLflow:

@@ -19,18 +19,17 @@ from behavesim.base.text import one_line
 from behavesim.base.tokens import Spending
 from behavesim.proposers.prices import Prices
 from behavesim.state.events import Added, Evaluated, Event, NotAdded, RunForked, RunStarted, RunStopped
-from behavesim.state.provenance import recorded_objective
-from behavesim.state.settings import settings_from_journal
+from behavesim.state.settings import objective_of_run, settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
+# The name of each tracker's class, by the tracker's name; its module in this package has the same name.
 TRACKERS: Mapping[str, str] = {"mlflow": "MLflow", "wandb": "WandB", "tensorboard": "TensorBoard"}
-"""The name of each tracker's class, by the tracker's name; its module in this package has the same name."""
+# Number of candidates that are logged together: a tracker's call may take as long for one as for a hundred.
 AT_ONCE = 100
-"""Number of candidates that are logged together: a tracker's call may take as long for one as for a hundred."""
+# Seconds after a run's stop for which the process waits, before it ends, for a tracker to take the rest.
 CLOSE_S = 10.0
-"""Seconds after a run's stop for which the process waits, before it ends, for a tracker to take the rest."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +208,7 @@ class Tracking:
             # has the events of its source, so its key needs those of RunForked, too.
             self._key.update(f"{type(event).__name__} {at!r} {json.dumps(settings, sort_keys=True)}\n".encode())
         if self._state is None:
-            self._state = RunState(recorded_objective(event.provenance if isinstance(event, RunStarted) else {}))
+            self._state = RunState(objective_of_run(event.provenance if isinstance(event, RunStarted) else {}))
         state, before = self._state, self._state.registered
         state.apply(event)
         if isinstance(event, Evaluated):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from behavesim.evaluators.result import Result
-from behavesim.evaluators.tracing import Recorder
+from behavesim.evaluators.tracing import Recorder, Result
 
 Run = Callable[[Path, Recorder], Result]
 """Evaluates the program at a path, a file or a folder, and records the calls of its functions in the Recorder. It

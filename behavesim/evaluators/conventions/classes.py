@@ -18,22 +18,72 @@ from types import ModuleType
 from typing import Any
 
 from behavesim.base.errors import TaskError
-from behavesim.base.syntax import parsed
-from behavesim.evaluators.conventions import Run, rewriting
+from behavesim.base.text import parse
+from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.detection import annotation_of, entry_point
 from behavesim.evaluators.modules import StandIns, module_of, why
-from behavesim.evaluators.result import Result, numbers
-from behavesim.evaluators.template import annotation_of, entry_point
-from behavesim.evaluators.tracing import Recorder
+from behavesim.evaluators.tracing import Recorder, Result, numbers
 from behavesim.task.evaluated import EvaluatorFile
 
+# Changes to a program's text that LLM4AD's evaluators ask for before it is run.
+
+
+_PROTECTED = "_protected_div"
+
+
+def remove_acceleration(source: str, name: str) -> str:
+    """Return the program with `@numba.jit(nopython=True)` on each function of this name, and numba imported."""
+    tree, compiled = parse(source), parse("numba.jit(nopython=True)")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            node.decorator_list += [each.value for each in compiled.body if isinstance(each, ast.Expr)]
+    return _importing(tree, "import numba")
+
+
+def without_zero_division(source: str, delta: float, is_accelerated: bool) -> str:
+    """Return the program with each x / y replaced by a call that returns x / (y + delta), but not `x /= y`.
+
+    `is_accelerated` compiles the called function with numba.
+    """
+    divided = ast.unparse(ast.fix_missing_locations(_Division().visit(parse(source))))
+    defined = f"\n\ndef {_PROTECTED}(x, y, delta={delta}):\n    return x / (y + delta)\n"
+    return remove_acceleration(divided + defined, _PROTECTED) if is_accelerated else divided + defined
+
+
+def seed_random(source: str, name: str, seed: int) -> str:
+    """Return the program with numpy's global generator (as `np`) seeded first in each top-level function `name`."""
+    tree = parse(source)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            node.body.insert(0, parse(f"np.random.seed({seed})").body[0])
+    return ast.unparse(tree)
+
+
+class _Division(ast.NodeTransformer):
+    """Replaces each x / y in a syntax tree by a call of the protected division."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        return ast.Call(ast.Name(_PROTECTED, ast.Load()), [node.left, node.right], [])
+
+
+def _importing(tree: ast.Module, statement: str) -> str:
+    is_future = [isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body]
+    last = max((place for place, found in enumerate(is_future) if found), default=-1)
+    tree.body.insert(last + 1, parse(statement).body[0])
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+# The name in `sys.modules` of the module in which a program's text is executed.
 _MODULE = "program"
-"""The name in `sys.modules` of the module in which a program's text is executed."""
+# The name in `sys.modules` of the module from which an OlderProblem's program takes its function.
 _HANDED = "program_handed"
-"""The name in `sys.modules` of the module from which an OlderProblem's program takes its function."""
+# Methods of an older problem's `prompts` that describe the task: what is sought, inputs and outputs, and more.
 _SAID = ("get_task", "get_inout_inf", "get_other_inf")
-"""Methods of an older problem's `prompts` that describe the task: what is sought, inputs and outputs, and more."""
+# Names of the module typing that a program can use without importing them.
 _TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Tuple", "Union")
-"""Names of the module typing that a program can use without importing them."""
 
 
 class Evaluation(abc.ABC):
@@ -150,7 +200,7 @@ def load(file: EvaluatorFile) -> Run:
     evaluation = evaluation_of(file.evaluator)
     template = _template(evaluation)
     entry = file.entry_point or _entry(evaluation, template)
-    imports = [node for node in parsed(template).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [node for node in parse(template).body if isinstance(node, ast.Import | ast.ImportFrom)]
     returns = annotation_of(template, entry)
 
     def run(program: Path, recorder: Recorder) -> Result:
@@ -189,13 +239,11 @@ def _entry(evaluation: Any, template: str) -> str:
 
 
 def _template(evaluation: Any) -> str:
-    """Return the `template_program` of an evaluator's object, or a line feed alone if it has none.
-
-    It is without common indentation, and ends with one line feed. Raises TaskError if it is no Python.
-    """
+    """Return the `template_program` of an evaluator's object, or a line feed alone if it has none."""
+    # It is without common indentation, and ends with one line feed.
     template = textwrap.dedent(str(getattr(evaluation, "template_program", ""))).strip() + "\n"
     try:
-        parsed(template)
+        parse(template)
     except SyntaxError as error:
         raise TaskError(f"the evaluator's template_program is no Python: line {error.lineno}, {error.msg}") from None
     return template
@@ -205,19 +253,17 @@ def _asked_for(evaluation: Any, source: str, entry: str) -> str:
     """Return the program's text, rewritten as the evaluator's attributes ask: numba, protected division, a seed."""
     is_accelerated = bool(getattr(evaluation, "use_numba_accelerate", False))
     if is_accelerated:
-        source = rewriting.accelerated(source, entry)
+        source = remove_acceleration(source, entry)
     if getattr(evaluation, "use_protected_div", False):
-        source = rewriting.without_zero_division(source, evaluation.protected_div_delta, is_accelerated)
+        source = without_zero_division(source, evaluation.protected_div_delta, is_accelerated)
     if (seed := getattr(evaluation, "random_seed", None)) is not None:
-        source = rewriting.seeded(source, entry, seed)
+        source = seed_random(source, entry, seed)
     return source
 
 
 def _module(path: Path, source: str, imports: Sequence[ast.stmt]) -> ModuleType:
-    """Execute the template's imports and then a program, as the module `program`, and return that module.
-
-    It may use numpy, math, random and typing without an import, as in LLM4AD and EoH.
-    """
+    """Execute the template's imports and then a program, as the module `program`, and return that module."""
+    # It may use numpy, math, random and typing without an import, as in LLM4AD and EoH.
     module = sys.modules[_MODULE] = ModuleType(_MODULE)
     numpy = importlib.import_module("numpy")
     vars(module).update({"np": numpy, "numpy": numpy, "math": math, "random": random, "typing": typing})

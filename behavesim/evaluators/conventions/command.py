@@ -13,14 +13,12 @@ from typing import Any
 
 from behavesim.base.text import last_line
 from behavesim.evaluators.conventions import Run
-from behavesim.evaluators.result import MOST_STEPS, Result, combined, numbers
-from behavesim.evaluators.steps import choice
-from behavesim.evaluators.tracing import Recorder
+from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, choice, combine_metrics, numbers
 from behavesim.task.evaluated import EvaluatorFile
 
+# Name of the JSON file that a command may write into the folder `{output}`: a list with an entry for each step of the
+# program, which becomes its behaviour.
 TRAJECTORY = "trajectory.json"
-"""Name of the JSON file that a command may write into the folder `{output}`: a list with an entry for each step of the
-program, which becomes its behaviour."""
 _SAID = 4_000
 
 
@@ -86,11 +84,9 @@ def _result(output: str, errors: str) -> Result:
 
 
 def _of_object(said: dict[str, Any]) -> Result:
-    """Return the Result of a JSON object; values in its object `metrics` count as its own.
-
-    The score is `score`, else `combined_score`, else the mean of its numbers. It is a failure without a finite score,
-    with an `error`, or if `valid` or `correct` is false. Values that are not numbers become feedback.
-    """
+    """Return the Result of a JSON object; values in its object `metrics` count as its own."""
+    # The score is `score`, else `combined_score`, else the mean of its numbers. It is a failure without a finite score,
+    # with an `error`, or if `valid` or `correct` is false. Values that are not numbers become feedback.
     flat = {**said, **(said["metrics"] if isinstance(said.get("metrics"), dict) else {})}
     flat.pop("metrics", None)
     known = numbers({name: value for name, value in flat.items() if name not in ("valid", "correct", "error")})
@@ -98,7 +94,7 @@ def _of_object(said: dict[str, Any]) -> Result:
     feedback = "\n".join(str(value) if name == "feedback" else f"{name}: {value}" for name, value in others.items())
     if flat.get("error") or flat.get("valid") is False or flat.get("correct") is False:
         return Result(None, known, feedback, failure=str(flat.get("error") or "the command found the program invalid"))
-    score = known["score"] if "score" in known else combined(known)
+    score = known["score"] if "score" in known else combine_metrics(known)
     if not isinstance(score, float):
         return Result(None, known, feedback, failure="the command gave no finite score")
     return Result(score, known, feedback)

@@ -15,12 +15,11 @@ from typing import Any
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Run
 from behavesim.evaluators.modules import StandIns, module_of
-from behavesim.evaluators.result import Result, combined, numbers
-from behavesim.evaluators.tracing import Recorder, watch_module
+from behavesim.evaluators.tracing import Recorder, Result, combine_metrics, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
 
+# The name under which an evaluator's file is imported, the same as in OpenEvolve.
 _MODULE = "evaluation_module"
-"""The name under which an evaluator's file is imported, the same as in OpenEvolve."""
 _SHOWN = 2_000
 
 
@@ -86,7 +85,7 @@ def install_stand_ins() -> None:
     StandIns({"openevolve": offered, "openevolve.evaluation_result": offered}).install()
 
 
-def evaluated(module: ModuleType, program: Path) -> Result:
+def evaluate_program(module: ModuleType, program: Path) -> Result:
     """Return the result of `evaluate` in a module for a program at a path; without `evaluate`, that of its stages.
 
     They run up to the first that raises or gives no finite score. Raises TaskError if the module has neither, TypeError
@@ -115,12 +114,9 @@ def _stages(module: object) -> list[Callable[[str], Any]]:
 
 
 def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], program: str) -> Result:
-    """Run stages in order until one fails; a later metric or artifact replaces an earlier one of the same name.
-
-    A stage fails if it raises, or if the score by all metrics so far is None or below its threshold; the last stage
-    needs no threshold. If there is only one stage, its exception is raised. Raises TypeError if a stage returns no
-    metrics.
-    """
+    """Run stages in order until one fails; a later metric or artifact replaces an earlier one of the same name."""
+    # A stage fails if it raises, or if the score by all metrics so far is None or below its threshold; the last stage
+    # needs no threshold. If there is only one stage, its exception is raised.
     metrics: dict[str, Any] = {}
     artifacts: dict[str, Any] = {}
     found = Result(None)
@@ -171,11 +167,9 @@ def _metrics(returned: Any) -> Mapping[str, Any]:
 
 
 def _result(metrics: Mapping[str, Any], artifacts: Mapping[str, Any]) -> Result:
-    """Return the Result of metrics and artifacts; the artifacts and metrics that are not numbers become feedback.
-
-    Without a finite score it is a failure, and if `combined_score` is given and not a number. If there is none, it is
-    one too if `error` is a text that is not empty, or no other metric is a number.
-    """
+    """Return the Result of metrics and artifacts; the artifacts and metrics that are not numbers become feedback."""
+    # Without a finite score it is a failure, and if `combined_score` is given and not a number. If there is none, it is
+    # one too if `error` is a text that is not empty, or no other metric is a number.
     known = numbers(metrics)
     said = {name: value for name, value in metrics.items() if name not in known} | dict(artifacts)
     feedback = "\n".join(f"{name}: {_text(value)}" for name, value in said.items() if value is not None)
@@ -185,7 +179,7 @@ def _result(metrics: Mapping[str, Any], artifacts: Mapping[str, Any]) -> Result:
         words = f"combined_score must be a number, not {given!r:.50}"
     if "combined_score" not in known and (words or not scored):
         return Result(None, known, feedback, failure=words or "the evaluator returned no metric but perhaps an error")
-    score = combined(scored)
+    score = combine_metrics(scored)
     return Result(score, known, feedback, "" if score is not None else "the evaluator gave no finite score")
 
 

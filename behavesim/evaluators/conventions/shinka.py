@@ -11,8 +11,7 @@ from typing import Any
 
 from behavesim.evaluators.conventions import Run, shinka_core
 from behavesim.evaluators.modules import StandIns, import_as
-from behavesim.evaluators.result import Result, numbers
-from behavesim.evaluators.tracing import Recorder, watch_module
+from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.score import PRIVATE
 
@@ -89,10 +88,9 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _result(metrics: Mapping[str, Any], correct: Mapping[str, Any], left: int) -> Result:
-    """Return the Result of the contents of metrics.json and correct.json; `left` is the script's exit status.
-
-    As in ShinkaEvolve, models see the score, public metrics and the text: all other metrics are named as private ones.
-    """
+    """Return the Result of the contents of metrics.json and correct.json; `left` is the script's exit status."""
+    # As in ShinkaEvolve, models see the score, public metrics and the text: all other metrics are named as private
+    # ones.
     public, private = (each if isinstance(each := metrics.get(name), dict) else {} for name in ("public", "private"))
     other = {name: value for name, value in metrics.items() if name not in (_SCORE, "public", "private")} | private
     known = numbers({name: metrics[name] for name in (_SCORE,) if name in metrics} | public)

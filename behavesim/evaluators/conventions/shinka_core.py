@@ -20,6 +20,7 @@ Arguments = dict[str, Any]
 Aggregate = Callable[[list[Any]], Arguments]
 Validate = Callable[[Any], tuple[bool, str | None]]
 
+# The metrics of a program that raises, unless `default_metrics_on_error` gives other values.
 DEFAULT_METRICS_ON_ERROR: Arguments = {
     "combined_score": 0.0,
     "execution_time_mean": 0.0,
@@ -29,7 +30,6 @@ DEFAULT_METRICS_ON_ERROR: Arguments = {
     "num_invalid_runs": 0,
     "all_validation_errors": [],
 }
-"""The metrics of a program that raises, unless `default_metrics_on_error` gives other values."""
 
 
 def load_program(program_path: str) -> Any:
@@ -121,10 +121,8 @@ class _Validation:
         return seen
 
     def take(self, is_valid: bool, error: str | None) -> None:
-        """Count one more run; one that is not valid makes the program incorrect.
-
-        Its `error` is kept then, unless it is None, "" or known already.
-        """
+        """Count one more run; one that is not valid makes the program incorrect."""
+        # Its `error` is kept then, unless it is None, "" or known already.
         self.valid, self.invalid = self.valid + bool(is_valid), self.invalid + (not is_valid)
         self.is_correct = self.is_correct and bool(is_valid)
         if not is_valid and error:
@@ -147,11 +145,9 @@ class _Validation:
 
 
 def _aggregated(results: list[Any], taken: list[float], aggregate: Aggregate | None) -> Arguments:
-    """Return the metrics that `aggregate` makes of the results; without it, their number as `num_successful_runs`.
-
-    The mean and the standard deviation of the times `taken`, in seconds, are added as `execution_time_mean` and
-    `execution_time_std`; they are 0 without times.
-    """
+    """Return the metrics that `aggregate` makes of the results; without it, their number as `num_successful_runs`."""
+    # The mean and the standard deviation of the times `taken`, in seconds, are added as `execution_time_mean` and
+    # `execution_time_std`; they are 0 without times.
     metrics: Arguments = aggregate(results) if aggregate else {"num_successful_runs": len(results)}
     metrics["execution_time_mean"] = statistics.fmean(taken) if taken else 0.0
     metrics["execution_time_std"] = statistics.pstdev(taken) if taken else 0.0

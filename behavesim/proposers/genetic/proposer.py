@@ -7,17 +7,16 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from behavesim.programs.fences import fenced_blocks
-from behavesim.proposers.genetic.breeding import Breeder, Habit
-from behavesim.proposers.genetic.generic import suits
+from behavesim.programs.answer import fenced_blocks
+from behavesim.proposers.genetic.breeding import Breeder, Habit, suits
 from behavesim.proposers.mutation.mutator import Mutator
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import Prompt, Reply
 from behavesim.task import Task
 from behavesim.task.evaluated import EvaluatorTask
 
+# The name of the model in replies.
 MODEL = "genetic"
-"""The name of the model in replies."""
 
 
 class Author(Protocol):

@@ -8,22 +8,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from behavesim.proposers.draw import choose
+from behavesim.proposers.proposer import choose
 
+# A part of a text: the index of its first character, and the index after its last.
 Span = tuple[int, int]
-"""A part of a text: the index of its first character, and the index after its last."""
 
+# Pattern of strings and comments, by which these are passed over; an open comment reaches to the end.
 SKIPPED = r'"(?:\\.|[^"\\\n])*+"|\'(?:\\.|[^\'\\\n])*+\'|//[^\n]*+|/\*.*?(?:\*/|\Z)|\#(?!define)[^\n]*+'
-"""Pattern of strings and comments, by which these are passed over; an open comment reaches to the end."""
 _TOKEN = re.compile(
     rf"{SKIPPED}|"
     r"(?<![\w.])(?P<number>(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?)(?=(?:[fFlLuU]{1,3}|[iuf]\d+|[iu]size)?(?![\w.]))",
     re.DOTALL,
 )
+# Standard deviations of random changes, mostly of a number's logarithm: small ones refine it, large ones change it.
 _STEPS = (0.01, 0.1, 0.5)
-"""Standard deviations of random changes, mostly of a number's logarithm: small ones refine it, large ones change it."""
+# A number beyond this, or below its negative, is not written: it would overflow or lose digits in most languages.
 _LARGEST = 1e15
-"""A number beyond this, or below its negative, is not written: it would overflow or lose digits in most languages."""
 
 
 def numbers_in(text: str) -> list[Span]:
@@ -76,7 +76,7 @@ def _real(value: float, random: np.random.Generator) -> float:
     return float(random.uniform(-2, 2)) * max(abs(value), 1.0)
 
 
-def replaced(text: str, span: Span, new: str) -> str:
+def replace_literal(text: str, span: Span, new: str) -> str:
     """Return the text with `new` in place of the characters in the span."""
     return text[: span[0]] + new + text[span[1] :]
 

@@ -2,35 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 import numpy as np
 
-from behavesim.programs.edits import edit_between
-from behavesim.programs.evolve_blocks import Frame
-from behavesim.programs.fences import fenced
-from behavesim.programs.whole import completed
-from behavesim.prompts.answering import Answering
-from behavesim.proposers.draw import choose, pick
-from behavesim.proposers.mutation import moves, tokens
-from behavesim.proposers.mutation.literals import Span
-from behavesim.proposers.mutation.moves import Material, Move
-from behavesim.proposers.mutation.python import PythonText
-from behavesim.proposers.mutation.tokens import Tokens
+from behavesim.programs.answer import add_fence
+from behavesim.programs.edits import Frame, edit_between
+from behavesim.programs.extract import complete_program
+from behavesim.prompts.wording import AnswerFormat
+from behavesim.proposers.mutation import moves
+from behavesim.proposers.mutation.literals import SKIPPED, Span, another, numbers_in, replace_literal, within
+from behavesim.proposers.mutation.moves import Material, Move, PythonText, another_operator
+from behavesim.proposers.proposer import choose, choose_any, pick
 from behavesim.task import Task
-from behavesim.task.files import joined, separated
+from behavesim.task.evaluated import join_files, separate_files
 
+# The moves of the offline proposer on programs that are not Python: on their numbers, operators, names and lines.
+
+
+# blanks on both sides tell an operation from a pointer, a sign, a template's brackets or a path
+_OPERATOR = re.compile(rf"{SKIPPED}|--[^\n]*+|(?<=[\w)\]] )(?P<operator>[-+*/<>]|[<>]=)(?= [\w(.])", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*+(?![(\[.:])")
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """A program's text and the spans of it that may change, texts to take parts from, and a random generator."""
+
+    source: str
+    spans: tuple[Span, ...]
+    others: tuple[str, ...]
+    random: np.random.Generator
+
+    @property
+    def operators(self) -> list[Span]:
+        """The spans of the operators that stand between two blanks and may change."""
+        found = (each.span("operator") for each in _OPERATOR.finditer(self.source) if each["operator"])
+        return [span for span in found if within(span, self.spans)]
+
+    @property
+    def operands(self) -> list[Span]:
+        """The spans of names at the right of an operator that may change, but not before a bracket, dot or colon."""
+        found = (_NAME.match(self.source, end + 1) for _, end in self.operators)
+        return [each.span() for each in found if each and within(each.span(), self.spans)]
+
+
+def change_tokens(tokens: Tokens, move: Move) -> tuple[str | None, Move]:
+    """Return the text after the move that corresponds to `move`, a move on Python text, and the move that was made.
+
+    If that move has no place in the text, a number changes instead. The text is None if there is no number either.
+    """
+    if (text := _TOKEN_MOVES[move](tokens)) is not None:
+        return text, move
+    return _number(tokens), moves.number
+
+
+def _number(tokens: Tokens) -> str | None:
+    """Return the text with a number replaced by another; None if there is none that may change."""
+    places = [span for span in numbers_in(tokens.source) if within(span, tokens.spans)]
+    return _written(tokens, places, lambda literal: another(literal, tokens.random))
+
+
+def _operator(tokens: Tokens) -> str | None:
+    """Return the text with an operator replaced by another of its kind; None if there is none that may change."""
+    return _written(tokens, tokens.operators, lambda symbol: another_operator(symbol, tokens.random))
+
+
+def _weight(tokens: Tokens) -> str | None:
+    """Return the text with a name at the right of an operator multiplied by a random factor near 1."""
+    # None if there is no such name that may change.
+    return _written(tokens, tokens.operands, lambda name: f"({name} * {np.exp(tokens.random.normal(0, 0.3)):.4g})")
+
+
+def _name(tokens: Tokens) -> str | None:
+    """Return the text with a name at the right of an operator replaced by another such name; None if there is none."""
+    names = {tokens.source[slice(*each)] for each in tokens.operands}
+    return _written(tokens, tokens.operands, lambda name: choose_any(sorted(names - {name}), tokens.random))
+
+
+def _removal(tokens: Tokens) -> str | None:
+    """Return the text without a name and the operator before it; None if there is none that may change."""
+    places = [(tokens.source[: begin - 1].rindex(" "), end) for begin, end in tokens.operands]
+    return _written(tokens, places, lambda name: "")
+
+
+def _written(tokens: Tokens, places: Sequence[Span], write: Callable[[str], str | None]) -> str | None:
+    """Return the text in which `write` replaces the text at one of the places, drawn at random."""
+    # None if there is no place, or if `write` returns None.
+    place = choose_any(places, tokens.random)
+    new = None if place is None else write(tokens.source[slice(*place)])
+    return None if place is None or new is None else replace_literal(tokens.source, place, new)
+
+
+def _lines(tokens: Tokens) -> str | None:
+    """Return the text with one passage of lines from another program in which that differs; None if there is none."""
+    theirs = choose_any(tokens.others, tokens.random)
+    if theirs is None:
+        return None
+    own, other = tokens.source.splitlines(keepends=True), theirs.splitlines(keepends=True)
+    differing = [each for each in SequenceMatcher(None, own, other, autojunk=False).get_opcodes() if each[0] != "equal"]
+    passage = choose_any(differing, tokens.random)
+    if passage is None:
+        return None
+    _, begin, end, first, last = passage
+    return "".join([*own[:begin], *other[first:last], *own[end:]])
+
+
+_TOKEN_MOVES: Mapping[Move, Callable[[Tokens], str | None]] = {
+    moves.number: _number,
+    moves.growth: _weight,
+    moves.crossover: _lines,
+    moves.expression: _name,
+    moves.operator: _operator,
+    moves.removal: _removal,
+}
+
+# Most tries to make one change; if all fail, the change is left out. Most failures give text that is no Python.
 ATTEMPTS = 20
-"""Most tries to make one change; if all fail, the change is left out. Most failures give text that is no Python."""
+# A changed file may have this many times the characters of the task's template, and ROOM more.
 GROWTH = 2.0
-"""A changed file may have this many times the characters of the task's template, and ROOM more."""
+# Characters that a changed file may have beyond GROWTH times the template's.
 ROOM = 2000
-"""Characters that a changed file may have beyond GROWTH times the template's."""
+# Probability that the last of the shown programs, the best, is changed; otherwise, and by edits, the first one is.
 BETTER_IS_BASE = 0.7
-"""Probability that the last of the shown programs, the best, is changed; otherwise, and by edits, the first one is."""
+# Probability of 1, 2 and 3 changes in one reply; FROM_NOTHING adds one.
 COUNTS = (0.7, 0.2, 0.1)
-"""Probability of 1, 2 and 3 changes in one reply; FROM_NOTHING adds one."""
 
 _MOVES: Sequence[tuple[Move, float, str]] = (
     (moves.number, 0.50, "change a number"),
@@ -40,10 +139,11 @@ _MOVES: Sequence[tuple[Move, float, str]] = (
     (moves.operator, 0.07, "change an operator"),
     (moves.removal, 0.06, "leave something out"),
 )
+# Probability of each move for operators that are not in MOVES.
 IMPROVE: Mapping[Move, float] = {move: probability for move, probability, _ in _MOVES}
-"""Probability of each move for operators that are not in MOVES."""
+# The words by which a reply describes each move.
 SENTENCES: Mapping[Move, str] = {move: sentence for move, _, sentence in _MOVES}
-"""The words by which a reply describes each move."""
+# Probability of each move for the prompts of these operators; IMPROVE has those for all other operators.
 MOVES: Mapping[str, Mapping[Move, float]] = {
     "crossover": {moves.crossover: 1.0},
     "e2": {moves.crossover: 0.6, moves.growth: 0.4},
@@ -51,9 +151,8 @@ MOVES: Mapping[str, Mapping[Move, float]] = {
     "m2": {moves.number: 1.0},
     "m3": {moves.removal: 1.0},
 }
-"""Probability of each move for the prompts of these operators; IMPROVE has those for all other operators."""
+# Operators that ask for a program unlike those shown: one more change is made.
 FROM_NOTHING = frozenset({"i1", "e1"})
-"""Operators that ask for a program unlike those shown: one more change is made."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +171,12 @@ class Mutator:
     """
 
     def __init__(self, task: Task) -> None:
-        answering = Answering.of(task)
+        answering = AnswerFormat.of(task)
         self._template = task.template
         self._suffix = task.suffix
         self._label = answering.label
         self._writes_edits = answering.variant == "diff"
-        self._frames = {path: Frame.of(text) for path, text in separated(task.template).items()}
+        self._frames = {path: Frame.of(text) for path, text in separate_files(task.template).items()}
         self._has_blocks = any(frame.has_blocks for frame in self._frames.values())
         self._lines = {line.strip() for line in task.template.splitlines() if line.strip()}
 
@@ -99,7 +198,7 @@ class Mutator:
             done += [said] if said and said not in done else []
         thought = f"{' and '.join(done).capitalize()}." if done else "Nothing could be changed."
         edit = edit_between(base, program) if self._writes_edits else None
-        return thought, edit or fenced(program, self._label)
+        return thought, edit or add_fence(program, self._label)
 
     def _changed(
         self,
@@ -109,18 +208,16 @@ class Mutator:
         known: Sequence[str],
         random: np.random.Generator,
     ) -> tuple[str, str]:
-        """Return the program after one move that gives a program not `known`, and what the move did.
-
-        `others` are programs to take parts from; `weights` are the moves, each drawn with a probability in proportion
-        to its weight. If none of the tried moves succeeds, the program is returned as it is, with "".
-        """
+        """Return the program after one move that gives a program not `known`, and what the move did."""
+        # `others` are programs to take parts from; `weights` are the moves, each drawn with a probability in proportion
+        # to its weight. If none of the tried moves succeeds, the program is returned as it is, with "".
         files = [file for file in self._files(program) if file.spans]
         for _ in range(ATTEMPTS if files else 0):
             file = choose(files, random)
             text, said = self._moved(file, others, weights, random)
             if text is None or len(text) > GROWTH * len(self._template) + ROOM:
                 continue
-            whole = joined({**separated(program), file.path: text}) if file.path else text
+            whole = join_files({**separate_files(program), file.path: text}) if file.path else text
             if whole not in known and self._frame(file.path).spans(text) is not None:
                 return whole, said
         return program, ""
@@ -128,17 +225,15 @@ class Mutator:
     def _moved(
         self, file: File, others: Sequence[str], weights: Mapping[Move, float], random: np.random.Generator
     ) -> tuple[str | None, str]:
-        """Return a file's new text after one move drawn by `weights`, and what the move does.
-
-        The text is None if no such change is possible, or the changed Python would not parse. `others` are whole
-        programs to take parts from.
-        """
+        """Return a file's new text after one move drawn by `weights`, and what the move does."""
+        # The text is None if no such change is possible, or the changed Python would not parse. `others` are whole
+        # programs to take parts from.
         donors = [each for program in others for each in self._files(program) if each.path == file.path]
         move = pick(weights, random)
         is_python = (file.path or self._suffix).endswith(".py")
         if not is_python or (python := PythonText.of(file.text, file.spans)) is None:
             texts = tuple(each.text for each in donors)
-            text, done = tokens.changed(Tokens(file.text, file.spans, texts, random), move)
+            text, done = change_tokens(Tokens(file.text, file.spans, texts, random), move)
             return text, SENTENCES[done]
         read = [PythonText.of(each.text, each.spans) for each in donors]
         text = move(Material(python, tuple(each for each in read if each is not None), random))
@@ -146,23 +241,19 @@ class Mutator:
         return text if is_whole else None, SENTENCES[move]
 
     def _whole(self, code: str) -> str | None:
-        """Return the whole program of a fenced block; what the block leaves out is taken from the template.
-
-        None if the block has no line in common with the template, or gives no program of the task.
-        """
+        """Return the whole program of a fenced block; what the block leaves out is taken from the template."""
+        # None if the block has no line in common with the template, or gives no program of the task.
         # the words of an evaluator can stand in a block too: a program has a line in common with the first one
         if self._lines.isdisjoint(line.strip() for line in code.splitlines()):
             return None
-        program = completed(self._template, code)
+        program = complete_program(self._template, code)
         return program if isinstance(program, str) else None
 
     def _files(self, program: str) -> list[File]:
-        """Return the files of a program, with what may change: blocks, if the template has any, else the whole text.
-
-        Nothing may change in a file whose text outside of blocks is not that of the template.
-        """
+        """Return the files of a program, with what may change: blocks, if the template has any, else the whole text."""
+        # Nothing may change in a file whose text outside of blocks is not that of the template.
         found = []
-        for path, text in separated(program).items():
+        for path, text in separate_files(program).items():
             frame = self._frame(path)
             may_change = frame.has_blocks or not self._has_blocks
             found.append(File(path, text, tuple(frame.spans(text) or ()) if may_change else ()))

@@ -8,21 +8,19 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from behavesim.analysis.behaviour_map import SharedMap, shared_map
-from behavesim.analysis.comparison import RunComparison, TaskComparison
+from behavesim.analysis.behaviours import SharedMap, map_groups
+from behavesim.analysis.comparison import PRIMARY, RunComparison, TaskComparison, verdicts
 from behavesim.analysis.convergence import MeanCheckpoint
-from behavesim.analysis.group_tests import PRIMARY
 from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.metrics import Metric
 from behavesim.analysis.provenance import provenance_of
-from behavesim.analysis.report import UNMEASURED, attempted
+from behavesim.analysis.report import UNMEASURED, try_or_note
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import FEWEST
 from behavesim.analysis.summary import Scored
 from behavesim.analysis.table import Table
-from behavesim.analysis.verdicts import verdicts
 from behavesim.reports.comparison_tables import comparison_tables, family_names, remarks
-from behavesim.reports.summary_tables import runs_table
+from behavesim.reports.tables import runs_table
 
 
 @dataclass(frozen=True)
@@ -131,7 +129,7 @@ def comparison_document(found: RunComparison, runs: Sequence[Run], home: str | N
 
 def _commands(run: Run) -> tuple[str, ...]:
     """Return the commands that make the run again, or one line that says why they are unknown."""
-    made, why = attempted(lambda: provenance_of(run), None, "unknown")
+    made, why = try_or_note(lambda: provenance_of(run), None, "unknown")
     return why if made is None else made.commands
 
 
@@ -144,7 +142,7 @@ def _task(
     metric = _spoken(found, groups)
     loaded = [[runs[run.origin.folder] for run in group.runs] for group in groups]
     nothing = SharedMap((), None, 0.0, tuple(() for _ in groups))
-    places, why = attempted(lambda: shared_map(loaded), nothing, UNMEASURED)
+    places, why = try_or_note(lambda: map_groups(loaded), nothing, UNMEASURED)
     template = next((run.summary.template for group in groups for run in group.runs if run.summary.template), None)
     shown = TaskShown(
         name=name,

@@ -13,42 +13,37 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from behavesim.analysis.behaviour_map import BehaviourMap, behaviour_map
-from behavesim.analysis.behaviours import DistinctCounts, TopProgram
-from behavesim.analysis.candidate_details import Ancestor, lineage
+from behavesim.analysis.behaviours import BehaviourMap, DistinctCounts, TopProgram, behaviour_map
+from behavesim.analysis.candidate_details import Ancestor, RejectionReason, lineage
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.convergence import Checkpoint, Improvement
-from behavesim.analysis.failures import RejectionReason
-from behavesim.analysis.held_out import HeldOut, known_held_out
-from behavesim.analysis.islands import DiversityAt
-from behavesim.analysis.playback import Scene, playback, with_pictures
+from behavesim.analysis.convergence import Checkpoint, DiversityAt, Improvement
+from behavesim.analysis.difference import Pair, Scene, agreement, candidates_in_groups, playback, with_pictures
+from behavesim.analysis.held_out import HeldOut, read_held_out
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.provenance import Provenance, provenance_of, without_folders
-from behavesim.analysis.records import metric_names
-from behavesim.analysis.report import UNMEASURED, RunReport, attempted, report
-from behavesim.analysis.run import Run
-from behavesim.analysis.similarities import Pair, agreement, held_candidates
+from behavesim.analysis.report import UNMEASURED, RunReport, report, try_or_note
+from behavesim.analysis.run import Run, metric_names
 from behavesim.analysis.summary import Summary
 from behavesim.base.text import short_name
-from behavesim.reports.heatmap import dendrogram_of
+from behavesim.reports.figures import dendrogram_of
 from behavesim.reports.words import rejections, state_in_words
 from behavesim.similarity.clustering import average_linkage
 from behavesim.task import Objective
 
+# Largest number of clusters into which the tree by behaviour is cut; the page has a colour for each.
 BRANCHES = 6
-"""Largest number of clusters into which the tree by behaviour is cut; the page has a colour for each."""
+# Largest number of pairs of programs that the page lists, those on which behaviour and source disagree most.
 PAIRS = 8
-"""Largest number of pairs of programs that the page lists, those on which behaviour and source disagree most."""
 
+# One coordinate of the four corners of a join's line in a dendrogram: up one branch, across, and down the other.
 Corners = tuple[float, float, float, float]
-"""One coordinate of the four corners of a join's line in a dendrogram: up one branch, across, and down the other."""
+# A matrix of numbers, row by row.
 Matrix = tuple[tuple[float, ...], ...]
-"""A matrix of numbers, row by row."""
+# What the page knows of every candidate: fields of `Candidate`, and its gap, a fraction.
 COLUMNS = (
     *("candidate", "status", "score", "gap", "group", "operator", "parents", "model"),
     *("stage", "reason", "copy_of", "cpu_s", "counted_s"),
 )
-"""What the page knows of every candidate: fields of `Candidate`, and its gap, a fraction."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +143,11 @@ def document(run: Run, found: RunReport | None = None) -> Document:
     JournalError if the run's journal cannot be read, UsageError if the settings in its folder cannot be.
     """
     found = report(run) if found is None else found
-    places, no_map = attempted(lambda: behaviour_map(run), BehaviourMap((), None), UNMEASURED)
-    likeness, no_likeness = attempted(lambda: _likeness(run), None, UNMEASURED)
+    places, no_map = try_or_note(lambda: behaviour_map(run), BehaviourMap((), None), UNMEASURED)
+    likeness, no_likeness = try_or_note(lambda: _likeness(run), None, UNMEASURED)
     plain = playback(run, [program.candidate for program in found.top])
-    tried, _ = attempted(lambda: found.held_out or known_held_out(run), None, "")  # without the task none are known
-    scenes, no_pictures = attempted(lambda: with_pictures(run.task(), plain), plain, "the replay shows no pictures")
+    tried, _ = try_or_note(lambda: found.held_out or read_held_out(run), None, "")  # without the task none are known
+    scenes, no_pictures = try_or_note(lambda: with_pictures(run.task(), plain), plain, "the replay shows no pictures")
     return Document(
         summary=_without_folders(found.summary),
         task=short_name(found.summary.task),
@@ -204,7 +199,7 @@ def _metrics(run: Run) -> tuple[MetricColumn, ...]:
 
 def _likeness(run: Run) -> Likeness | None:
     """Return the comparison of the programs that are in groups now; None if there are fewer than two."""
-    if len(held_candidates(run)) < 2:
+    if len(candidates_in_groups(run)) < 2:
         return None
     found = agreement(run)
     return Likeness(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+# SHA-256 of all source files of this folder.
 SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
-"""SHA-256 of all source files of this folder."""
 
 
 def kernel(*signatures: Any) -> Callable[[Function], Function]:

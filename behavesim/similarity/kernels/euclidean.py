@@ -24,22 +24,20 @@ from behavesim.similarity.kernels.compiler import (
     use_widest_registers,
 )
 
+# Members in a block; one lane each.
 LANES = 32
-"""Members in a block; one lane each."""
+# States of the candidate in a strip; they are compared with a member's state together, so it is read only once.
 STATES = 4
-"""States of the candidate in a strip; they are compared with a member's state together, so it is read only once."""
+# Coordinates handled together: each sum of squares is read and written once for all of them.
 COORDINATES = 2
-"""Coordinates handled together: each sum of squares is read and written once for all of them."""
 
 Array = NDArray[Any]
 
 
 @inline
 def _add_squares(x: Array, y: Array, squares: Array) -> None:
-    """Add the squared differences of COORDINATES coordinates to the squared distances, in place.
-
-    x: (STATES * COORDINATES,) of the candidate; y: (COORDINATES * LANES,) of the members; squares: (STATES * LANES,).
-    """
+    """Add the squared differences of COORDINATES coordinates to the squared distances, in place."""
+    # x: (STATES * COORDINATES,) of the candidate; y: (COORDINATES * LANES,) of the members; squares: (STATES * LANES,).
     for lane in range(LANES):
         for r in range(STATES):
             square = squares[r * LANES + lane]
@@ -51,12 +49,10 @@ def _add_squares(x: Array, y: Array, squares: Array) -> None:
 
 @inline
 def _warp(squares: Array, column: Array, above: Array) -> None:
-    """Fill a strip of one column of the DTW table in place: the smallest sum of distances along a path to each cell.
-
-    squares: (STATES * LANES,) squared distances. column: (STATES * LANES,) sums of the column before; gets the new
-    ones. above: (3 * LANES,) the sum in the cell above the strip in this column, the same in the column before, and
-    the largest distance so far; updated for the next strip.
-    """
+    """Fill a strip of one column of the DTW table in place: the smallest sum of distances along a path to each cell."""
+    # squares: (STATES * LANES,) squared distances. column: (STATES * LANES,) sums of the column before; gets the new
+    # ones. above: (3 * LANES,) the sum in the cell above the strip in this column, the same in the column before, and
+    # the largest distance so far; updated for the next strip.
     for lane in range(LANES):
         up, corner, largest = above[lane], above[LANES + lane], above[2 * LANES + lane]
         for r in range(STATES):

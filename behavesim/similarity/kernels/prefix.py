@@ -25,25 +25,23 @@ from behavesim.similarity.kernels.compiler import (
     use_widest_registers,
 )
 
+# Members in a block; one lane each.
 LANES = 128
-"""Members in a block; one lane each."""
+# Rows of a strip: few enough that values passed from row to row stay in registers.
 ROWS = 5
-"""Rows of a strip: few enough that values passed from row to row stay in registers."""
 
+# A sum for cells that no path reaches; cast to 16 or 32 bits it is their largest number, in float64 above any sum.
 UNREACHED = 2**64 - 1
-"""A sum for cells that no path reaches; cast to 16 or 32 bits it is their largest number, in float64 above any sum."""
 
 Array = NDArray[Any]
 
 
 @inline
 def _fill_edits(x: Array, y: Array, j: int, column: Array, row: Array) -> None:
-    """Fill column j of a strip of Levenshtein's table in place.
-
-    x: (ROWS,) the rows' tokens. y: (columns, LANES) the columns' tokens. column: ((ROWS + 1) * LANES,) the cell above
-    the strip, then the strip's; holds column j - 1 before the call and j after it. row: (columns, LANES) the cells
-    above the strip; row[j] gets the strip's last cell.
-    """
+    """Fill column j of a strip of Levenshtein's table in place."""
+    # x: (ROWS,) the rows' tokens. y: (columns, LANES) the columns' tokens. column: ((ROWS + 1) * LANES,) the cell above
+    # the strip, then the strip's; holds column j - 1 before the call and j after it. row: (columns, LANES) the cells
+    # above the strip; row[j] gets the strip's last cell.
     for lane in range(LANES):
         corner, up = column[lane], row[j, lane]
         column[lane] = up
@@ -57,12 +55,10 @@ def _fill_edits(x: Array, y: Array, j: int, column: Array, row: Array) -> None:
 
 @inline
 def _fill_paths(edits: Array, weights: Any, j: int, column: Array, row: Array) -> None:
-    """Fill column j of a strip of DTW's table in place: the smallest sum of distances along a path to each cell.
-
-    edits: the column's edit distances. weights: (ROWS,) factors of each row's distances; None for a factor of 1.
-    column: ((ROWS + 1) * LANES,) the sum above the strip, then the strip's; holds column j - 1 before the call and j
-    after it. row: (columns, LANES) the sums above the strip; row[j] gets the strip's last one.
-    """
+    """Fill column j of a strip of DTW's table in place: the smallest sum of distances along a path to each cell."""
+    # edits: the column's edit distances. weights: (ROWS,) factors of each row's distances; None for a factor of 1.
+    # column: ((ROWS + 1) * LANES,) the sum above the strip, then the strip's; holds column j - 1 before the call and j
+    # after it. row: (columns, LANES) the sums above the strip; row[j] gets the strip's last one.
     for lane in range(LANES):
         corner, up = column[lane], row[j, lane]
         column[lane] = up

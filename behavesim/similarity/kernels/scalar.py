@@ -19,8 +19,8 @@ Matrix = NDArray[Any]
 Tokens = NDArray[np.int64]
 
 _tokens, _numbers, _matrix = read(int64), read(float64), read(float64, 2)
+# An integer sum for cells that no path reaches. A path of n states sums to less than 2 * n**2, so n may be 2**30.
 _UNREACHED = 2**62
-"""An integer sum for cells that no path reaches. A path of n states sums to less than 2 * n**2, so n may be 2**30."""
 
 
 @kernel(float64[:, ::1](_tokens, _tokens))

@@ -25,10 +25,10 @@ from behavesim.similarity.kernels.compiler import (
     use_widest_registers,
 )
 
+# Members in a block; one lane each.
 LANES = 64
-"""Members in a block; one lane each."""
+# Words of kept columns per member, for rises and for falls each: about 1 MB for all lanes.
 KEPT = 1024
-"""Words of kept columns per member, for rises and for falls each: about 1 MB for all lanes."""
 
 Array = NDArray[Any]
 
@@ -36,7 +36,7 @@ _states = (read(uint16), read(int64))
 
 
 @kernel(int64[::1](*_states))
-def shared(tokens: Array, ends: Array) -> Array:
+def shared_prefix_lengths(tokens: Array, ends: Array) -> Array:
     """Return, (states,), how many leading tokens each state has in common with the one before it; 0 for the first.
 
     tokens: those of all states, end to end. ends: where each state ends.
@@ -53,10 +53,8 @@ def shared(tokens: Array, ends: Array) -> Array:
 
 @inline
 def _most_states(here: Array) -> int:
-    """Return the largest number of states of a member. `here`: where each member's states begin, then the end.
-
-    It is a loop: numba takes 3 s to compile `np.diff(here).max()`.
-    """
+    """Return the largest number of states of a member. `here`: where each member's states begin, then the end."""
+    # It is a loop: numba takes 3 s to compile `np.diff(here).max()`.
     most = 0
     for lane in range(here.size - 1):
         most = max(most, here[lane + 1] - here[lane])
@@ -65,14 +63,12 @@ def _most_states(here: Array) -> int:
 
 @inline
 def _set_patterns(members: Any, here: Array, j: int, patterns: Array, masks: Array, sizes: Array) -> None:
-    """Set the bit patterns of state j of each member of a block.
-
-    members: (tokens, ends, runs, numbers, are_reversed): tokens and ends of their states, where each member's states
-    begin, the candidate's number of each token, and whether states are read from their ends. here: where each member's
-    states begin, then the end. patterns: (words, numbers, LANES) gets the places of each of the candidate's tokens in
-    the state. masks: (words, LANES) gets all places of the state. sizes: (LANES,) gets its number of tokens, -1 if the
-    member has no state j.
-    """
+    """Set the bit patterns of state j of each member of a block."""
+    # members: (tokens, ends, runs, numbers, are_reversed): tokens and ends of their states, where each member's states
+    # begin, the candidate's number of each token, and whether states are read from their ends. here: where each
+    # member's states begin, then the end. patterns: (words, numbers, LANES) gets the places of each of the candidate's
+    # tokens in the state. masks: (words, LANES) gets all places of the state. sizes: (LANES,) gets its number of
+    # tokens, -1 if the member has no state j.
     tokens, ends, _, numbers, are_reversed = members
     word_of, width = patterns.dtype.type, 8 * patterns.itemsize
     patterns[:], masks[:], sizes[:] = 0, 0, -1
@@ -93,12 +89,11 @@ def _set_patterns(members: Any, here: Array, j: int, patterns: Array, masks: Arr
 
 @inline
 def _next_column(equal: Array, carry: Any, two: Array) -> None:
-    """Compute one word of the next column: the bits where Levenshtein's table rises from row to row, or falls.
-
-    equal: (LANES,) bits of the places where a member's state has the text's next token. two: (4 * LANES,) rises and
-    falls of the column before, then those of this column, which are written. carry: (2, LANES) whether the table rises
-    or falls along the row above the word, replaced by the same for the word's last row; None if there is only one word.
-    """
+    """Compute one word of the next column: the bits where Levenshtein's table rises from row to row, or falls."""
+    # equal: (LANES,) bits of the places where a member's state has the text's next token. two: (4 * LANES,) rises and
+    # falls of the column before, then those of this column, which are written. carry: (2, LANES) whether the table
+    # rises or falls along the row above the word, replaced by the same for the word's last row; None if there is only
+    # one word.
     word = equal.dtype.type
     one, last = word(1), word(8 * equal.itemsize - 1)
     for lane in range(LANES):
@@ -119,10 +114,9 @@ def _next_column(equal: Array, carry: Any, two: Array) -> None:
 
 @inline
 def _first_columns(patterns: Array, most: int) -> Array:
-    """Return flat room for `most` + 2 columns of each word in `patterns`, (words, numbers, LANES).
-
-    A column holds the rises, then the falls, for all lanes. Only column 0 is set: it rises everywhere, counting tokens.
-    """
+    """Return flat room for `most` + 2 columns of each word in `patterns`, (words, numbers, LANES)."""
+    # A column holds the rises, then the falls, for all lanes. Only column 0 is set: it rises everywhere, counting
+    # tokens.
     columns = empty(len(patterns) * (most + 2), 2 * LANES, patterns.dtype).ravel()
     for word in range(len(patterns)):
         at = word * (most + 2) * 2 * LANES
@@ -134,13 +128,11 @@ def _first_columns(patterns: Array, most: int) -> Array:
 def _fill_columns(
     x: Array, begin: int, end: int, known: int, patterns: Array, carry: Any, most: int, columns: Array
 ) -> None:
-    """Compute the columns of the text x[begin:end], whose first `known` columns are those of the text before.
-
-    x: the texts' token numbers. patterns: (words, numbers, LANES) the places of each number in the members' states.
-    carry: scratch, (2, LANES), None for one word. columns: flat, words * (most + 2) * 2 * LANES; for each word the
-    columns 0 to `most`, each the rises, then the falls. Columns after `most` are not kept: each overwrites the one
-    before.
-    """
+    """Compute the columns of the text x[begin:end], whose first `known` columns are those of the text before."""
+    # x: the texts' token numbers. patterns: (words, numbers, LANES) the places of each number in the members' states.
+    # carry: scratch, (2, LANES), None for one word. columns: flat, words * (most + 2) * 2 * LANES; for each word the
+    # columns 0 to `most`, each the rises, then the falls. Columns after `most` are not kept: each overwrites the one
+    # before.
     for place in range(min(known, most - 1), end - begin):
         if carry is not None:
             carry[0], carry[1] = 1, 0  # the table's border rises by 1 along the row above the first
@@ -154,12 +146,10 @@ def _fill_columns(
 
 @inline
 def _set_edits(length: int, columns: Array, most: int, masks: Array, edits: Array) -> None:
-    """Set the edit distances, (LANES,), of a text of `length` tokens and the members' states.
-
-    Each is the length plus the rises minus the falls of the text's last column within the member's state. columns: as
-    `_fill_columns` writes them: the last column is that of index `length`, or `most` if that is less. masks: (words,
-    LANES) the bits of the places that the member's state has.
-    """
+    """Set the edit distances, (LANES,), of a text of `length` tokens and the members' states."""
+    # Each is the length plus the rises minus the falls of the text's last column within the member's state. columns: as
+    # `_fill_columns` writes them: the last column is that of index `length`, or `most` if that is less. masks: (words,
+    # LANES) the bits of the places that the member's state has.
     edits[:] = length
     for word in range(len(masks)):
         at = (word * (most + 2) + min(length, most)) * 2 * LANES
@@ -171,11 +161,9 @@ def _set_edits(length: int, columns: Array, most: int, masks: Array, edits: Arra
 
 @inline
 def _set_scale(sizes: Array, length: int, is_pairwise: bool, scale: Array) -> None:
-    """Set the factors, (LANES,), of edit distances from a text of `length` tokens.
-
-    Each is 1 / the longer length if `is_pairwise`, else 1; NaN where a member has no state. sizes: (LANES,) the number
-    of tokens of each member's state, -1 for none.
-    """
+    """Set the factors, (LANES,), of edit distances from a text of `length` tokens."""
+    # Each is 1 / the longer length if `is_pairwise`, else 1; NaN where a member has no state. sizes: (LANES,) the
+    # number of tokens of each member's state, -1 for none.
     for lane in range(LANES):
         longer = max(sizes[lane], length, 1) if is_pairwise else 1
         scale[lane] = 1.0 / longer if sizes[lane] >= 0 else np.nan
@@ -183,12 +171,10 @@ def _set_scale(sizes: Array, length: int, is_pairwise: bool, scale: Array) -> No
 
 @inline
 def _warp(edits: Array, scale: Array, i: int, path: Array, above: Array) -> None:
-    """Fill row i of a column of DTW's table in place: the smallest sum of distances along a path to that cell.
-
-    edits: (LANES,) edit distances. scale: (LANES,) their factors. path: (rows, LANES) the sums of the column before;
-    row i gets the new ones. above: (3, LANES) the sum in the cell above in this column, the same in the column before,
-    and the largest distance so far; updated for the next row.
-    """
+    """Fill row i of a column of DTW's table in place: the smallest sum of distances along a path to that cell."""
+    # edits: (LANES,) edit distances. scale: (LANES,) their factors. path: (rows, LANES) the sums of the column before;
+    # row i gets the new ones. above: (3, LANES) the sum in the cell above in this column, the same in the column
+    # before, and the largest distance so far; updated for the next row.
     for lane in range(LANES):
         distance = float64(edits[lane]) * scale[lane]
         left = path[i, lane]

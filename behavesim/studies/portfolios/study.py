@@ -9,18 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from behavesim.analysis.statistics import Paired, holm, mean_of_known, paired
+from behavesim.analysis.statistics import Paired, holm, mean_of_known, summarise_pairs
 from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, RATIO, Cell, Column, Estimate, Table
 from behavesim.base.errors import UsageError
-from behavesim.studies.portfolios.kept import TOP
-from behavesim.studies.portfolios.losses import EQUAL_WORK, OURS, Losses, losses_in
+from behavesim.studies.portfolios.sets import EQUAL_WORK, OURS, TOP, Losses, losses_in
 
+# The methods whose mean loss the primary tests compare.
 PRIMARY = ("funsearch", "niche")
-"""The methods whose mean loss the primary tests compare."""
+# Numbers of programs of the sets that are tested.
 SIZES = (3, 10)
-"""Numbers of programs of the sets that are tested."""
+# Decimal places of a loss (fraction). Without rounding, the order of a sum would make equal sets differ.
 DIGITS = 12
-"""Decimal places of a loss (fraction). Without rounding, the order of a sum would make equal sets differ."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,7 @@ class Tested:
     """Corrected (Holm) for all comparisons on all tasks; None as for `p_task`."""
 
 
+# The columns of a table of comparisons.
 COMPARED = (
     Column("task"),
     Column("set"),
@@ -88,7 +88,6 @@ COMPARED = (
     Column("seeds", title="seeds better / equal / worse"),
     Column("p", PROBABILITY),
 )
-"""The columns of a table of comparisons."""
 
 
 @dataclass(frozen=True)
@@ -159,10 +158,8 @@ class PortfolioStudy:
         ]
 
     def _ours(self, task: str, other: str) -> str:
-        """Return the name of the cleared set chosen on as many search instances as the greedy set `other`.
-
-        It is OURS if there is none, and for sets that are not greedy.
-        """
+        """Return the name of the cleared set chosen on as many search instances as the greedy set `other`."""
+        # It is OURS if there is none, and for sets that are not greedy.
         as_few = f"{OURS} at {other.rpartition(' ')[2]}"
         return as_few if other.startswith("greedy") and as_few in self._sets(task) else OURS
 
@@ -183,13 +180,11 @@ class PortfolioStudy:
         losses = float(np.mean([mine[seed] for seed in seeds])), float(np.mean([theirs[seed] for seed in seeds]))
         signs = np.sign(differences).tolist()
         counts = signs.count(1), signs.count(0), signs.count(-1)
-        return Comparison(task, ours, other, size, *losses, paired(differences), *counts)
+        return Comparison(task, ours, other, size, *losses, summarise_pairs(differences), *counts)
 
     def _by_seed(self, task: str, subject: Subject, size: int) -> dict[int, float]:
-        """Return by seed the mean loss of sets of `size` programs over the subject's methods, rounded to DIGITS.
-
-        Seeds that one of the methods lacks are left out.
-        """
+        """Return by seed the mean loss of sets of `size` programs over the subject's methods, rounded to DIGITS."""
+        # Seeds that one of the methods lacks are left out.
         found: dict[int, list[float]] = {}
         for run in self.runs:
             if run.task == task and run.method in subject.methods:

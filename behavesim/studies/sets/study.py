@@ -2,22 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.statistics import SIGNIFICANCE, Paired, holm, paired, rank_sum_chances
+from behavesim.analysis.portfolio import Entrant
+from behavesim.analysis.run import Run
+from behavesim.analysis.statistics import SIGNIFICANCE, Paired, holm, rank_sum_chances, summarise_pairs
 from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, Column, Estimate, Table
-from behavesim.studies.sets.kept import KeptSets, Scores, SetRun, Tried, read_kept
+from behavesim.base.errors import UsageError
+from behavesim.methods.set_search import set_order, utilities
+from behavesim.reports.figures import COLOURS, new_figure, write_figure
+from behavesim.state.members import Member
+from behavesim.studies import dataset
+from behavesim.task import Direction
+from behavesim.trajectory import pack_states
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+# The stored data of the study: which programs are in which set, and their scores on instances that no search saw.
+
+
+# The script that makes the files of scores.
+MAKER = "experiments/sets/tables.py"
+# Greatest number of programs in a set.
+TOP = 10
+# The end of the names of stored files: one file for each task.
+SUFFIX = ".sets.json.xz"
+# The end of the names of files with the programs of the sets: one file for each task.
+PROGRAMS_SUFFIX = ".programs.json.xz"
+# The group that is the set, its programs in order, by the name of each method that aims at a set.
+OWN = {"set-search": "set", "eoh-s": "population"}
+
+# A score for each instance.
+Scores = list[float]
+
+
+@dataclass(frozen=True)
+class SetRun:
+    """The sets of a run: the keys of their programs in order, by the way in which they were chosen.
+
+    The ways are "by score", "cleared" and "greedy", and "own" for a method that aims at a set. `label` is that of the
+    run's group in the experiment.
+    """
+
+    label: str
+    seed: int
+    sets: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Scores on the instances of a split, in the task's unit, by the key of a program.
+
+    `begun` has those from other starts, one list for each start. `improved` and `begun_improved` are `scores` and
+    `begun` after the task's local search. They are empty for a task without it, and hold few programs.
+    """
+
+    template: Scores
+    scores: dict[str, Scores | None]
+    """None for a program that failed there: it counts as the template."""
+    begun: dict[str, list[Scores]] = field(default_factory=dict)
+    improved: dict[str, Scores] = field(default_factory=dict)
+    begun_improved: dict[str, list[Scores]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KeptSets:
+    """What is stored of all runs on a task; `splits` has the scores of all programs in their sets, by split."""
+
+    task: str
+    direction: Direction
+    runs: tuple[SetRun, ...]
+    splits: Mapping[str, Tried]
+
+
+@dataclass(frozen=True)
+class KeptPrograms:
+    """The sets of all runs on a task, sorted by label and seed, and the source of each of their programs by its key."""
+
+    task: str
+    runs: tuple[SetRun, ...]
+    sources: Mapping[str, str]
+
+
+def sets_of(run: Run) -> dict[str, list[str]]:
+    """Return the sources of a run's sets, best first, by the way of choosing; at most TOP in each.
+
+    The ways are "by score", "cleared" and "greedy", and "own" if the method aims at a set and has one. Greedy choice
+    takes the best program, then each time the behaviour that most improves the mean of the best scores on the search's
+    instances. Raises UsageError if the task cannot be loaded, PartError if its code raises, JournalError if the journal
+    cannot be read, TrajectoryError if the measure fails.
+    """
+    entrants, objective = run.entrants(), run.state.objective
+    best: dict[bytes, Entrant] = {}
+    for each in entrants:  # equal behaviour, equal scores: the shortest stands for it, the first of equally short ones
+        best[pack_states(each.behaviour)] = min(
+            best.get(pack_states(each.behaviour), each), each, key=lambda one: len(one.source)
+        )
+    members = [
+        Member(each.candidate, each.source, each.score, objective.utility(each.score), scores=each.scores)
+        for each in best.values()
+    ]
+    greedy = set_order(members, utilities(members, objective))[:TOP] if members else []
+    found = {
+        "by score": [each.source or "" for each in run.ranked()[:TOP]],
+        "cleared": [each.source for each in run.clearing().of(entrants, TOP)],
+        "greedy": [members[place].source for place in greedy],
+    }
+    group = OWN.get(run.settings.method, "")
+    if own := run.state.members_of(group):
+        found["own"] = [member.source for member in own[:TOP]]
+    return found
+
+
+def write_stored(path: Path, kept: KeptSets | KeptPrograms) -> None:
+    """Write what is stored of a task into an xz file, which is replaced; raises OSError if it cannot be written."""
+    dataset.write(path, [kept], type(kept))
+
+
+def read_programs(path: Path) -> KeptPrograms:
+    """Read the programs of a task's sets; raises UsageError if the file is missing, damaged or of another kind."""
+    return dataset.read(path, KeptPrograms, "experiments/sets/programs.py")[0]
+
+
+def read_kept(folder: Path) -> Sequence[KeptSets]:
+    """Read the files of all tasks in a folder, in the order of their names.
+
+    Raises UsageError if there is none, or if one is damaged or of another kind.
+    """
+    files = sorted(folder.glob(f"*{SUFFIX}"))
+    if not files:
+        raise UsageError(f"there are no kept sets (*{SUFFIX}) in {folder}; {MAKER} makes them of finished runs")
+    return [dataset.read(file, KeptSets, MAKER)[0] for file in files]
+
+
+# Numbers of programs of the sets that are tested.
 SIZES = (3, 5, 10)
-"""Numbers of programs of the sets that are tested."""
+# The sets that the study is about: the label of their runs, and how they were chosen.
 OURS = ("set-search", "own")
-"""The sets that the study is about: the label of their runs, and how they were chosen."""
+# The sets of other runs of the same seed that ours are tested against.
 AGAINST = (
     ("set-search instances", "own"),
     ("set-search behaviour", "own"),
@@ -28,18 +159,17 @@ AGAINST = (
     ("eoh", "cleared"),
     ("funsearch", "greedy"),
 )
-"""The sets of other runs of the same seed that ours are tested against."""
+# What else is tested where a task allows it: programs of our own set, begun elsewhere or improved.
 WORK = ("best, k starts", "k/2, two starts", "best, improved", "set, improved", "best, k starts, improved")
-"""What else is tested where a task allows it: programs of our own set, begun elsewhere or improved."""
+# Number of tests in the protocol. Those of tasks whose runs have not been made count as tests that show nothing.
 PLANNED = 222
-"""Number of tests in the protocol. Those of tasks whose runs have not been made count as tests that show nothing."""
+# Decimal places of a loss (fraction). Without rounding, the order of a sum would make equal sets differ.
 DIGITS = 12
-"""Decimal places of a loss (fraction). Without rounding, the order of a sum would make equal sets differ."""
+# Number of samples that are drawn to find the power of a test: a share of them is known to 1.3 points (95 %).
 DRAWS = 4000
-"""Number of samples that are drawn to find the power of a test: a share of them is known to 1.3 points (95 %)."""
 
+# The best score that anything reached on each instance, (instances,), and 1 to minimise or −1 to maximise.
 Reference = tuple[NDArray[np.float64], float]
-"""The best score that anything reached on each instance, (instances,), and 1 to minimise or −1 to maximise."""
 
 
 @dataclass(frozen=True)
@@ -165,25 +295,21 @@ def _tests(kept: KeptSets) -> Iterator[Tested]:
 def _tested(
     task: str, split: str, size: int, name: str, ours: dict[int, float], others: dict[int, float]
 ) -> Tested | None:
-    """Return the test of two losses (fractions) by seed: `ours`, and the `others` of the rival called `name`.
-
-    `split` names the instances, and `size` is the number of programs in a set. None if no seed has both.
-    """
+    """Return the test of two losses (fractions) by seed: `ours`, and the `others` of the rival called `name`."""
+    # `split` names the instances, and `size` is the number of programs in a set. None if no seed has both.
     seeds = sorted(ours.keys() & others.keys())
     if not seeds:
         return None
     gains = [round(others[seed] - ours[seed], DIGITS) for seed in seeds]
     counts = sum(gain > 0 for gain in gains), sum(gain == 0 for gain in gains), sum(gain < 0 for gain in gains)
     our_loss, other_loss = (float(np.mean([losses[seed] for seed in seeds])) for losses in (ours, others))
-    return Tested(task, split, size, name, our_loss, other_loss, paired(gains), *counts)
+    return Tested(task, split, size, name, our_loss, other_loss, summarise_pairs(gains), *counts)
 
 
 def _spent(name: str, run: SetRun, size: int, tried: Tried) -> list[Scores]:
-    """Return the scores in `tried` that a rival of WORK finds with programs of a run's own set; [] if not known.
-
-    `name` is the rival's, and `size` the number of programs or starts that it may use. There is a row for each program,
-    or for each start of the best one.
-    """
+    """Return the scores in `tried` that a rival of WORK finds with programs of a run's own set; [] if not known."""
+    # `name` is the rival's, and `size` the number of programs or starts that it may use. There is a row for each
+    # program, or for each start of the best one.
     chosen = run.sets[OURS[1]][:size]
     first, half = chosen[0], chosen[: size // 2]
     begun, improved = tried.begun, tried.improved
@@ -215,3 +341,65 @@ def _loss(rows: Sequence[Scores], reference: Reference) -> float:
     best, sign = reference
     found = sign * (sign * np.array(rows)).min(axis=0)
     return round(float(np.mean(sign * (found - best) / np.abs(best))), DIGITS)
+
+
+# The figure of the study of sets: how much more each rival loses than a set of `set-search`.
+
+
+# Distance of a row's two marks from its middle, in rows: fresh instances above, shifted ones below.
+APART = 0.16
+# Name in the legend, offset, colour and marker of each split.
+SPLITS = {"held-out": ("fresh", -APART, COLOURS[0], "o"), "shifted": ("shifted", APART, COLOURS[1], "s")}
+
+
+def draw(tests: Sequence[Tested], folder: Path) -> list[Path]:
+    """Draw the tests of the largest sets into sets.pdf and sets.svg; return the paths.
+
+    There must be a test. Makes the folder if it is missing. Raises UsageError if matplotlib is not installed or the
+    files cannot be written.
+    """
+    return write_figure(draw_sets(tests), folder, "sets")
+
+
+def draw_sets(tests: Sequence[Tested]) -> Figure:
+    """Return the figure of the tests of the largest sets: a panel for each task, a row for each rival.
+
+    There must be a test. Raises UsageError if matplotlib is not installed.
+    """
+    size = max(each.programs for each in tests)
+    shown = [each for each in tests if each.programs == size]
+    tasks, rivals = (list(dict.fromkeys(names)) for names in zip(*((e.task, e.other) for e in shown), strict=True))
+    figure = new_figure(2.2 + 1.5 * len(tasks), 1.3 + 0.22 * len(rivals))
+    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
+    for axes, task in zip(panels, tasks, strict=True):
+        _draw_task(axes, [each for each in shown if each.task == task], rivals)
+        axes.set_title(task, fontsize=8)
+    panels[0].set_yticks(range(len(rivals)), rivals)
+    panels[0].set_ylim(len(rivals) - 0.5, -0.5)
+    figure.supxlabel(f"loss of {size} programs less that of set-search's {size}, points", size=8)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=7, frameon=False)
+    return figure
+
+
+def _draw_task(axes: Axes, tests: Sequence[Tested], rivals: Sequence[str]) -> None:
+    """Draw a task's mean differences and 95 % intervals, a row for each rival, filled if significant when corrected."""
+    axes.axvline(0.0, color="0.6", linewidth=0.8)
+    for split, (name, offset, colour, marker) in SPLITS.items():
+        for each in (test for test in tests if test.split == split):
+            mean = POINTS.factor * each.difference.mean
+            ends = (each.difference.low, each.difference.high)
+            is_shown = each.p_holm is not None and each.p_holm < SIGNIFICANCE
+            axes.errorbar(
+                mean,
+                rivals.index(each.other) + offset,
+                # an interval is unknown for fewer than two seeds
+                xerr=[[0.0 if end is None else abs(POINTS.factor * end - mean)] for end in ends],
+                fmt=marker,
+                color=colour,
+                markerfacecolor=colour if is_shown else "white",
+                markersize=4,
+                linewidth=1,
+            )
+        axes.plot([], [], marker, color=colour, markersize=4, label=name)
+    axes.tick_params(labelsize=7)
+    axes.spines[["top", "right"]].set_visible(False)

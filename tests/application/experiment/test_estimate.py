@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from behavesim.application.experiment.estimate import COMPLETION, GROWTH, estimate
-from behavesim.application.experiment.plan import Planned
+from behavesim.application.experiment.plan import COMPLETION, GROWTH, Planned, estimate
 from behavesim.base.tokens import Tokens, Usage
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.state.events import NotAdded, Reply, Responded
 from behavesim.task import TaskReference
 from tests.store.written import written

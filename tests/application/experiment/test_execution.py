@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import Run
-from behavesim.application.experiment.execution import Execution, unfinished
+from behavesim.application.experiment.execution import Execution, unfinished_runs
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.errors import JournalError, UsageError
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 from behavesim.state.events import Added, Event, NotAdded, Recommended
 from behavesim.store.database import progress
 from behavesim.store.folder import RunFolder
@@ -51,18 +51,18 @@ class TestUnfinished:
         if recommended is not None:
             events.insert(recommended, Recommended(0, {}))
         self.made(tmp_path, run, *events)
-        assert unfinished([run], tmp_path) == ([run] if is_left else [])
+        assert unfinished_runs([run], tmp_path) == ([run] if is_left else [])
 
     def test_a_run_without_a_journal_is_still_to_be_made(self, tmp_path: Path) -> None:
         (tmp_path / "first").mkdir()
         runs = [planned("first"), planned("second")]
-        assert unfinished(runs, tmp_path) == runs
+        assert unfinished_runs(runs, tmp_path) == runs
 
     def test_a_run_made_under_other_settings_is_refused_unless_they_change_nothing(self, tmp_path: Path) -> None:
         self.made(tmp_path, planned("first", window=8))
-        assert unfinished([planned("first", window=8, workers=7)], tmp_path)
+        assert unfinished_runs([planned("first", window=8, workers=7)], tmp_path)
         with pytest.raises(UsageError, match="the run first was made under other settings: window was 8 and is 64;"):
-            unfinished([planned("first")], tmp_path)
+            unfinished_runs([planned("first")], tmp_path)
 
 
 async def test_runs_are_made_as_many_at_once_as_said_and_each_tells_how_it_ended(

@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 from behavesim.analysis.run import Run
-from behavesim.engine.settings import settings_from_person
+from behavesim.engine.admission import settings_from_person
 
 SETTINGS = settings_from_person({"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False}).flat()
 
 
 def made(folder: Path, parent: int) -> subprocess.CompletedProcess[str]:
     order = json.dumps({"parent": parent, "folder": str(folder), "settings": SETTINGS})
-    command = [sys.executable, "-m", "behavesim.application.experiment.process"]
+    command = [sys.executable, "-m", "behavesim.application.experiment.execution"]
     return subprocess.run(command, input=order, capture_output=True, text=True)
 
 

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 from behavesim.analysis.metrics import METRICS
+from behavesim.application.experiment.execution import compare_groups
 from behavesim.application.experiment.plan import Experiment, plan
-from behavesim.application.experiment.report import compared
-from behavesim.reports.json_document import json_document
+from behavesim.reports.files import json_document
 from tests.analysis.journals import feasible, journalled, started, stopped
 
 
@@ -20,7 +20,7 @@ async def test_the_runs_that_were_made_are_compared_and_the_comparison_is_kept(t
     for number, run in enumerate(made):
         events = (started(**run.settings.flat()), feasible(0, 5.0 + number, island=None), stopped("budget"))
         await asyncio.to_thread(journalled, tmp_path / run.name, *events)
-    found = await compared(experiment, made, tmp_path, METRICS, print)
+    found = await compare_groups(experiment, made, tmp_path, METRICS, print)
     assert [group.label for group in found.tasks[0].groups] == methods
     assert {(test.a, test.b) for test in found.tasks[0].tests} == {("niche", "eoh")}
     assert json.loads((tmp_path / "report.json").read_text()) == json.loads(json.dumps(json_document(found)))

@@ -232,8 +232,8 @@ def test_all_that_is_found_out_anew_takes_a_share_of_a_core_together_and_each_ha
     monkeypatch.setattr(shelf, "RENEW_S", 2.0)
     monkeypatch.setattr(shelf.time, "monotonic", lambda: now)
     monkeypatch.setattr(shelf.time, "thread_time", lambda: used)
-    pace = shelf.Pace()
-    held = [shelf.Renewed(find(number), pace) for number in range(6)]
+    pace = shelf.CpuBudget()
+    held = [shelf.Cached(find(number), pace) for number in range(6)]
     for renewed in held:
         renewed.value()  # who asks first does not wait
     began, spent = now, used
@@ -273,11 +273,11 @@ async def test_what_was_found_out_a_moment_ago_is_not_found_out_again(
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shelf, "RENEW_S", 3600.0)
-    asked = counting(monkeypatch, shelf, "last_event", "document", "cached_summary")
+    asked = counting(monkeypatch, shelf, "last_event", "document", "load_summary")
     for _ in range(20):
         await client.get(f"{address}/document/first")
         await client.get(f"{address}/")
-    assert asked == {"last_event": 1, "document": 1, "cached_summary": 2}
+    assert asked == {"last_event": 1, "document": 1, "load_summary": 2}
 
 
 async def test_a_listing_reads_only_the_runs_that_have_changed(
@@ -287,16 +287,16 @@ async def test_a_listing_reads_only_the_runs_that_have_changed(
     (folder / "broken/run.db").write_bytes(b"no database at all" * 100)
     for path in (path for path in folder.rglob("*") if path.is_file()):
         os.utime(path, (1e9, 1e9))  # long ago: files that change now are read again
-    asked = counting(monkeypatch, shelf, "cached_summary")
+    asked = counting(monkeypatch, shelf, "load_summary")
     for _ in range(3):
         assert "Cannot be read" in await (await client.get(f"{address}/")).text()
-    assert asked["cached_summary"] == 3
+    assert asked["load_summary"] == 3
     await asyncio.to_thread(write, folder / "first", feasible(2, 3.25))
     assert "3.25" in await (await client.get(f"{address}/")).text()
-    assert asked["cached_summary"] == 4
+    assert asked["load_summary"] == 4
     shutil.rmtree(folder / "first")
     assert "runs/first" not in await (await client.get(f"{address}/")).text()
-    assert asked["cached_summary"] == 4
+    assert asked["load_summary"] == 4
 
 
 async def test_what_cannot_be_read_is_not_read_for_each_who_asks(

@@ -16,8 +16,7 @@ from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
 from behavesim.reports.page.comparison import comparison_document
-from behavesim.reports.page.html import comparison_html, write_comparison
-from behavesim.reports.runs_page import runs_page
+from behavesim.reports.page.html import comparison_html, runs_page, write_comparison
 from tests.analysis.examples import made
 from tests.analysis.journals import feasible, journalled, started, stopped
 from tests.reports.page.conftest import Opened

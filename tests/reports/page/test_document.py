@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import Run
-from behavesim.code_similarity.tree_edits import ast_similarity
+from behavesim.code_similarity.trees import ast_similarity
 from behavesim.reports.page.document import document
 from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped
 

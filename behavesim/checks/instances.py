@@ -1,0 +1,292 @@
+"""Checks a task's instances: they exist, stay the same, differ between splits, and are the same in other processes."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import combinations
+from statistics import stdev
+from typing import Any
+
+import numpy as np
+
+from behavesim.base.errors import Finding, TaskError
+from behavesim.base.text import parse
+from behavesim.programs.extract import extract, form_of
+from behavesim.programs.reading import Program, Request
+from behavesim.prompts.behaviour_diff import agreement_in_words, first_difference, step_in_words
+from behavesim.proposers.genetic.breeding import Breeder
+from behavesim.proposers.genetic.proposer import Author, changes_text
+from behavesim.proposers.mutation.mutator import Mutator
+from behavesim.sandbox.judge import SandboxJudge
+from behavesim.state.settings import differing_parts, hashes_elsewhere, instances_hash, value_hash
+from behavesim.task import InWords, Split, Task, TaskReference, instances_of, task_error
+from behavesim.task.evaluated import EvaluatorTask
+from behavesim.task.verdict import Failure, Verdict
+
+# Most instances solved to see whether `solve` changes them; all would double the time of the check.
+SOLVED_HERE = 3
+
+
+def present(task: Task, split: Split) -> Finding:
+    """Return a finding on whether a split has instances, can make them, and gives the same ones in two calls.
+
+    It is "mend" if they cannot be made or differ, a warning if there are none.
+    """
+    name = f"{split} instances"
+    try:
+        first, second = instances_hash(task, split), instances_hash(task, split, anew=True)
+        count = len(instances_of(task, split))
+    except TaskError as error:
+        return Finding(name, "mend", str(error))
+    if not count:
+        return Finding(name, "warning", f"instances({split!r}) gives none")
+    if first != second:
+        return Finding(name, "mend", "two calls give different instances; draw them from a fixed seed")
+    return Finding(name, "ok", f"{count}, the same on every call")
+
+
+def distinct(task: Task) -> Finding:
+    """Return a finding on whether the splits share no instance: a shared one could hide overfitting.
+
+    It is about the first two splits that share any: "mend" if all instances of one are in the other, else "warning".
+    Raises TaskError if the instances cannot be made.
+    """
+    hashes = {split: {value_hash(instance) for instance in instances_of(task, split)} for split in task.splits}
+    advice = "draw those of each split from a seed of its own"
+    for first, second in combinations(task.splits, 2):
+        shared = hashes[first] & hashes[second]
+        if shared:
+            among = f"{len(shared)} of {len(hashes[second])} {second} instances are among the {first} instances, too"
+            is_all = shared in (hashes[first], hashes[second])
+            return Finding("splits", "mend" if is_all else "warning", f"{among}; {advice}")
+    return Finding("splits", "ok", "no instance belongs to two of them")
+
+
+def check_instances_unchanged(task: Task) -> Finding:
+    """Return a finding on whether `solve` leaves instances unchanged: "mend" if not.
+
+    It runs in this process with the template, on copies of the first SOLVED_HERE search instances. Raises TaskError if
+    `solve` fails or an instance cannot be copied.
+    """
+    namespace: dict[str, Any] = {}
+    exec(task.template, namespace)
+    for number, instance in enumerate(instances_of(task, "search")[:SOLVED_HERE], 1):
+        try:
+            copy = deepcopy(instance)
+            before = value_hash(copy)
+            task.solve(namespace[task.entry_point], copy)
+        except Exception as error:
+            raise task_error(task, "solve", error) from error
+        if value_hash(copy) != before:
+            advice = "let it work on a copy: the function would see what is left of the instance"
+            return Finding("solve", "mend", f"`solve` changes its instance (search instance {number}); {advice}")
+    return Finding("solve", "ok", "it leaves its instance as it was")
+
+
+async def check_instances_elsewhere(reference: TaskReference, pristine: dict[Split, str]) -> Finding:
+    """Return a finding on whether another process makes the same instances; resuming a run needs that.
+
+    `reference` names the task; `pristine` are the hashes of each split's instances in this process. It is "mend" if the
+    other process fails or has other hashes.
+    """
+    try:
+        found = await hashes_elsewhere(reference)
+    except TaskError as error:
+        return Finding("another process", "mend", str(error))
+    moved = [split for split in pristine if found.get(split) != pristine[split]]
+    if moved:
+        return Finding("another process", "mend", differing_parts(moved[0]))
+    return Finding("another process", "ok", "it has the same instances")
+
+
+def check_instances_after_use(before: str, after: str) -> Finding:
+    """Return a finding on whether the search's instances have equal hashes before and after use: "mend" if not."""
+    if before == after:
+        return Finding("use", "ok", "instances are the same after their first use, so a run can be resumed")
+    advice = "keep what is computed from them in functools.cached_property, or outside"
+    return Finding("use", "mend", f"instances change when they are used, so no run could be resumed; {advice}")
+
+
+# Tries programs on a task: forged ones, and small changes of its template.
+
+
+# CPU seconds that all forged answers, or all small changes, may take together, if each takes as much as the template;
+# one is always tried.
+MOST_S = 30.0
+# Most changes of the template that are tried.
+MOST_CHANGES = 12
+# Number of changes that behave otherwise than the template after which no more are tried.
+ENOUGH = 3
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A program that is a small change of a task's template, and its verdict."""
+
+    source: str
+    verdict: Verdict
+
+
+def within(cpu_s: float) -> int:
+    """Return how many programs may be tried in MOST_S if each takes `cpu_s` CPU seconds; at least one."""
+    return max(1, int(MOST_S / max(cpu_s, 1e-3)))
+
+
+async def try_program(judge: SandboxJudge, source: str) -> Verdict | Failure:
+    """Return the verdict on a program, or its failure.
+
+    For a stateless task, calls of the function are not repeated to compare their answers.
+    """
+    verdict, _ = await judge.first_verdict(source)
+    return verdict
+
+
+async def small_changes(
+    task: Task, evaluate: Callable[[str], Awaitable[Verdict | Failure]], template: Verdict
+) -> Sequence[Changed]:
+    """Return feasible programs made by a small change of the template, such as a number, nearest in score to it first.
+
+    Up to MOST_CHANGES are tried, until ENOUGH behave otherwise than the template, of which `template` is the verdict.
+    If none does, up to ENOUGH programs of the offline proposer are tried, too, until one does. `evaluate` takes a
+    program's source. If the template takes long, only as many small changes are tried as fit MOST_S CPU seconds, at
+    least one.
+    """
+    count, mutator, found = min(MOST_CHANGES, within(template.cpu_s)), Mutator(task), list[Changed]()
+    others = _breeder(task) or mutator
+    for number in range(count + ENOUGH):
+        parted = sum(each.verdict.trajectories != template.trajectories for each in found)
+        if parted >= (ENOUGH if number < count else 1):
+            break
+        author = mutator if number < count else others
+        _, block = author.write("improve", [task.template], np.random.default_rng(number))
+        program = extract(form_of(task), Request(block, task.template))
+        if isinstance(program, Program) and isinstance(verdict := await evaluate(program.source), Verdict):
+            found.append(Changed(program.source, verdict))
+    return sorted(found, key=lambda each: abs(each.verdict.score - template.score))
+
+
+def _breeder(task: Task) -> Author | None:
+    """Return who writes programs of the task's grammar; None if texts are changed instead, or the grammar is faulty."""
+    try:
+        return None if changes_text(task) else Breeder(task)
+    except TaskError:  # the finding on building blocks has said so
+        return None
+
+
+# Says what small changes of a task's template show: where two programs part, and which differences are chance.
+
+
+SECTION = "two programs: the template, and a change of it"
+# The difference in score that instances should suffice for, as a fraction of the template's score.
+GOAL = 0.01
+
+# A standard deviation of up to this fraction of the largest absolute score is due to rounding.
+ROUNDING = 1e-9
+# Most changed lines of a program that are shown.
+LINES = 12
+
+
+def compare_changed(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
+    """Return a finding that says, as prompts do, where the template and a changed program first behave differently.
+
+    It is about the first of `changes` with another behaviour. If none has, it is a warning if one of them has other
+    scores. `template` is the template's verdict. Raises TaskError if the task fails to put an instance or a decision in
+    words.
+    """
+    name = "where they part"
+    for each in changes:
+        if each.verdict.trajectories != template.trajectories:
+            said = _where(InWords(task), template, each.verdict)
+            return Finding(name, "ok", said, SECTION, _lines_changed(task, each.source))
+    if any(each.verdict.scores != template.scores for each in changes):
+        said = f"nowhere, though their scores differ; {_advice(task)}"
+        return Finding(name, "warning", said, SECTION)
+    said = f"unknown: {len(changes)} changes of the template were feasible, and none does anything else"
+    return Finding(name, "ok", said, SECTION)
+
+
+def noise(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
+    """Return a finding on the smallest difference of two programs' mean scores that is more than chance (95 %).
+
+    Chance is which instances were drawn. It is estimated from the differences on each instance between the template and
+    the first of `changes` whose differences vary. It is unknown if there is none, with one instance, and for a task
+    with a `mean_score` of its own. The finding is always "ok".
+    """
+    name, score, count = "noise", abs(template.score), len(template.scores)
+    spreads = (_spread(template.scores, each.verdict.scores) for each in changes)
+    spread = next(filter(None, spreads), 0.0)  # of programs that score alike, whose order is in doubt
+    if count < 2:
+        said = "unknown: with one instance nothing says how far a score depends on it; add more"
+    elif task.has_own_mean:
+        said = "unknown: the score is no mean over instances, as the task has a `mean_score` of its own"
+    elif not spread:
+        said = "unknown: no small change of the template differs from it by more on one instance than on another"
+    else:
+        least, share = _t(count - 1) * spread / math.sqrt(count), ""
+        if score:
+            needed = math.ceil((_t(1000) * spread / (GOAL * score)) ** 2)
+            enough = f"; for {100 * GOAL:g} % take {needed} instances" if needed > count else ""
+            share = f" ({100 * least / score:.3g} % of the template's score){enough}"
+        said = f"a difference below {least:.3g} may be chance on {count} instances{share}"
+    return Finding(name, "ok", said, SECTION)
+
+
+def _where(words: InWords, template: Verdict, changed: Verdict) -> str:
+    """Return a sentence on where the template and a changed program part on one instance."""
+    # Of the instances on which they behave differently it is the one on which their scores differ most.
+    pairs = list(zip(template.trajectories, changed.trajectories, strict=True))
+    steps = {at: step for at, pair in enumerate(pairs) if (step := first_difference(*pair)) is not None}
+    at = max(steps, key=lambda at: abs(template.scores[at] - changed.scores[at]))
+    one, other = (step_in_words(each, at, steps[at], words) for each in pairs[at])
+    scores = f"{template.scores[at]:.6g} and {changed.scores[at]:.6g}"
+    # of the hashes that an evaluator's task records, the words are the same for both
+    choices = f": the template {one}, the changed program {other}" if one != other else ""
+    return f"on {words.instance(at)} they {agreement_in_words(steps[at])}{choices}; they score {scores} there"
+
+
+def _advice(task: Task) -> str:
+    """Return what to do so that programs of other scores have other behaviours."""
+    if isinstance(task, EvaluatorTask):
+        return "let the evaluator call a function of the program for each decision, or a command write trajectory.json"
+    return "let `trajectory` tell more of how a solution came about"
+
+
+def _lines_changed(task: Task, changed: str) -> str:
+    """Return up to LINES lines that differ between template and program, after "- " the old ones, after "+ " the new.
+
+    Of Python they are lines of `_code`.
+    """
+    read = _code if task.suffix == ".py" else str
+    before, after = (read(source).splitlines() for source in (task.template, changed))
+    lines = unified_diff(before, after, n=0, lineterm="")
+    shown = [f"{line[0]} {line[1:]}" for line in list(lines)[2:] if not line.startswith("@@")]
+    return "\n".join(shown[:LINES])
+
+
+def _code(source: str) -> str:
+    """Return a program without comments and docstrings of functions, in Python's plain layout."""
+    tree = parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None and len(node.body) > 1:
+            del node.body[0]
+    return ast.unparse(tree)
+
+
+def _spread(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the standard deviation of two programs' differences on each instance."""
+    # It is 0 for one instance, or if it is no more than rounding errors (ROUNDING).
+    differences = [a - b for a, b in zip(one, other, strict=True)]
+    spread = stdev(differences) if len(differences) > 1 else 0.0
+    return spread if spread > ROUNDING * max(map(abs, one)) else 0.0
+
+
+def _t(freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's t distribution with these degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))

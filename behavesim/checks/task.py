@@ -1,0 +1,263 @@
+"""Examines a task: runs every check and yields its findings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+
+from behavesim.base.config import Settings
+from behavesim.base.errors import Finding, TaskError
+from behavesim.base.tokens import estimate_tokens
+from behavesim.checks.forged_programs import on_answers
+from behavesim.checks.instances import (
+    check_instances_after_use,
+    check_instances_elsewhere,
+    check_instances_unchanged,
+    compare_changed,
+    distinct,
+    noise,
+    present,
+    small_changes,
+    try_program,
+)
+from behavesim.checks.solutions import examine_solutions
+from behavesim.engine.build import first_prompt, judge_of, judging, sandbox
+from behavesim.engine.outcome import outcome_of_verdict
+from behavesim.evaluators.evaluation import UNREAD, EvaluatorJudge
+from behavesim.evaluators.tracing import METRICS, in_words
+from behavesim.methods.method import method_of
+from behavesim.programs.answer import fenced_blocks
+from behavesim.programs.extract import form_of
+from behavesim.programs.parsing import missing_names
+from behavesim.programs.reading import Program
+from behavesim.prompts.feedback import FEEDBACK_SHOWN, metrics_in_words
+from behavesim.sandbox.judge import SandboxJudge
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import SolutionPool
+from behavesim.state.events import TEMPLATE, Evaluated, Prompt
+from behavesim.state.settings import instances_hash
+from behavesim.task import Split, Task, TaskReference, instances_of
+from behavesim.task.verdict import Failure, Verdict
+
+# Says what prompts and comparisons have of an evaluator: metrics, feedback, behaviour, noise and a first prompt.
+
+
+SECTION = "what prompts and comparisons have of the evaluator"
+
+
+async def preview_prompts(
+    settings: Settings, task: Task, judge: EvaluatorJudge, honest: Sequence[Verdict]
+) -> AsyncIterator[Finding]:
+    """Yield findings on what an evaluator tells of a program, on small changes of the first one, and a first prompt.
+
+    `honest` are verdicts on the first program, one or more; `judge` has evaluated it last. Raises TaskError if the task
+    fails to put an instance or a decision in words.
+    """
+    first, traced = honest[0], judge.traced
+    yield _metrics(first)
+    yield _feedback(first)
+    yield Finding(
+        "instances",
+        "ok",
+        "one score: prompts cannot say on which instance a program is behind, unless metrics tell it",
+        SECTION,
+    )
+    yield _noise([each.score for each in honest])
+    yield Finding("behaviour", "warning" if traced == METRICS else "ok", in_words(traced), SECTION)
+    yield compare_changed(task, first, await small_changes(task, judge.evaluate, first))
+    yield prompt_finding(settings, task, first, judge.isolation)
+
+
+def prompt_finding(settings: Settings, task: Task, template: Verdict, isolation: str) -> Finding:
+    """Return a finding with the first prompt that a model would get; `template` is the template's verdict.
+
+    `isolation` is the sandbox's level, such as "strong". Raises TaskError if the task fails to put an instance or a
+    decision in words.
+    """
+    outcome = outcome_of_verdict(TEMPLATE, Program(task.template, "", form_of(task).hash(task.template)), template)
+    assert isinstance(outcome, Evaluated)
+    text = first_prompt(settings, task, method_of(settings, task, True), outcome, isolation)
+    said = f"about {estimate_tokens(text)} tokens; it must say all that a program needs to know"
+    return Finding("first prompt", "ok", said, "what a model is asked", text)
+
+
+def _metrics(first: Verdict) -> Finding:
+    """Return a finding on which metrics prompts show beside the score."""
+    if shown := metrics_in_words(first.metrics, first.score):
+        return Finding("metrics", "ok", f"prompts show of the first program: {shown}", SECTION)
+    said = "none that prompts show beside the score; numbers that say why a program is good or bad help a model"
+    return Finding("metrics", "ok", said, SECTION)
+
+
+def _feedback(first: Verdict) -> Finding:
+    """Return a finding on the text about a program that prompts show."""
+    if not first.feedback:
+        return Finding("feedback", "ok", "none; what it says of a program in words is shown to a model", SECTION)
+    said = f"{len(first.feedback)} characters, of which prompts show the first {FEEDBACK_SHOWN}"
+    return Finding("feedback", "ok", said, SECTION)
+
+
+def _noise(scores: Sequence[float]) -> Finding:
+    """Return a finding on how much the scores of equal programs differ; a warning if they differ at all."""
+    spread = max(scores) - min(scores)
+    if not spread:
+        said = f"{len(scores)} evaluations of the first program score the same"
+        return Finding("noise", "ok", said, SECTION)
+    said = f"{len(scores)} evaluations of the first program differ by {spread:.3g}; smaller differences may be chance"
+    return Finding("noise", "warning", said, SECTION)
+
+
+# Number of programs written by the offline proposer, enough to use every building block of a small grammar.
+GROWN = 50
+
+
+async def check_task(settings: Settings, task: Task) -> AsyncIterator[Finding]:
+    """Examine a task with the settings of a run, and yield each finding as soon as it is made.
+
+    The order is description, instances, isolation, template, scoring, trajectories, other splits, building blocks,
+    forged answers, small changes of the template, first prompt. If something fails, the checks that depend on it are
+    left out. One worker is used, and weak isolation is a finding, whatever the settings say. Raises SandboxError if the
+    sandbox fails.
+    """
+    settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
+    yield _described(task)
+    instances = _instances(task)
+    for finding in instances:
+        yield finding
+    if "mend" in {finding.result for finding in instances}:
+        return
+    pristine = {split: instances_hash(task, split) for split in task.splits}
+    yield distinct(task)
+    yield await check_instances_elsewhere(TaskReference(settings.task), pristine)
+    yield Finding("time limit", "ok", f"{Limits.of(settings).in_words}, for the template too, which is tried now")
+    pool = sandbox(settings, task)
+    async with judge_of(settings, task, "search", pool) as judge:
+        assert isinstance(judge, SandboxJudge), "a task with an evaluator is examined in another way"
+        async for finding in _evaluated(settings, task, judge, pool, pristine):
+            yield finding
+
+
+async def _evaluated(
+    settings: Settings, task: Task, judge: SandboxJudge, pool: SolutionPool, pristine: Mapping[Split, str]
+) -> AsyncIterator[Finding]:
+    """Yield what evaluations show; `pristine` has the hashes of the instances."""
+    # Nothing follows if the template fails, or if its solutions cannot be judged.
+    yield _isolation(pool.isolation)
+    first = await pool.evaluate(task.template)
+    if isinstance(first, Failure):
+        yield _failed(first)
+        return
+    began = time.perf_counter()
+    second = await pool.evaluate(task.template)
+    seconds = time.perf_counter() - began
+    # as a run does it, within its limits: what follows has none
+    template = await try_program(judge, task.template)
+    if isinstance(template, Failure):
+        yield Finding("scoring", "mend", f"the template's solutions cannot be judged: {template.message}")
+        return
+    try:
+        found = [check_instances_unchanged(task), *examine_solutions(task, first, second, seconds, Limits.of(settings))]
+        for finding in found:
+            yield finding
+    except TaskError as error:
+        yield Finding("scoring", "mend", str(error))
+        return
+    # last, since all that came before has used the instances
+    yield check_instances_after_use(pristine["search"], instances_hash(task, "search"))
+    for split in task.splits[1:]:  # the first is that of the search
+        if len(instances_of(task, split)):
+            yield await _on(split, settings, task)
+    yield await _building_blocks(task)
+    if not any(finding.name == "determinism" and finding.result == "mend" for finding in found):
+        async for finding in _shown(settings, task, judge, template):
+            yield finding
+
+
+async def _shown(settings: Settings, task: Task, judge: SandboxJudge, template: Verdict) -> AsyncIterator[Finding]:
+    """Yield findings that show what becomes of forged answers, what small changes do, and what a model is asked."""
+    async for finding in on_answers(task, judge, template):
+        yield finding
+    changes = await small_changes(task, partial(try_program, judge), template)
+    try:
+        yield compare_changed(task, template, changes)
+        yield noise(task, template, changes)
+        yield prompt_finding(settings, task, template, judge.isolation)
+    except TaskError as error:  # one of the methods that put decisions or instances in words
+        yield Finding("words", "mend", str(error))
+
+
+def _described(task: Task) -> Finding:
+    """Return a finding on whether the task has a description for the prompts."""
+    # It is a warning if there is none, and "mend" if it still says "CHANGE:", as that of a new task file does.
+    if "CHANGE:" in task.description:
+        advice = "say in the class's docstring what is sought, without the word CHANGE"
+        return Finding("description", "mend", f"it is still the one that `task init` wrote; {advice}")
+    if task.description:
+        return Finding("description", "ok", f"{len(task.description.split())} words for the prompt")
+    advice = "say in the class's docstring what is decided, what counts and which way is better"
+    return Finding("description", "warning", f"a prompt would not say what the problem is; {advice}")
+
+
+def _failed(failure: Failure) -> Finding:
+    """Return a "mend" finding on a template that fails."""
+    advice = "; a template must import what it uses" if "NameError" in failure.message else ""
+    return Finding("template", "mend", f"it fails ({failure.reason}): {failure.message}{advice}")
+
+
+def _instances(task: Task) -> list[Finding]:
+    """Return findings on each split's instances; if none is "mend", also one if `task init` could not read a call."""
+    found = [present(task, split) for split in task.splits]
+    if "mend" in {finding.result for finding in found} or not any(map(_has_placeholder, instances_of(task, "search"))):
+        return found
+    said = f"an argument is still {UNREAD!r}; write the calls that the evaluator makes in `instances`"
+    return [*found, Finding("calls", "mend", said)]
+
+
+def _has_placeholder(calls: object) -> bool:
+    """Whether an instance (`calls`) is a list of calls with an argument that `task init` could not read."""
+    if not isinstance(calls, list):
+        return False
+    arguments = [each for call in calls if isinstance(call, tuple) for each in call]
+    return any(isinstance(each, str) and each == UNREAD for each in arguments)
+
+
+async def _on(split: Split, settings: Settings, task: Task) -> Finding:
+    """Return a finding on whether the template can be scored on a split that the search does not use; "mend" if not."""
+    try:
+        async with judging(settings, task, split) as judge:
+            verdict = await judge.evaluate(task.template)
+    except TaskError as error:
+        return Finding(f"on {split}", "mend", str(error))
+    if isinstance(verdict, Verdict):
+        return Finding(f"on {split}", "ok", f"the template scores {verdict.score:.6g}")
+    return Finding(f"on {split}", "mend", f"the template fails ({verdict.reason}): {verdict.message}")
+
+
+async def _building_blocks(task: Task) -> Finding:
+    """Return a finding on whether GROWN programs of the offline proposer use only names that are defined."""
+    # It is "mend" if not, or if the grammar cannot be used, and "ok" untried if the task has no grammar that suits.
+    from behavesim.proposers.genetic.proposer import GeneticProposer, changes_text
+
+    try:
+        proposer = GeneticProposer(task, seed=0)
+    except TaskError as error:
+        return Finding("building blocks", "mend", str(error))
+    if changes_text(task):
+        said = "none: without a model the text of programs is changed, as no grammar suits the template's annotations"
+        return Finding("building blocks", "ok", f"{said}; write a `grammar` for more")
+    replies = [await proposer.propose(Prompt("", "template"), number) for number in range(GROWN)]
+    missing = set[str]().union(*(missing_names(fenced_blocks(reply.text)[0]) for reply in replies))
+    if missing:
+        message = f"the grammar uses {', '.join(sorted(missing))}, which it does not define"
+        return Finding("building blocks", "mend", message)
+    return Finding("building blocks", "ok", "the grammar's" if task.grammar else "those of the template's annotations")
+
+
+def _isolation(level: str) -> Finding:
+    """Return a finding on whether a run starts at an isolation level without --allow-weak-isolation."""
+    # It is a warning unless the level is "walled", "strong" or "strong+".
+    if level in ("walled", "strong", "strong+"):
+        return Finding("isolation", "ok", level)
+    advice = "a run here needs --allow-weak-isolation; `behavesim doctor` says why"
+    return Finding("isolation", "warning", f"{level}: {advice}")

@@ -1,0 +1,139 @@
+"""Lets a class evaluator score a program in the trusted process, where no program runs.
+
+The evaluator runs twice. In the sandbox it calls the program's function, and what that returned is kept. In the trusted
+process it gets the same answers in the same order, without the program, and its score is the one that counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.evaluators.conventions import classes
+from behavesim.evaluators.tracing import Recorder
+from behavesim.task import InvalidSolution, Score
+from behavesim.trajectory import Trajectory
+
+_NUMBERS = "biuf"
+# Largest size of all replies together, as text: the sandbox sends no more than a few megabytes.
+MOST_BYTES = 4_000_000
+
+
+def evaluation_of(place: str, folder: Path) -> Any:
+    """Return the evaluator's object at "module:Class", or at "FILE.py:Class" below a folder.
+
+    Raises TaskError, in one line, if it cannot be made.
+    """
+    is_file = place.partition(":")[0].endswith(".py")
+    return classes.evaluation_of(str(folder.resolve() / place) if is_file else place)
+
+
+def collect_replies(evaluation: Any, template: str, function: Callable[..., Any]) -> dict[str, NDArray[Any]]:
+    """Return what a program's function returned to an evaluator, call by call, as one array: JSON in bytes.
+
+    The evaluator gets `template` as the program's text. The function may return numbers, arrays of them, texts, None,
+    and lists, tuples and mappings of these. If it returns anything else, the evaluator's call raises TypeError; if that
+    is more than MOST_BYTES in all, OverflowError. Raises these, and what the program raises, unless the evaluator
+    catches them; and what the evaluator raises.
+    """
+    replies: list[str] = []
+    left = MOST_BYTES
+
+    def handed(*arguments: Any, **named: Any) -> Any:
+        nonlocal left
+        returned = function(*arguments, **named)
+        replies.append(json.dumps(_written(returned)))
+        left -= len(replies[-1])
+        if left < 0:
+            raise OverflowError("the replies are too large to be judged again: write `solve` so that it sends a choice")
+        return returned
+
+    evaluation.evaluate_program(template, handed)
+    return {"replies": np.frombuffer(f"[{', '.join(replies)}]".encode(), np.uint8)}
+
+
+def judge_replies(evaluation: Any, template: str, solution: Mapping[str, NDArray[Any]]) -> Score:
+    """Return what an evaluator says of a function that gives these replies; `solution` is what `collect_replies`
+    returned.
+
+    The evaluator is handed the template as the program's text; what it prints, and metrics that are not finite, are
+    dropped. Raises InvalidSolution if the replies cannot be read, if the evaluator asks for more or fewer, or if it
+    gives no finite score; and what the evaluator raises.
+    """
+    left = iter(replies := _replies(solution))
+    asked = 0
+
+    def answer(*arguments: Any, **named: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked > len(replies):
+            raise InvalidSolution("the evaluator calls the function more often than it did in the sandbox")
+        return next(left)
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        found = classes.result_of(evaluation.evaluate_program(template, answer))
+    if found.failure or found.score is None:
+        raise InvalidSolution(found.failure or "the evaluator gave no score")
+    if asked != len(replies):
+        raise InvalidSolution("the evaluator does not call the function as often as it did in the sandbox")
+    return Score(found.score, {name: value for name, value in found.metrics.items() if isinstance(value, float)})
+
+
+def behaviour_of(solution: Mapping[str, NDArray[Any]], returns: str = "") -> Trajectory:
+    """Return replies as a behaviour, as it is recorded of programs beside an evaluator (docs/how-to/traces.md).
+
+    `returns` is the annotation of what the function returns: "float" for a priority. Raises InvalidSolution if the
+    replies cannot be read.
+    """
+    recorder = Recorder()
+    watched = recorder.watching(lambda reply: reply, returns)
+    for reply in _replies(solution):
+        watched(reply)
+    return Trajectory.prefixes(recorder.steps or (0,))
+
+
+def _replies(solution: Mapping[str, NDArray[Any]]) -> list[Any]:
+    """Return the replies that `collect_replies` has written."""
+    try:
+        found = json.loads(solution["replies"].tobytes())
+        return [_read(each) for each in found]
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise InvalidSolution(f"the replies cannot be read: {type(error).__name__}") from None
+
+
+def _written(value: Any) -> Any:
+    """Return a reply as values of JSON, which `_read` takes back; raises TypeError for kinds that it does not know."""
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in _NUMBERS:
+        return {"array": value.tolist(), "type": value.dtype.str, "shape": list(value.shape)}
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, tuple):
+        return {"tuple": [_written(each) for each in value]}
+    if isinstance(value, list):
+        return [_written(each) for each in value]
+    if isinstance(value, Mapping):
+        return {"pairs": [[_written(name), _written(each)] for name, each in value.items()]}
+    raise TypeError(f"the function returned {type(value).__name__}: return numbers, arrays, texts, lists or tuples")
+
+
+def _read(value: Any) -> Any:
+    """Return the reply that `_written` made this value of."""
+    if isinstance(value, list):
+        return [_read(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "tuple" in value:
+        return tuple(_read(each) for each in value["tuple"])
+    if "pairs" in value:
+        return {_read(name): _read(each) for name, each in value["pairs"]}
+    kind = np.dtype(value["type"])
+    if kind.kind not in _NUMBERS:
+        raise ValueError("no numbers")
+    return np.array(value["array"], kind).reshape(value["shape"])[()]

@@ -1,0 +1,266 @@
+"""Says in a prompt where two of its programs first differ, which is better there, and in which steps costs arise."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import Asked, CandidateId, NoteAsked
+from behavesim.task import InWords, Objective
+from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
+
+# Says in a prompt what the steps of its programs cost on an instance, for tasks that know the cost of a step.
+
+
+# Names of the stretches into which the steps are divided: quarters of the longest trajectory.
+STRETCHES = ("first", "second", "third", "last")
+
+
+def costs_in_words(
+    trajectories: Sequence[AlgorithmRun], index: int, words: InWords, is_cost: bool, count: int = 1
+) -> str:
+    """Return what each quarter of the steps costs one or two programs on an instance, and their costliest steps.
+
+    Return "" if a program has no steps, if its steps are no decisions, or if the task does not say what they cost.
+    `trajectories` has one for each program, on the instance with the `index` (from 0). `count` is the number of
+    programs in the prompt: the second of two here is its last. If not `is_cost`, the quarters say what steps add to the
+    score, and no costliest step is named. Raises TaskError as `InWords` does.
+    """
+    known = [_costs(each, index, words) for each in trajectories]
+    if not all(known):
+        return ""
+    size = max(1, math.ceil(max(map(len, known)) / len(STRETCHES)))
+    quarters = [[sum(costs[k * size : (k + 1) * size]) for k in range(len(STRETCHES))] for costs in known]
+    numbers = [1, count][: len(known)]
+    names = ["the program above"] if count == 1 else [f"program {number}" for number in numbers]
+    verb = "cost" if is_cost else "add to the score"
+    listed = "; ".join(f"{name} {' '.join(map(_rounded, each))}" for name, each in zip(names, quarters, strict=True))
+    said = [f"What the four quarters of the steps {verb} on {words.instance(index)}: {listed}."]
+    if len(known) == 2:
+        said.append(_compared(quarters, names, "costs" if is_cost else "adds"))
+    if is_cost:
+        for trajectory, name, costs in zip(trajectories, names, known, strict=True):
+            said.append(_costliest(trajectory, index, words, name, costs))
+    return " ".join(filter(None, said))
+
+
+def _costs(trajectory: AlgorithmRun, index: int, words: InWords) -> tuple[float, ...]:
+    """Return the cost of each step on the instance `index`; () if the task knows none or the steps are no decisions."""
+    if not isinstance(trajectory, Trajectory) or trajectory.kind != "prefixes":
+        return ()
+    return words.costs(index, [int(each) for each in trajectory.data])
+
+
+def _compared(quarters: Sequence[Sequence[float]], names: Sequence[str], verb: str) -> str:
+    """Return a sentence on how much more one of two programs costs, in all and in the quarter with the largest part."""
+    # `quarters` has one sequence for each program: the sums of its costs over each quarter of the steps. `names` has
+    # their names. `verb` is "costs", or "adds" where steps add to the score. Return "" if both sums are equal.
+    ahead = [one - other for one, other in zip(*quarters, strict=True)]
+    if abs(sum(ahead)) < 1e-9:
+        return ""
+    first = sum(ahead) > 0
+    most = max(ahead) if first else min(ahead)
+    more, other = names if first else reversed(names)
+    return (
+        f"In all, {more} {verb} {_rounded(abs(sum(ahead)))} more than {other}; in the {STRETCHES[ahead.index(most)]} "
+        f"quarter alone it {verb} {_rounded(abs(most))} more."
+    )
+
+
+def _costliest(trajectory: AlgorithmRun, index: int, words: InWords, name: str, costs: Sequence[float]) -> str:
+    """Return the step that costs the program `name` most, in words; "" if several do or none costs more than 0."""
+    most = max(costs)
+    assert isinstance(trajectory, Trajectory), "only their steps have costs"
+    if most <= 0 or costs.count(most) > 1:
+        return ""
+    step = costs.index(most)
+    decisions = [int(each) for each in trajectory.data[: step + 1]]
+    choice = words.choice(index, decisions[:-1], decisions[-1])
+    return f"The costliest step of {name} is number {step + 1} of {len(costs)}, at {_rounded(most)}: {choice}."
+
+
+def _rounded(cost: float) -> str:
+    """Return a cost with three significant digits, or without decimals from 1000 on."""
+    return f"{cost:.3g}" if abs(cost) < 1000 else f"{cost:.0f}"
+
+
+# The scores of a program, one for each instance.
+Scores = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The programs that a prompt shows, beside the archive, for words on what they do."""
+
+    programs: tuple[CandidateId, ...]
+    """The programs that the prompt shows, in its order; at least one."""
+    scores: tuple[Scores, ...]
+    """Their scores."""
+    words: InWords
+    objective: Objective
+    kept: tuple[tuple[CandidateId, Scores], ...] = ()
+    """The programs of the archive with their scores. The words say how many of them behave as either program does."""
+
+    def in_words(self, behaviours: Behaviours) -> str:
+        """Return words on where the first and the last program do something else, on one instance.
+
+        It is that instance, of those on which they differ in behaviour, on which their scores differ most; if there is
+        none, the words say so. For one program the words are on its costs on the instance on which it is furthest
+        behind; "" if they are not known. Raises TaskError as `InWords` does.
+        """
+        programs = self.programs
+        count = len(programs)
+        worse, better = behaviours.algorithm(programs[0]), behaviours.algorithm(programs[-1])
+        for index in self._order():
+            if count == 1:
+                return costs_in_words([worse[index]], index, self.words, self._is_cost)
+            step = first_difference(worse[index], better[index])
+            if step is not None:
+                pair = worse[index], better[index]
+                kept = [(behaviours.algorithm(each)[index], scores[index]) for each, scores in self.kept]
+                one, other = (step_in_words(each, index, step, self.words) for each in pair)
+                # of the hashes that an evaluator's task records, the words are the same for both
+                says_nothing = one == other and one.startswith("chooses")
+                choices = "" if says_nothing else f" Program 1 {one}; program {count} {other}."
+                said = [
+                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} {agreement_in_words(step)}."
+                    f"{choices}{self._alike(*pair, kept, step + 1)}",
+                    self._who_is_better(index),
+                    costs_in_words(pair, index, self.words, self._is_cost, count),
+                ]
+                return "\n\n".join([" ".join(said[:2]), *filter(None, said[2:])])
+        return f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
+
+    @property
+    def _is_cost(self) -> bool:
+        """Whether lower scores are better, so that steps have costs."""
+        return self.objective.direction == "minimise"
+
+    def _order(self) -> list[int]:
+        """Return the indices of the instances, those first on which the two programs' scores differ most."""
+        # For one program those come first on which it is furthest behind the best of the archive.
+        if len(self.scores) == 1:
+            best = [max((scores[i] for _, scores in self.kept), key=self.objective.utility) for i in self._indices]
+            return sorted(self._indices, key=lambda i: -abs(self.scores[0][i] - best[i]))
+        return sorted(self._indices, key=lambda i: -abs(self.scores[0][i] - self.scores[-1][i]))
+
+    @property
+    def _indices(self) -> range:
+        """The indices of all instances."""
+        return range(len(self.scores[0]))
+
+    def _who_is_better(self, index: int) -> str:
+        """Return which program scores better on an instance, and on which other, if any, it is the other way round."""
+        count, utility = len(self.scores), self.objective.utility
+        lead = [utility(last) - utility(first) for first, last in zip(self.scores[0], self.scores[-1], strict=True)]
+        if not lead[index]:
+            return "They score the same there."
+        winner, loser = (count, 1) if lead[index] > 0 else (1, count)
+        # scores that differ by little need more digits to be told apart
+        scores = {1: f"{self.scores[0][index]:.6g}", count: f"{self.scores[-1][index]:.6g}"}
+        said = f"Program {winner} is better there: it scores {scores[winner]}, program {loser} {scores[loser]}."
+        other = min(self._indices, key=lambda i: lead[i] * (1 if lead[index] > 0 else -1))
+        if lead[other] * lead[index] >= 0:
+            return said
+        return f"{said} It is the other way round on {self.words.instance(other)}, by {abs(lead[other]):.3g}."
+
+    def _alike(
+        self, worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[tuple[AlgorithmRun, float]], states: int
+    ) -> str:
+        """Return a sentence on how many programs of the archive begin with the same states as `worse` or as `better`.
+
+        `states` is the number of states that are compared, from the first on. `kept` has each program's trajectory on
+        the same instance and its score there. The sentence begins with a space and names the best score of each such
+        group. Return "" if the archive has at most two programs.
+        """
+        if len(kept) <= 2:
+            return ""
+        ways = defaultdict[bytes, list[float]](list)
+        for trajectory, score in kept:
+            ways[_beginning(trajectory, states)].append(score)
+        one, other = (ways.pop(_beginning(each, states), []) for each in (worse, better))
+        further = "another way" if len(ways) == 1 else f"{len(ways)} other ways"
+        rest = [score for way in ways.values() for score in way]
+        last = f", and {self._worth(rest, f'in {further}')}" if rest else ""
+        goes = "goes" if len(one) == 1 else "go"
+        return (
+            f" Of the {len(kept)} programs kept, {self._worth(one, f'{goes} on as program 1 does')}, "
+            f"{self._worth(other, f'as program {len(self.scores)}')}{last}."
+        )
+
+    def _worth(self, scores: Sequence[float], way: str) -> str:
+        """Return the number of `scores`, the words `way`, and the best of the scores, such as "3 as program 2 (…)"."""
+        best = f" (best score there {max(scores, key=self.objective.utility):.6g})" if scores else ""
+        return f"{len(scores)} {way}{best}"
+
+
+def shown_numbers(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
+    """Return the numbers of the programs that a request shows, worst first."""
+    return asked.parents if isinstance(asked, Asked) else asked.about
+
+
+def step_in_words(trajectory: AlgorithmRun, index: int, step: int, words: InWords) -> str:
+    """Return what a program does at a step (from 0) of its trajectory, as the end of a sentence: "chooses city 3".
+
+    For prefixes it is the decision in words, for samples the number of runs, for other kinds how many steps are left.
+    `index` is the instance's, from 0. After the last step the words say that the program has ended.
+    """
+    if step >= len(trajectory):
+        return "has come to its end there"
+    if isinstance(trajectory, Samples):
+        return f"goes on otherwise in its {len(trajectory.runs)} runs"
+    if trajectory.kind != "prefixes":
+        return f"goes on for {len(trajectory) - step} more steps of its own"
+    decisions = [int(each) for each in trajectory.data[: step + 1]]
+    return f"chooses {words.choice(index, decisions[:-1], decisions[-1])}"
+
+
+def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
+    """Return the first `states` states of a trajectory (all, if it has fewer) as bytes, to count equal beginnings."""
+    if isinstance(trajectory, Samples):
+        return b"".join(_beginning(run, states) for run in trajectory.runs)
+    if trajectory.kind == "vectors":
+        return trajectory.data[:states].tobytes()
+    # a trajectory holds its integers in the smallest type for all of them, so equal beginnings may be of two types
+    if trajectory.ends is None:
+        return trajectory.data[:states].astype(np.int64).tobytes()
+    # where states end belongs to them: [1][2, 3] and [1, 2][3] hold the same data
+    ends = trajectory.ends[:states]
+    return ends.tobytes() + trajectory.data[: int(ends[-1])].astype(np.int64).tobytes()
+
+
+def first_difference(left: AlgorithmRun, right: AlgorithmRun) -> int | None:
+    """Return the index (from 0) of the first state in which two trajectories differ; None if they are equal.
+
+    If one ends where the other goes on, it is the length of the shorter. For samples it is the least index over pairs
+    of runs, first with first and so on; 0 if only their numbers of runs differ.
+    """
+    if left == right:
+        return None
+    if isinstance(left, Samples) or isinstance(right, Samples):
+        # samples may differ in their number of runs; a run without a partner is compared with none
+        pairs = zip(trajectories_of(left), trajectories_of(right), strict=False)
+        return min((step for pair in pairs if (step := first_difference(*pair)) is not None), default=0)
+    shared = min(len(left), len(right))
+    differing = (step for step in range(shared) if not np.array_equal(_state(left, step), _state(right, step)))
+    return next(differing, shared)
+
+
+def _state(trajectory: Trajectory, step: int) -> NDArray[Any]:
+    """Return the state at a step; for prefixes only its last decision, since earlier steps were compared before."""
+    state = trajectory.state(step)
+    return state[-1:] if trajectory.kind == "prefixes" else state
+
+
+def agreement_in_words(step: int) -> str:
+    """Return how long two programs do the same, as the end of a sentence; they first differ at `step` (from 0)."""
+    if step == 0:
+        return "part at once"
+    return f"do the same in the first {f'{step} steps' if step > 1 else 'step'}, and then part"

@@ -1,1 +1,0 @@
-"""Searches in memory, without a model or a sandbox, in which a method is examined."""

@@ -1,0 +1,234 @@
+"""Lay out the summary of one run, or of each run of a list, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from behavesim.analysis.summary import Scored, Summary
+from behavesim.analysis.table import (
+    COUNT,
+    FRACTION,
+    SCORE,
+    Column,
+    Table,
+    facts_table,
+)
+from behavesim.base.text import count_noun, dollars, short_name, shorten
+from behavesim.base.tokens import Spending
+from behavesim.reports.words import (
+    SCORES,
+    clock,
+    frequency,
+    percent,
+    progress,
+    rejections,
+    score_source_row,
+    state_in_words,
+    worth,
+)
+
+if TYPE_CHECKING:
+    from behavesim.analysis.behaviours import DistinctCounts
+    from behavesim.analysis.metrics import Metric
+
+# Seconds from which a run's time is shown as minutes:seconds; a shorter time is shown as "12.3 s".
+MINUTE_S = 60
+
+# Most characters of a run's state in a list, where the message of an error would take all the room.
+LONGEST_STATE = 32
+# Columns of `runs_table` that are left out in this order where a terminal has no room for all.
+DISPENSABLE = ("seed", "asked", "method", "task", "gap")
+
+
+def runs_table(summaries: Sequence[Summary]) -> Table:
+    """Return a table with a row for each run, in order: the best program's score and gap, None without one.
+
+    A score of the template, which no candidate has beaten, is followed by "(template)". If any run's scores are
+    self-reported, a column has the source of each run's scores.
+    """
+    columns = (
+        *(Column("run", is_whole=True), Column("state"), Column("task"), Column("method")),
+        *(Column("seed", COUNT), Column("asked", COUNT), Column("best", SCORE), Column("gap", FRACTION)),
+    )
+    is_mixed = any(each.score_source != "trusted" for each in summaries)
+    rows = []
+    for each in summaries:
+        names = each.run, shorten(state_in_words(each), LONGEST_STATE), short_name(each.task), short_name(each.method)
+        rows.append(
+            (*names, each.seed, each.asked, *_best_score_and_gap(each), *([each.score_source] if is_mixed else []))
+        )
+    return Table("runs", "", (*columns, *([Column("scores")] if is_mixed else [])), tuple(rows))
+
+
+def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
+    """Return the summary of a run as a table of facts.
+
+    `metrics` are further metrics to show, with their values before they are scaled for people (a fraction, not per
+    cent); None is shown as "unknown".
+    """
+    top10 = None if summary.top10_gap is None else f"{percent(summary.top10_gap)}, the mean of the ten best programs"
+    facts = {
+        "state": state_in_words(summary),
+        "method": _method(summary),
+        "proposer": summary.proposer,
+        "candidates": _candidates(summary),
+        "rejected": rejections(summary.rejected) or None,
+        **_progress(summary),
+        **_best(summary),
+        "recommended": _recommended(summary),
+        "top-10 gap": top10,
+        **_metrics(metrics),
+        **_spent(summary),
+        "advice": _advice(summary),
+        "scores": SCORES[summary.score_source],
+        "behaviour": _behaviour(summary),
+        "isolation": summary.isolation,
+        "time": _time(summary),
+        "digest": summary.digest[:16],  # enough to compare by eye; --json has all of it
+    }
+    return facts_table("summary", f"run {summary.run}", facts)
+
+
+def headline_table(
+    summary: Summary, distinct: DistinctCounts, metrics: Mapping[Metric, float | None] = MappingProxyType({})
+) -> Table:
+    """Return the few facts of a run with which its report begins.
+
+    `metrics` are further metrics to show, with their values before they are scaled for people; None is shown as
+    "unknown".
+    """
+    different = f"{count_noun(distinct.programs, 'program')}, {count_noun(distinct.behaviours, 'behaviour')}"
+    facts = {
+        "state": state_in_words(summary),
+        "method": f"{_method(summary)}, proposer {summary.proposer}",
+        "candidates": f"{_candidates(summary)}; took {_time(summary)}",
+        "rejected": rejections(summary.rejected) or None,
+        "different": different if distinct.feasible else None,
+        **_progress(summary),
+        "best": "none yet" if summary.best is None else None,
+        **_metrics(metrics),
+        **_spent(summary),
+        "advice": _advice(summary),
+        **score_source_row(summary.score_source),
+        "behaviour": _behaviour(summary),
+    }
+    return facts_table("summary", f"run {summary.run}", facts)
+
+
+def _method(summary: Summary) -> str:
+    return f"{short_name(summary.method)} on {short_name(summary.task)}, seed {summary.seed}"
+
+
+def _metrics(metrics: Mapping[Metric, float | None]) -> dict[str, str]:
+    """Return values with their units by the metrics' titles; "unknown" for None."""
+    return {
+        metric.title: "unknown" if value is None else f"{metric.unit.text(value)} {metric.unit.symbol}".strip()
+        for metric, value in metrics.items()
+    }
+
+
+def _spent(summary: Summary) -> dict[str, str | None]:
+    """Return facts on tokens and cost; none if no request was sent, as nothing was spent then."""
+    # "estimated" and "unanswered" are requests whose cost is not known exactly.
+    used = {kind: count for kind, count in summary.tokens.items() if count != 0}
+    if not used and not summary.cost_usd and summary.cost_usd is not None and not summary.unanswered:
+        return {}
+    tokens = ", ".join(f"{kind} {count:,}" for kind, count in used.items() if count is not None) or "unknown"
+    unanswered = f"{count_noun(summary.unanswered, 'request')} sent and given up, and perhaps billed"
+    return {
+        "tokens": tokens if used else None,
+        "cost": dollars(summary.cost_usd),
+        "estimated": None if summary.estimated is None else _estimated(summary.estimated),
+        "unanswered": unanswered if summary.unanswered else None,
+    }
+
+
+def _estimated(spending: Spending) -> str:
+    cost = "" if spending.cost_usd is None else f"about {dollars(spending.cost_usd)}: "
+    return (
+        f"{cost}{spending.prompt:,} prompt, {spending.completion:,} completion; {spending.estimated} of "
+        f"{spending.calls} replies did not say what they took, and are estimated from the text"
+    )
+
+
+def _advice(summary: Summary) -> str | None:
+    """Return what a person advised the model, the latest first; None if nobody did."""
+    return "; ".join(each.words for each in reversed(summary.advice)) or None
+
+
+def _behaviour(summary: Summary) -> str | None:
+    """Return what an evaluator's programs are compared by; None for a task's own trajectories."""
+    from behavesim.evaluators.tracing import in_words  # a slow import, which a list of runs does not need
+
+    return in_words(summary.behaviour) or None
+
+
+def _candidates(summary: Summary) -> str:
+    """Return how many candidates were asked for, and what became of them."""
+    known = f"{summary.asked} asked, {summary.feasible} feasible, {summary.rejections} rejected"
+    return f"{known}, {summary.open} open" if summary.open > 0 else known
+
+
+def _progress(summary: Summary) -> dict[str, str]:
+    """Return a line under "progress" that compares the best score with the template's."""
+    # Without a best program it is the template's score, under "template"; there is no line without an evaluated
+    # template.
+    template, best, gain = summary.template, summary.best, summary.gain
+    if template is None:
+        return {}
+    if best is None or gain is None:
+        return {"template": _program(template).removesuffix(" (the template)")}
+    is_finished = summary.state == "finished"
+    return {"progress": progress(template.score, best.score, gain, summary.unit, is_finished)}
+
+
+def _best(summary: Summary) -> dict[str, str]:
+    """Return a line on the best program under "best"; "none yet" without one."""
+    # If no candidate is better than the template, "best" is the template, and "best candidate" the best of them.
+    best = {"best": _program(summary.best_program)}
+    return best if summary.beats_template else {**best, "best candidate": _program(summary.best)}
+
+
+def _best_score_and_gap(summary: Summary) -> tuple[float | str | None, float | None]:
+    """Return the score and the gap of the best program; the score as text, marked, if that is the template."""
+    program = summary.best_program
+    if program is None:
+        return None, None
+    return program.score if summary.beats_template else f"{SCORE.text(program.score)} (template)", program.gap
+
+
+def _program(program: Scored | None) -> str:
+    """Return a program's score, gap and name as one line; "none yet" for None."""
+    return "none yet" if program is None else worth(program.candidate, program.score, program.gap)
+
+
+def _recommended(summary: Summary) -> str | None:
+    """Return the recommended program as one line, with its score on validation instances and its gain."""
+    # Without one it is None, since a task may have no validation instances, which the journal does not say. A run of an
+    # evaluator gets a line that says so: an evaluator beside the programs has one data set.
+    program = summary.recommended
+    if program is None:
+        is_evaluators = summary.score_source == "self-reported"
+        return "none: the evaluator has no validation instances" if is_evaluators else None
+    together = "on search and validation instances together"
+    gained = "" if program.gain is None else f"; gain on the template {percent(program.gain)} {together}"
+    # a run that went on and was interrupted before it chose again
+    early = (
+        f"; chosen from the first {program.registered:,}"
+        if program.registered < summary.feasible + summary.rejections
+        else ""
+    )
+    return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}{gained}{early}"
+
+
+def _time(summary: Summary) -> str:
+    """Return as text the run's active time, and how many candidates it asked for per unit of this time."""
+    # The rate is left out if there is no candidate or no time.
+    seconds = summary.seconds
+    known = f"{seconds:.1f} s" if seconds < MINUTE_S else clock(seconds)
+    return f"{known}, {frequency(summary.asked / seconds)}" if seconds > 0 and summary.asked else known
+
+
+# Lay out the comparison of several runs as tables.

@@ -1,0 +1,124 @@
+"""`behavesim show`, `diff`, `watch` and `export`: what one run, or one of its programs, has to say."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from behavesim.analysis.candidate_details import CandidateDetails, candidate_details
+from behavesim.analysis.difference import program_difference
+from behavesim.analysis.run import Run
+from behavesim.analysis.run_summary import in_force, state_of
+from behavesim.application.console import moment_of
+from behavesim.application.console import watch as watched
+from behavesim.base.errors import UsageError
+from behavesim.base.text import count_noun
+from behavesim.reports.files import LINES, write_export
+from behavesim.reports.next_steps import ending
+from behavesim.reports.panels import line as plain
+from behavesim.reports.screens import show_candidate, show_difference
+
+from .options import RUNS, AsJson, CandidateName, NamedRun, OneRun, RunsDir, candidate_number, read_run, run_folder
+from .output import print_result, say
+
+
+def show(
+    run: NamedRun,
+    candidate: CandidateName,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Also print the prompt.")] = False,
+    reply: Annotated[bool, typer.Option("--reply", help="Also print the reply.")] = False,
+    runs_dir: RunsDir = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Show a program of a run: its score, its origin, and the programs whose behaviour is most similar."""
+    read = read_run(runs_dir, run)
+    found = candidate_details(read, candidate_number(read, candidate))
+    print_result(found, as_json, CandidateDetails.document, lambda found: show_candidate(found, prompt, reply))
+
+
+# `behavesim diff`.
+
+
+def diff(
+    run: NamedRun,
+    a: Annotated[str, typer.Argument(metavar="A", help="A number (-1: the template), best, recommended or template.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The other candidate.")],
+    runs_dir: RunsDir = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Show how two programs of a run differ in text and, if both are feasible, from which step on in behaviour."""
+    read = read_run(runs_dir, run)
+    found = program_difference(read, candidate_number(read, a), candidate_number(read, b))
+    print_result(found, as_json, asdict, show_difference)
+
+
+# `behavesim watch`.
+
+
+def watch(
+    run: OneRun = None,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Follow a run, by default the newest, from another terminal until no process carries it out any more.
+
+    The run is not changed.
+    """
+    followed = Run.load(run_folder(runs_dir, run).path)
+    asyncio.run(watched(followed))
+    typer.echo(plain(moment_of(followed)), err=True)  # what the live view showed may have been older
+    typer.echo(f"run {followed.folder.run}: {state_of(followed)}")
+    for line in ending(followed, in_force(followed), followed.state.stopped):
+        say(line)
+
+
+# `behavesim export`.
+
+
+MLflowUri = Annotated[
+    str | None,
+    typer.Option("--mlflow", metavar="URI", help="Log the run to MLflow: a tracking URI or a folder."),
+]
+Project = Annotated[
+    str | None,
+    typer.Option("--wandb", metavar="PROJECT", help="Log the run for Weights & Biases, offline: see `wandb sync`."),
+]
+TensorBoardDir = Annotated[
+    str | None, typer.Option("--tensorboard", metavar="DIR", help="Write the run as TensorBoard's files, below DIR.")
+]
+
+
+def export(
+    run: NamedRun,
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="A new or empty folder for programs.")] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Write every program as a file, repeated and rejected ones too.")
+    ] = False,
+    mlflow: MLflowUri = None,
+    wandb: Project = None,
+    tensorboard: TensorBoardDir = None,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Write the distinct feasible programs of a run as files named by number, and all its candidates as JSON lines.
+
+    They are written to DIR. With an option for a tracker, the run is logged to it, too; then DIR may be left out. A run
+    that is going on can be logged, and an earlier log of the run is continued.
+    """
+    targets = {"mlflow": mlflow, "wandb": wandb, "tensorboard": tensorboard}
+    chosen = {name: target for name, target in targets.items() if target is not None}
+    if folder is None and not chosen:
+        raise UsageError("name a folder for the programs, or --mlflow, --wandb or --tensorboard")
+    loaded = read_run(runs_dir, run)
+    if chosen:
+        from behavesim.application.trackers.tracking import track  # imported late: most exports need no tracker
+
+        for name, target in chosen.items():
+            track(name, target, loaded.folder.path).close()
+            typer.echo(f"logged {count_noun(loaded.state.registered, 'candidate')} to {name}: {target}")
+    if folder is not None:
+        count = write_export(loaded, folder, every)
+        every_line = f"all {len(loaded.candidates)} candidates to {folder / LINES}"
+        typer.echo(f"wrote {count_noun(count, 'program')} to {folder}, and {every_line}")
