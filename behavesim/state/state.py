@@ -44,12 +44,18 @@ from behavesim.state.members import Group, Member, Note, OpenCandidate, best_par
 from behavesim.state.views import ModelRecord, PromptHistory, Tally, add_to_record
 from behavesim.task import Objective
 
-# The part of a run's state that concerns the whole run, and not single candidates.
+# Number of the last rejected candidates that prompts name: more would make up most of a prompt.
+FAILURES = 3
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class RunFacts:
-    """The part of `RunState`, its subclass, that concerns the whole run, and not single candidates."""
+@dataclass(eq=False, repr=False)
+class RunState:
+    """Where a run stands. Only `apply` changes it; everybody else only reads it."""
+
+    objective: Objective
+    """Which scores are better, and the best one known."""
+
+    # the whole run
 
     started: RunStarted | None = None
     """The settings and the provenance in force, from the start or the last fork; None before the start."""
@@ -94,82 +100,8 @@ class RunFacts:
     tally: Tally = field(default_factory=Tally)
     """Counts of outcomes and requests."""
 
-    @property
-    def budget(self) -> int:
-        """The budget (candidates) at the start or the last fork, not as raised later; JournalError before the start."""
-        if self.started is None:
-            raise JournalError("a run that has not started has no budget")
-        return int(self.started.settings["budget"])
+    # candidates, the archive and the method's notes
 
-    @property
-    def has_recommended(self) -> bool:
-        """Whether the choice on validation instances was made among all candidates that are registered by now."""
-        return self.recommended_of == self.registered  # the count is None if there is no choice
-
-    @property
-    def last_reading_s(self) -> float:
-        """Active seconds of the run at the last clock reading, in force or not; 0 before the first."""
-        return self.readings[-1].active_s if self.readings else self.active_s
-
-    @property
-    def advice(self) -> tuple[Advice, ...]:
-        """The advice that was or is in force, or waits for its first candidate, oldest first."""
-        return advice(self.advised)
-
-    def _apply_to_run(self, event: RunEvent) -> None:
-        match event:
-            case Injected(name):
-                self.injected.append(event)
-                self.brought_names.add(name)
-            case Advised(name):
-                self.advised.append(replace(event, not_before=max(event.not_before, self.asked)))
-                self.brought_names.add(name)
-            case ClockRead():
-                self.readings.append(event)
-                self._apply_readings()
-            case BatchSent(numbers=numbers):
-                self.batched |= dict.fromkeys(numbers, event)
-            case RunStarted():
-                self.started, self.isolation = event, event.isolation
-            case RunForked(_, settings, provenance):
-                self.idle_decisions = 0  # the method may have been mended since
-                self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
-                self.failure, self.used_budgets = "", []
-                # they were chosen under other settings, and perhaps by another `validation` split
-                self.recommended = self.recommended_of = self.portfolio = self.portfolio_of = None
-            case RunResumed():
-                self.stopped, self.failure, self.under_way, self.isolation = None, "", None, event.isolation
-                self.tally.unanswered += event.unanswered
-            case RunStopped(reason):
-                self.stopped, self.failure, self.under_way = reason, event.message, event.under_way
-                if reason == "budget" and self.registered not in self.used_budgets:
-                    self.used_budgets.append(self.registered)
-            case Recommended():
-                self.recommended, self.recommended_of = event, self.registered
-            case PortfolioChosen():
-                self.portfolio, self.portfolio_of = event, self.registered
-            case _:
-                assert_never(event)
-
-    def _apply_readings(self) -> None:
-        """Put waiting clock readings in force, oldest first, until one needs more registered candidates."""
-        while self.readings and self.readings[0].registered <= self.registered:
-            self.active_s = self.readings.pop(0).active_s
-
-
-# Number of the last rejected candidates that prompts name: more would make up most of a prompt.
-FAILURES = 3
-
-
-@dataclass(eq=False, repr=False)
-class RunState(RunFacts):
-    """Where a run stands. Only `apply` changes it; everybody else only reads it.
-
-    What concerns the whole run, such as `asked`, `registered`, `tally` and the clock, stands in its base class.
-    """
-
-    objective: Objective
-    """Which scores are better, and the best one known."""
     open: dict[CandidateId, OpenCandidate] = field(default_factory=dict)
     """Candidates asked for and not registered yet, in the order of their numbers."""
     last_asked: Asked | None = None
@@ -203,6 +135,211 @@ class RunState(RunFacts):
     _awaited: dict[int, Note] = field(default_factory=dict)  # the notes without a reply: few, of thousands in `notes`
     _noted: dict[tuple[CandidateId, ...], int] = field(default_factory=dict)  # the last note about some programs
     _digest: Any = field(default_factory=hashlib.sha256)  # updated on each registration: no list is needed
+
+    def apply(self, event: Event) -> None:
+        """Apply one event. Raises JournalError for most events that cannot follow those before.
+
+        Examples are a reply to a candidate that is not open, a registration out of turn, or an unknown member.
+        """
+        _APPLIED.get(type(event), RunState._apply_to_run)(self, event)
+
+    def _apply_asked(self, event: Asked) -> None:
+        if event.candidate in self.open:
+            self._apply_repair(event)
+            return
+        if event.prompt.operator != INJECTED:
+            self.last_asked = event
+        elif (program := self.next_injected) is not None:
+            self.injected.remove(program)
+        else:
+            raise JournalError(f"candidate {event.candidate} is an injected program, and none was injected")
+        self.open[event.candidate] = OpenCandidate(
+            event,
+            shown=first_parent_source(event, self.members),
+            baseline_utility=best_parent_utility(event, self.members),
+        )
+        if event.parents:
+            self.shown_parents.setdefault(event.prompt.operator, set()).add(event.parents)
+        self.asked = event.candidate + 1
+        self.idle_decisions = 0
+
+    def _apply_repair(self, event: Asked) -> None:
+        before = self.open[event.candidate]
+        if not isinstance(before.outcome, Rejected):
+            raise JournalError(f"candidate {event.candidate} is asked for again and was not rejected")
+        self.tally.take_repair(before.outcome)
+        idea = before.idea or before.outcome.thought
+        self.open[event.candidate] = replace(
+            before, asked=event, reply=None, outcome=None, compared=None, repairs=before.repairs + 1, idea=idea
+        )
+
+    def _apply_responded(self, event: Responded) -> None:
+        self._opened(event.candidate).reply = event.reply
+        self.batched.pop(event.candidate, None)
+        self.tally.take_reply(event.reply)
+
+    def _apply_outcome(self, event: Evaluated | Rejected) -> None:
+        if event.candidate == TEMPLATE and isinstance(event, Evaluated):
+            self.template = self.members[TEMPLATE] = Member.of(event, self.objective.utility(event.score))
+        elif (opened := self._opened(event.candidate)).reply is None:
+            raise JournalError(f"candidate {event.candidate} has an outcome before it has a reply")
+        else:
+            opened.outcome = event
+        self.tally.take_outcome(event)
+
+    def _apply_put_off(self, event: PutOff) -> None:
+        if (opened := self._opened(event.candidate)).reply is None or opened.outcome is not None:
+            raise JournalError(f"candidate {event.candidate} is put off while it has nothing to be evaluated")
+        self.tally.put_off[event.reason] += 1
+
+    def _apply_compared(self, event: Compared) -> None:
+        self._opened(event.candidate).compared = event
+
+    def _apply_added(self, event: Added) -> None:
+        candidate, name = event.candidate, event.group
+        opened = self._opened(candidate)
+        member = self.members[candidate] = self.member(opened)
+        if name is None:
+            self.ungrouped.append(candidate)
+        else:
+            group = self.groups.setdefault(name, Group())
+            if opened.compared is not None:
+                group.add_similarities(name, opened.compared)
+            group.add(member, event.evicted)
+        self._register(opened, name)
+        if event.evicted:
+            self._forget()
+
+    def _apply_not_added(self, event: NotAdded) -> None:
+        self._register(self._opened(event.candidate), None)
+
+    def _register(self, opened: OpenCandidate, name: GroupName | None) -> None:
+        """Take the next candidate out of `open`, count it and add it to the digest; `name` is the group it joined."""
+        candidate, outcome = opened.id, opened.outcome
+        # in the order of their numbers, not of arrival: decisions must not depend on timing
+        if outcome is None or candidate != self.registered:
+            raise JournalError(f"candidate {candidate} is registered out of turn, or before it has an outcome")
+        del self.open[candidate]
+        self.registered = candidate + 1
+        self.idle_decisions = 0
+        self._apply_readings()
+        score = outcome.score if isinstance(outcome, Evaluated) else None
+        self.tally.recent.append(score is not None)
+        if isinstance(outcome, Rejected):
+            self.failures.append(outcome)
+            self.rejected_from[opened.asked.group] += 1
+        self.tried.take(opened, self.objective)
+        add_to_record(self.models, opened, None if score is None else self.objective.utility(score))
+        if opened.asked.parents in self._noted:
+            self.notes[self._noted[opened.asked.parents]].children.append(score)
+        if score is not None and (self.best is None or self.objective.utility(score) > self.best.utility):
+            self.best = self.member(opened)
+            self.bests.append((candidate, score))
+        # the group's position, not its name: a method may rename its groups without a change of the digest
+        place = None if name is None else list(self.groups).index(name)
+        self._digest.update(repr((candidate, outcome.source, score is not None, score, place)).encode())
+
+    def _opened(self, candidate: CandidateId) -> OpenCandidate:
+        if (opened := self.open.get(candidate)) is None:
+            raise JournalError(f"candidate {candidate} is not open: it was never asked for, or is registered already")
+        return opened
+
+    def _apply_regrouped(self, event: Regrouped) -> None:
+        is_first = not self.islands
+        self.idle_decisions += 1
+        for name, members in event.groups.items():
+            if unknown := [member for member in members if member not in self.members]:
+                raise JournalError(f"group {name!r} holds candidate {unknown[0]}, which is not in the archive")
+            found = [self.members[member] for member in members]
+            self.groups[name] = Group.arranged(found, self.registered, self.active_s, event.selection)
+        if is_first and not event.selection:  # later regroupings follow from what is in the digest already
+            self._digest.update(repr(("clustered", *event.groups.values())).encode())
+        if not event.selection:
+            self.ungrouped = []
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drop members that are in no group and not ungrouped. The template stays."""
+        held = {TEMPLATE, *self.ungrouped, *(m for group in self.groups.values() for m in group.members)}
+        self.members = {m: member for m, member in self.members.items() if m in held}
+
+    def _apply_note_asked(self, event: NoteAsked) -> None:
+        best = self.members.get(event.about[-1]) if event.about else None
+        self.notes[event.number] = self._awaited[event.number] = Note(event, score=None if best is None else best.score)
+        if len(event.about) > 1:
+            self._noted[event.about] = event.number
+        self.idle_decisions += 1
+
+    def _apply_note_received(self, event: NoteReceived) -> None:
+        if event.number not in self.notes:
+            raise JournalError(f"note {event.number} is answered and was never asked for")
+        self.notes[event.number].reply = event.reply
+        self._awaited.pop(event.number, None)
+        self.batched.pop(note_number(event.number), None)
+        self.tally.take_reply(event.reply)
+
+    def _apply_to_run(self, event: RunEvent) -> None:
+        match event:
+            case Injected(name):
+                self.injected.append(event)
+                self.brought_names.add(name)
+            case Advised(name):
+                self.advised.append(replace(event, not_before=max(event.not_before, self.asked)))
+                self.brought_names.add(name)
+            case ClockRead():
+                self.readings.append(event)
+                self._apply_readings()
+            case BatchSent(numbers=numbers):
+                self.batched |= dict.fromkeys(numbers, event)
+            case RunStarted():
+                self.started, self.isolation = event, event.isolation
+            case RunForked(_, settings, provenance):
+                self.idle_decisions = 0  # the method may have been mended since
+                self.last_asked = None  # its prompt was written under other settings: no candidate shares it any more
+                self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
+                self.failure, self.used_budgets = "", []
+                # they were chosen under other settings, and perhaps by another `validation` split
+                self.recommended = self.recommended_of = self.portfolio = self.portfolio_of = None
+            case RunResumed():
+                self.stopped, self.failure, self.under_way, self.isolation = None, "", None, event.isolation
+                self.tally.unanswered += event.unanswered
+            case RunStopped(reason):
+                self.stopped, self.failure, self.under_way = reason, event.message, event.under_way
+                if reason == "budget" and self.registered not in self.used_budgets:
+                    self.used_budgets.append(self.registered)
+            case Recommended():
+                self.recommended, self.recommended_of = event, self.registered
+            case PortfolioChosen():
+                self.portfolio, self.portfolio_of = event, self.registered
+            case _:
+                assert_never(event)
+
+    def _apply_readings(self) -> None:
+        """Put waiting clock readings in force, oldest first, until one needs more registered candidates."""
+        while self.readings and self.readings[0].registered <= self.registered:
+            self.active_s = self.readings.pop(0).active_s
+
+    @property
+    def budget(self) -> int:
+        """The budget (candidates) at the start or the last fork, not as raised later; JournalError before the start."""
+        if self.started is None:
+            raise JournalError("a run that has not started has no budget")
+        return int(self.started.settings["budget"])
+
+    @property
+    def has_recommended(self) -> bool:
+        """Whether the choice on validation instances was made among all candidates that are registered by now."""
+        return self.recommended_of == self.registered  # the count is None if there is no choice
+
+    @property
+    def last_reading_s(self) -> float:
+        """Active seconds of the run at the last clock reading, in force or not; 0 before the first."""
+        return self.readings[-1].active_s if self.readings else self.active_s
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """The advice that was or is in force, or waits for its first candidate, oldest first."""
+        return advice(self.advised)
 
     @property
     def leader(self) -> Member | None:
@@ -264,152 +401,6 @@ class RunState(RunFacts):
             raise JournalError(f"candidate {candidate.id} is not feasible, and cannot be a member of the archive")
         return Member.of(candidate.outcome, self.objective.utility(candidate.outcome.score), candidate)
 
-    def apply(self, event: Event) -> None:
-        """Apply one event. Raises JournalError for most events that cannot follow those before.
-
-        Examples are a reply to a candidate that is not open, a registration out of turn, or an unknown member.
-        """
-        _APPLIED.get(type(event), RunState._apply_to_run)(self, event)
-
-    def _apply_fork(self, event: RunForked) -> None:
-        self._apply_to_run(event)
-        self.last_asked = None  # its prompt was written under other settings: no candidate shares it any more
-
-    def _apply_responded(self, event: Responded) -> None:
-        self._opened(event.candidate).reply = event.reply
-        self.batched.pop(event.candidate, None)
-        self.tally.take_reply(event.reply)
-
-    def _apply_outcome(self, event: Evaluated | Rejected) -> None:
-        if event.candidate == TEMPLATE and isinstance(event, Evaluated):
-            self.template = self.members[TEMPLATE] = Member.of(event, self.objective.utility(event.score))
-        elif (opened := self._opened(event.candidate)).reply is None:
-            raise JournalError(f"candidate {event.candidate} has an outcome before it has a reply")
-        else:
-            opened.outcome = event
-        self.tally.take_outcome(event)
-
-    def _apply_compared(self, event: Compared) -> None:
-        self._opened(event.candidate).compared = event
-
-    def _apply_not_added(self, event: NotAdded) -> None:
-        self._register(self._opened(event.candidate), None)
-
-    def _apply_note_asked(self, event: NoteAsked) -> None:
-        best = self.members.get(event.about[-1]) if event.about else None
-        self.notes[event.number] = self._awaited[event.number] = Note(event, score=None if best is None else best.score)
-        if len(event.about) > 1:
-            self._noted[event.about] = event.number
-        self.idle_decisions += 1
-
-    def _apply_note_received(self, event: NoteReceived) -> None:
-        if event.number not in self.notes:
-            raise JournalError(f"note {event.number} is answered and was never asked for")
-        self.notes[event.number].reply = event.reply
-        self._awaited.pop(event.number, None)
-        self.batched.pop(note_number(event.number), None)
-        self.tally.take_reply(event.reply)
-
-    def _apply_put_off(self, event: PutOff) -> None:
-        if (opened := self._opened(event.candidate)).reply is None or opened.outcome is not None:
-            raise JournalError(f"candidate {event.candidate} is put off while it has nothing to be evaluated")
-        self.tally.put_off[event.reason] += 1
-
-    def _opened(self, candidate: CandidateId) -> OpenCandidate:
-        if (opened := self.open.get(candidate)) is None:
-            raise JournalError(f"candidate {candidate} is not open: it was never asked for, or is registered already")
-        return opened
-
-    def _apply_asked(self, event: Asked) -> None:
-        if event.candidate in self.open:
-            self._apply_repair(event)
-            return
-        if event.prompt.operator != INJECTED:
-            self.last_asked = event
-        elif (program := self.next_injected) is not None:
-            self.injected.remove(program)
-        else:
-            raise JournalError(f"candidate {event.candidate} is an injected program, and none was injected")
-        self.open[event.candidate] = OpenCandidate(
-            event,
-            shown=first_parent_source(event, self.members),
-            baseline_utility=best_parent_utility(event, self.members),
-        )
-        if event.parents:
-            self.shown_parents.setdefault(event.prompt.operator, set()).add(event.parents)
-        self.asked = event.candidate + 1
-        self.idle_decisions = 0
-
-    def _apply_repair(self, event: Asked) -> None:
-        before = self.open[event.candidate]
-        if not isinstance(before.outcome, Rejected):
-            raise JournalError(f"candidate {event.candidate} is asked for again and was not rejected")
-        self.tally.take_repair(before.outcome)
-        idea = before.idea or before.outcome.thought
-        self.open[event.candidate] = replace(
-            before, asked=event, reply=None, outcome=None, compared=None, repairs=before.repairs + 1, idea=idea
-        )
-
-    def _apply_added(self, event: Added) -> None:
-        candidate, name = event.candidate, event.group
-        opened = self._opened(candidate)
-        member = self.members[candidate] = self.member(opened)
-        if name is None:
-            self.ungrouped.append(candidate)
-        else:
-            group = self.groups.setdefault(name, Group())
-            if opened.compared is not None:
-                group.add_similarities(name, opened.compared)
-            group.add(member, event.evicted)
-        self._register(opened, name)
-        if event.evicted:
-            self._forget()
-
-    def _register(self, opened: OpenCandidate, name: GroupName | None) -> None:
-        """Take the next candidate out of `open`, count it and add it to the digest; `name` is the group it joined."""
-        candidate, outcome = opened.id, opened.outcome
-        # in the order of their numbers, not of arrival: decisions must not depend on timing
-        if outcome is None or candidate != self.registered:
-            raise JournalError(f"candidate {candidate} is registered out of turn, or before it has an outcome")
-        del self.open[candidate]
-        self.registered = candidate + 1
-        self.idle_decisions = 0
-        self._apply_readings()
-        score = outcome.score if isinstance(outcome, Evaluated) else None
-        self.tally.recent.append(score is not None)
-        if isinstance(outcome, Rejected):
-            self.failures.append(outcome)
-            self.rejected_from[opened.asked.group] += 1
-        self.tried.take(opened, self.objective)
-        add_to_record(self.models, opened, None if score is None else self.objective.utility(score))
-        if opened.asked.parents in self._noted:
-            self.notes[self._noted[opened.asked.parents]].children.append(score)
-        if score is not None and (self.best is None or self.objective.utility(score) > self.best.utility):
-            self.best = self.member(opened)
-            self.bests.append((candidate, score))
-        # the group's position, not its name: a method may rename its groups without a change of the digest
-        place = None if name is None else list(self.groups).index(name)
-        self._digest.update(repr((candidate, outcome.source, score is not None, score, place)).encode())
-
-    def _apply_regrouped(self, event: Regrouped) -> None:
-        is_first = not self.islands
-        self.idle_decisions += 1
-        for name, members in event.groups.items():
-            if unknown := [member for member in members if member not in self.members]:
-                raise JournalError(f"group {name!r} holds candidate {unknown[0]}, which is not in the archive")
-            found = [self.members[member] for member in members]
-            self.groups[name] = Group.arranged(found, self.registered, self.active_s, event.selection)
-        if is_first and not event.selection:  # later regroupings follow from what is in the digest already
-            self._digest.update(repr(("clustered", *event.groups.values())).encode())
-        if not event.selection:
-            self.ungrouped = []
-            self._forget()
-
-    def _forget(self) -> None:
-        """Drop members that are in no group and not ungrouped. The template stays."""
-        held = {TEMPLATE, *self.ungrouped, *(m for group in self.groups.values() for m in group.members)}
-        self.members = {m: member for m, member in self.members.items() if m in held}
-
 
 # What applies an event, by type; all others: `_apply_to_run`. A look-up costs less than a chain of comparisons.
 _APPLIED: Mapping[type[Event], Callable[[RunState, Any], None]] = {
@@ -424,5 +415,4 @@ _APPLIED: Mapping[type[Event], Callable[[RunState, Any], None]] = {
     Regrouped: RunState._apply_regrouped,
     NoteAsked: RunState._apply_note_asked,
     NoteReceived: RunState._apply_note_received,
-    RunForked: RunState._apply_fork,
 }

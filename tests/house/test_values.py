@@ -9,7 +9,6 @@ ROOT = Path(__file__).parents[2]
 
 CHANGING = {
     *(
-        "RunFacts",
         "RunState",
         "OpenCandidate",
         "Group",
