@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import signal
 from asyncio import StreamReader, StreamWriter, SubprocessTransport
 from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
@@ -22,125 +21,6 @@ from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSett
 from behavesim.proposers.retry import Completion, Fault, RetryLimits, RetryPolicy
 from behavesim.proposers.secrets import Secrets
 from behavesim.state.events import Prompt, Reply
-
-# Runs a user's command line once: text on its input, text from its outputs; it is killed if that is cancelled.
-
-
-# Bytes kept of each output of a command; the longest replies of models take a quarter of it.
-LONGEST_OUTPUT = 4 * 2**20
-# Most bytes that are read from an output at once.
-_PIECE = 1 << 16
-# Seconds to wait until a killed process has ended.
-_REAPED_S = 1.0
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended and what it wrote; each text is cut after LONGEST_OUTPUT bytes."""
-
-    code: int
-    """The shell's exit code; -N if signal N killed the shell."""
-    out: str
-    """The text that the command wrote to its standard output."""
-    err: str
-    """The text that the command wrote to its standard error."""
-
-
-async def run_shell(command: str, text: str, environment: Mapping[str, str]) -> Ended:
-    """Run a command line in a shell with `text` on its standard input; return its exit code and output.
-
-    The command has the variables of `environment` alone, and no time limit. This returns when the shell has ended and
-    no process holds its outputs open. If cancelled, it kills the command's process group. Raises OSError if the shell
-    cannot be started.
-    """
-    process, transport = await _started(command, environment)
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    try:
-        written = asyncio.gather(_write(process.stdin, text), _read(process.stdout), _read(process.stderr))
-        _, out, err = await written
-        return Ended(await process.wait(), out, err)
-    except BaseException:
-        await _kill(process, transport)
-        raise
-
-
-async def _started(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
-    """Start the command and return its process and transport; if cancelled meanwhile, kill it once it has started."""
-    starting = asyncio.create_task(_start(command, environment))
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        with suppress(OSError):
-            await _kill(*await starting)
-        raise
-
-
-async def _start(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
-    """Start the command in a session of its own; return its process, and the transport, which can close its pipes."""
-    loop = asyncio.get_running_loop()
-    transport, protocol = await loop.subprocess_shell(
-        lambda: SubprocessStreamProtocol(limit=_PIECE, loop=loop),
-        command,
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-        env=environment,
-        start_new_session=True,  # a process group, so that what the command starts can be killed with it
-    )
-    return Process(transport, protocol, loop), transport
-
-
-async def _write(stream: StreamWriter, text: str) -> None:
-    """Write a text to a command's standard input, and close it."""
-    if stream.is_closing():  # uvloop raises an error if such a stream is written to
-        return
-    with suppress(ConnectionError):  # a command may answer without reading all of its input
-        stream.write(text.encode(errors="replace"))
-        await stream.drain()
-    stream.close()
-
-
-async def _read(stream: StreamReader) -> str:
-    """Read an output until it is closed; return its first LONGEST_OUTPUT bytes as text, invalid UTF-8 as U+FFFD."""
-    content = bytearray()
-    while piece := await stream.read(_PIECE):
-        content += piece[: LONGEST_OUTPUT - len(content)]
-    return content.decode(errors="replace")
-
-
-async def _kill(process: Process, transport: SubprocessTransport) -> None:
-    """Kill a process's group, close its pipes, and wait at most _REAPED_S for its end."""
-    # a process that left the group could keep the pipes open for ever
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    transport.close()
-    with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), _REAPED_S)
-
-
-# Raises the process's limit of open files: each connection takes one, and at the limit no module can be imported.
-
-
-# Open files allowed for a run's journal, log and sandbox, besides its connections: they take about twenty.
-BESIDE = 64
-
-
-def allow(connections: int) -> None:
-    """Raise this process's limit of open files to `connections` + `BESIDE`, unless it is that high already.
-
-    Raises UsageError if the system's hard limit is lower.
-    """
-    needed = connections + BESIDE
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        raise UsageError(
-            f"{connections} connections take {needed} open files with what else a run needs, and the limit is {hard}; "
-            f"raise it (ulimit -n {needed}), or set fewer --connections"
-        )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
-
 
 # Model name of a command's replies; users name it in `prices`, since no price list knows what a command costs.
 MODEL = "command"
@@ -169,11 +49,7 @@ class CommandProposer(Proposer[CommandSettings]):
     settings_type = CommandSettings
 
     def __init__(self, command: str, patience: RetryLimits, context: ProposerContext) -> None:
-        """Create the proposer of a run without running anything.
-
-        `command` is a shell's command line. It runs at most `context.connections` times at once, each time for at most
-        `patience.request_s` seconds.
-        """
+        """`command` is a shell's command line; each run of it may take `patience.request_s` seconds."""
         self._command, self._seed, self._clock, self._limit_s = command, context.seed, context.clock, patience.request_s
         self._secrets = Secrets.of(os.environ.items())
         self._persevering = RetryPolicy(patience, context, self._secrets)
@@ -194,15 +70,13 @@ class CommandProposer(Proposer[CommandSettings]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return the reply to a prompt; if the prompt was given up, the text is empty and `fault` says why.
 
-        The command gets `number` as BEHAVESIM_NUMBER. If it fails, it is run again after a pause. If it writes nothing,
-        it is run again at most `Patience.empty` times; then the reply is empty. Raises ProposerError if no prompt has
-        had a reply for too long, or, before the first reply, if the shell cannot run the command.
+        Raises ProposerError if no prompt has had a reply for too long, or, before the first reply, if the shell cannot
+        run the command.
         """
         tries = self._persevering.begin(number, MODEL, prompt.text)
         return await self._persevering.reply(tries, lambda: self._ask(prompt.text, number))
 
     async def _ask(self, text: str, number: int) -> Completion | Fault:
-        """Run the command once with `text` on its input; return what it wrote, or the fault if it failed."""
         try:
             async with self._clock.timeout(self._limit_s):
                 ended = await run_shell(self._command, text, self._environment(number))
@@ -215,7 +89,6 @@ class CommandProposer(Proposer[CommandSettings]):
         return Completion(self._secrets.clean(ended.out), None, Usage())
 
     def _environment(self, number: int) -> Mapping[str, str]:
-        """Return the variables of the command that answers the prompt of this number."""
         return {**os.environ, "BEHAVESIM_NUMBER": str(number), "BEHAVESIM_SEED": str(self._seed)}
 
 
@@ -229,3 +102,95 @@ def _words(ended: Ended) -> str:
     how = f"was killed by signal {-ended.code}" if ended.code < 0 else f"ended with exit code {ended.code}"
     words = " | ".join(ended.err.strip().splitlines()[-3:])
     return f"{how}: {words}" if words else how
+
+
+# Bytes kept of each output of a command; the longest replies of models take a quarter of it.
+LONGEST_OUTPUT = 4 * 2**20
+# Most bytes that are read from an output at once.
+_PIECE = 1 << 16
+# Seconds to wait until a killed process has ended.
+_REAPED_S = 1.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended and what it wrote; each text is cut after LONGEST_OUTPUT bytes."""
+
+    code: int
+    """The shell's exit code; -N if signal N killed the shell."""
+    out: str
+    """The text that the command wrote to its standard output."""
+    err: str
+    """The text that the command wrote to its standard error."""
+
+
+async def run_shell(command: str, text: str, environment: Mapping[str, str]) -> Ended:
+    """Run a command line in a shell with `text` on its standard input; return its exit code and output.
+
+    It returns when the shell has ended and no process holds its outputs open; there is no time limit. If cancelled, it
+    kills the command's process group. Raises OSError if the shell cannot be started.
+    """
+    process, transport = await _started(command, environment)
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    try:
+        written = asyncio.gather(_write(process.stdin, text), _read(process.stdout), _read(process.stderr))
+        _, out, err = await written
+        return Ended(await process.wait(), out, err)
+    except BaseException:
+        await _kill(process, transport)
+        raise
+
+
+async def _started(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
+    """Start the command; if cancelled meanwhile, kill it once it has started."""
+    # shielded: cancelled half-way, the process would go on without anybody who knows it
+    starting = asyncio.create_task(_start(command, environment))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            await _kill(*await starting)
+        raise
+
+
+async def _start(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
+    """Start the command in a session of its own; the transport can close its pipes."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_shell(
+        lambda: SubprocessStreamProtocol(limit=_PIECE, loop=loop),
+        command,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=environment,
+        start_new_session=True,  # a process group, so that what the command starts can be killed with it
+    )
+    return Process(transport, protocol, loop), transport
+
+
+async def _write(stream: StreamWriter, text: str) -> None:
+    if stream.is_closing():  # uvloop raises an error if such a stream is written to
+        return
+    with suppress(ConnectionError):  # a command may answer without reading all of its input
+        stream.write(text.encode(errors="replace"))
+        await stream.drain()
+    stream.close()
+
+
+async def _read(stream: StreamReader) -> str:
+    """Return the first LONGEST_OUTPUT bytes of an output as text; the rest is read and dropped."""
+    content = bytearray()
+    # to the end: a command whose full pipe nobody reads would never end
+    while piece := await stream.read(_PIECE):
+        content += piece[: LONGEST_OUTPUT - len(content)]
+    return content.decode(errors="replace")
+
+
+async def _kill(process: Process, transport: SubprocessTransport) -> None:
+    """Kill a process's group, close its pipes, and wait at most _REAPED_S for its end."""
+    # a process that left the group could keep the pipes open for ever
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    transport.close()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), _REAPED_S)

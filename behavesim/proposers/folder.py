@@ -45,10 +45,7 @@ class FolderProposer(Proposer[FolderSettings]):
     settings_type = FolderSettings
 
     def __init__(self, folder: Path, rest_s: float, context: ProposerContext) -> None:
-        """Create the proposer of a run without touching the disk.
-
-        A reply file is read when it has not changed for `rest_s` seconds.
-        """
+        """A reply file is read when it has not changed for `rest_s` seconds."""
         self._folder, self._seed, self._rest_s = folder, context.seed, rest_s
         self._tell, self._clock = context.tell, context.clock
         self._often = Sparing(self._tell, self._clock)
@@ -70,28 +67,24 @@ class FolderProposer(Proposer[FolderSettings]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Write the prompt, and wait as long as it takes for a reply file that is not empty; return its text.
 
-        `number` is the candidate's, or, for a note, -2 and below; the files' names contain it. Raises ProposerError if
-        the prompt cannot be written.
+        Raises ProposerError if the prompt cannot be written.
         """
         name = self.name(prompt, number)
         await asyncio.to_thread(self._put, name, prompt.text)
         return Reply(await self._awaited(self._folder / f"{name}.reply.md"), MODEL)
 
     def name(self, prompt: Prompt, number: int) -> str:
-        """Return NAME, such as 00012-1a2b3c4d: the candidate's `number` in at least five digits, and a hash.
+        """Return NAME, such as 00012-1a2b3c4d for candidate 12, and note-00000-1a2b3c4d for the first note.
 
-        The hash is eight hexadecimal digits from the run's seed, the number and the prompt's text. For a note, `number`
-        is -2 or below, as `note_number` returns it. The name is then such as note-00000-1a2b3c4d, where 0 is the first
-        note.
+        The hash is eight hexadecimal digits from the run's seed, the number and the prompt's text.
         """
         digest = hashlib.sha256(f"{self._seed}\n{number}\n{prompt.text}".encode(errors="replace")).hexdigest()
         which = f"{number:05}" if number >= 0 else f"note-{-2 - number:05}"
         return f"{which}-{digest[:8]}"
 
     def _put(self, name: str, text: str) -> None:
-        """Write the prompt `text` to NAME.prompt.md unless that exists; `name` is NAME."""
-        # It is written under another name first, so that nobody reads half of it. The first success gives a notice that
-        # names the folder.
+        """Write the prompt to NAME.prompt.md unless that exists."""
+        # under another name first, so that nobody reads half of it
         path = self._folder / f"{name}.prompt.md"
         draft = path.with_name(f".{name}.draft")
         try:
@@ -106,9 +99,7 @@ class FolderProposer(Proposer[FolderSettings]):
             self._tell(f"prompts are in {self._folder}; put each reply beside NAME.prompt.md as NAME.reply.md")
 
     async def _awaited(self, path: Path) -> str:
-        """Wait until a file exists, is not empty and has not changed for `rest_s` seconds, and return its text."""
-        # The text is that of the first REPLY_BYTES bytes. A file that cannot be read is tried again, with a notice at
-        # most once a minute.
+        """Return the text of a file once it is not empty and has not changed for `rest_s` seconds."""
         seen, since = None, 0.0
         while True:
             found = await asyncio.to_thread(_state, path)
@@ -132,6 +123,5 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 
 
 def _read(path: Path) -> str:
-    """Return the first REPLY_BYTES bytes of a file as text, invalid UTF-8 as U+FFFD; raises OSError if it cannot."""
     with path.open("rb") as file:
         return file.read(REPLY_BYTES).decode(errors="replace")

@@ -54,8 +54,8 @@ class HttpSettings(ProposerSettings):
 class HttpProposer(Proposer[HttpSettings]):
     """Serves POST /evaluate, GET /task and GET /status; each posted program goes to the first waiting candidate.
 
-    That is the one with the smallest number. A program that was posted before with the same thought, also before a
-    kill, is not evaluated again: its outcome is told once more.
+    A program that was posted before with the same thought, also before a kill, is not evaluated again: its outcome is
+    told once more.
     """
 
     settings_type = HttpSettings
@@ -108,8 +108,7 @@ class HttpProposer(Proposer[HttpSettings]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Wait as long as it takes for a program, and return it in a fenced block, after its thought, as the reply.
 
-        The prompt is not used; `number` is the candidate's. The first call begins to listen. Raises ProposerError if
-        the port is taken or the address cannot be written.
+        The first call begins to listen. Raises ProposerError if the port is taken or the address cannot be written.
         """
         async with self._opening:
             if self._runner is None:
@@ -127,8 +126,7 @@ class HttpProposer(Proposer[HttpSettings]):
             self._waiting.pop(number, None)
 
     async def _listen(self) -> None:
-        """Begin to listen at 127.0.0.1, and to read the journal as it grows, earlier sessions first; then return."""
-        # Writes the URL and the token into the file ADDRESS of the run's folder.
+        """Begin to listen at 127.0.0.1 and to follow the journal; write the URL and the token into the file ADDRESS."""
         from aiohttp import web  # a slow import, only for this proposer
 
         @web.middleware
@@ -172,7 +170,6 @@ class HttpProposer(Proposer[HttpSettings]):
                 waiting.set_result(text)
 
     async def _look(self) -> None:
-        """Read what became of candidates every LOOK_S seconds; never returns."""
         while True:
             await self._try_to_follow()
             await asyncio.sleep(LOOK_S)
@@ -201,12 +198,10 @@ class HttpProposer(Proposer[HttpSettings]):
             self._news = asyncio.Event()
 
     def _has_token(self, request: web.Request) -> bool:
-        """Whether the header Authorization of a request holds this run's token."""
         given = request.headers.get("Authorization", "")
         return compare_digest(given.encode(errors="replace"), f"Bearer {self._token}".encode())
 
     async def _task(self, request: web.Request) -> web.Response:
-        """Answer GET /task: the task's name, description, template, entry point, and its objective's three fields."""
         task, objective = self._context.task, self._context.task.objective
         return _json(
             {
@@ -221,7 +216,6 @@ class HttpProposer(Proposer[HttpSettings]):
         )
 
     async def _status(self, request: web.Request) -> web.Response:
-        """Answer GET /status: the run's id, counts of evaluated and feasible programs, budget, best outcome or null."""
         tried = [outcome for number, outcome in self._outcomes.items() if number >= 0]
         feasible = [outcome for outcome in tried if isinstance(outcome, Evaluated)]
         best = max(feasible, key=lambda each: self._context.task.objective.utility(each.score), default=None)
@@ -237,8 +231,6 @@ class HttpProposer(Proposer[HttpSettings]):
 
     async def _evaluate(self, request: web.Request) -> web.Response:
         """Answer POST /evaluate: take a program, wait for its outcome and return it as a JSON object (see `_told`)."""
-        # Otherwise the object has an "error", with status 400 for a malformed request, 429 if MOST_WAITING programs
-        # wait, and 503 if the run stops before there is an outcome.
         try:
             body = await request.json()
         except ValueError:
@@ -264,9 +256,7 @@ class HttpProposer(Proposer[HttpSettings]):
             await self._news.wait()
 
     def _told(self, outcome: Evaluated | Rejected) -> dict[str, Any]:
-        """Return an outcome as a JSON object with the candidate's number and keys of `behavesim evaluate --json`."""
-        # These are the status ("ok" or "rejected"), stage, reason and message of a rejection (else null), score and gap
-        # (a fraction), metrics and feedback.
+        """Return an outcome with the keys of `behavesim evaluate --json`."""
         score = outcome.score if isinstance(outcome, Evaluated) else None
         why = {key: getattr(outcome, key, None) for key in ("stage", "reason", "message")}  # None if it is feasible
         return {
@@ -286,8 +276,7 @@ def _hashed(text: str) -> bytes:
 
 
 def _news(path: Path, after: int) -> tuple[list[tuple[bytes, int] | Evaluated | Rejected], int]:
-    """Return what a journal tells after the event number `after`, and the number of the last event that was read."""
-    # That are replies, each as its hash and its candidate, and outcomes without programs and trajectories.
+    """Return replies, by hash and candidate, and outcomes after event number `after`, and the last event's number."""
     found: list[tuple[bytes, int] | Evaluated | Rejected] = []
     for seq, _, event in read_events(path, after=after, only=(Responded, Evaluated, Rejected)):
         after = seq
@@ -302,7 +291,6 @@ def _news(path: Path, after: int) -> tuple[list[tuple[bytes, int] | Evaluated | 
 
 
 def _json(document: dict[str, Any], status: int = HTTPStatus.OK) -> web.Response:
-    """Return an answer that holds a JSON object, with an HTTP status of 200 unless another is given."""
     from aiohttp import web  # a slow import, only for this proposer
 
     return web.json_response(document, status=status)

@@ -1,11 +1,11 @@
-"""Replies from any endpoint with OpenAI's chat completions."""
+"""Replies from any endpoint with OpenAI's chat completions, one request a prompt or in batches."""
 
 from __future__ import annotations
 
+import resource
 from typing import TYPE_CHECKING, Self
 
 from behavesim.base.errors import UsageError
-from behavesim.proposers.command import allow
 from behavesim.proposers.openai_settings import RESPONSES, OpenAISettings, RequestBuilder, base_url, has_endpoint
 from behavesim.proposers.proposer import Proposer, ProposerContext
 from behavesim.proposers.retry import VERSION, Completion, Fault, RetryLimits, RetryPolicy
@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from behavesim.proposers.openai_batches import BatchSender
 
 
+# Open files allowed for a run's journal, log and sandbox, besides its connections: they take about twenty.
+BESIDE = 64
+
+
 class OpenAIProposer(Proposer[OpenAISettings]):
     """Asks a model for each candidate, at the endpoint and with the key that the environment names.
 
-    The environment's variables are those of the package openai. An endpoint other than OpenAI's own may need no key.
-    No notice and no error holds the key.
+    The variables are those of the package openai. An endpoint other than OpenAI's own may need no key. No notice and no
+    error holds the key.
     """
 
     settings_type = OpenAISettings
@@ -27,8 +31,8 @@ class OpenAIProposer(Proposer[OpenAISettings]):
     def __init__(self, settings: OpenAISettings, context: ProposerContext, patience: RetryLimits | None = None) -> None:
         """Create the proposer of a run without connecting; `patience` None means the limits that the settings ask for.
 
-        Raises UsageError if the environment names no usable endpoint or proxy. Raises it, too, if `response_format`
-        does not suit the task, or if the settings hold a key: they are stored with the run.
+        Raises UsageError if the environment names no usable endpoint or proxy, if `response_format` does not suit the
+        task, or if the settings hold a key: they are stored with the run.
         """
         from behavesim.proposers.openai_endpoint import Endpoint  # openai and aiohttp take half a second to load
 
@@ -49,10 +53,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
 
     @classmethod
     def of(cls, settings: OpenAISettings, context: ProposerContext) -> Self:
-        """Return the proposer of a run, after raising this process's limit of open files if the connections need it.
-
-        Raises UsageError as the constructor does, or if the limit of open files is too low.
-        """
+        """Return the proposer of a run, after `allow`, which raises UsageError if too few files may be open."""
         allow(context.connections)
         return cls(settings, context)
 
@@ -68,7 +69,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         return "" if has_endpoint() else needed
 
     async def __aexit__(self, *error: object) -> None:
-        """Close all connections; the proposer cannot be used afterwards. Batches that were sent go on."""
+        """Close all connections. Batches that were sent go on."""
         if self._sender is not None:
             await self._sender.aclose()
         await self._endpoint.aclose()
@@ -88,7 +89,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         return await self._persevering.reply(tries, lambda: self._ask(model, prompt.text, number))
 
     async def _ask(self, model: str, prompt: str, number: int) -> Completion | Fault:
-        """Send one request for the candidate or note of this `number`; return its reply or fault."""
+        """Send one request; return its reply or fault."""
         # What an endpoint turns out not to know changes all later requests: a parameter that the model refuses is left
         # out, one that only the Responses API serves is asked there, /v1 is put before a path that nothing answers.
         url, body = self._endpoint.url, self._dialect.body(model, prompt, number)
@@ -110,3 +111,18 @@ class OpenAIProposer(Proposer[OpenAISettings]):
                 self._persevering.note(f"{model} is asked {how} from now on: {result.message}")
             return result.mended()
         return result
+
+
+def allow(connections: int) -> None:
+    """Raise this process's limit of open files for so many connections; UsageError if the hard limit is lower."""
+    # each connection takes a file, and at the limit no module can be imported
+    needed = connections + BESIDE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise UsageError(
+            f"{connections} connections take {needed} open files with what else a run needs, and the limit is {hard}; "
+            f"raise it (ulimit -n {needed}), or set fewer --connections"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -37,8 +37,7 @@ class _Question:
     """A prompt whose reply the search waits for: `reply` gets it once a batch has brought it."""
 
     tries: PromptAttempts
-    # The number of the candidate, or, for a note, -2 and below (see `note_number`).
-    number: int
+    number: int  # of the candidate, or, for a note, -2 and below
     prompt: str
     reply: asyncio.Future[Reply]
 
@@ -77,8 +76,7 @@ class BatchSender:
     async def reply(self, tries: PromptAttempts, prompt: str) -> Reply:
         """Return the reply to a prompt from the batch that holds it; its text is "" if the prompt was given up.
 
-        `tries` counts the prompt's requests. Raises ProposerError if asking again would not help any prompt, or if
-        nothing was answered for too long.
+        Raises ProposerError if asking again would not help any prompt, or if nothing was answered for too long.
         """
         assert tries.number is not None
         question = _Question(tries, tries.number, prompt, asyncio.get_running_loop().create_future())
@@ -90,7 +88,6 @@ class BatchSender:
             self._open.discard(question)
 
     def _gather(self, *questions: _Question) -> None:
-        """Add questions to those that wait for a batch; send all of them now if `_send_gathered` finds it is time."""
         self._gathered += questions
         self._send_gathered()
 
@@ -137,7 +134,6 @@ class BatchSender:
         self._read = [batch for batch in self._read if batch[0]]
 
     async def _delete(self, file: str) -> None:
-        """Delete a file at the endpoint, or give a notice that it stays there."""
         if (fault := await self._endpoint.deleted(file)) is not None:
             self._persevering.note_once_a_minute(
                 "file kept", f"file {file} of a batch stays at the endpoint: {fault.message}"
@@ -145,8 +141,6 @@ class BatchSender:
 
     async def _carry_out(self, batch: BatchSent | None, questions: Sequence[_Question]) -> None:
         """Send a new batch, or take up `batch` of an earlier session, and settle each question by its result."""
-        # If `batch` is None, or the endpoint does not have it, a new one is sent. Questions that need to be asked again
-        # go into the next batches.
         is_earlier = batch is not None
         if batch is not None and not batch.id:
             batch = replace(batch, id=await self._found(batch.name))
@@ -187,15 +181,14 @@ class BatchSender:
         return batch
 
     def _body(self, question: _Question) -> Mapping[str, Any]:
-        """Return the body of a chat completion request for one question: the value of `body` in a line of the file."""
         return self._dialect.body(question.tries.model, question.prompt, question.number)
 
     async def _answered(
         self, send: Callable[[], Awaitable[T | Fault]], look: Callable[[], Awaitable[T]] | None = None
     ) -> T:
         """Return the answer to a request about files or batches, which is sent again until it has one."""
-        # After each fault `look` may find out that the request did its work: what it returns is the answer, unless it
-        # is empty. None looks for nothing.
+        # after each fault `look` may find out that the request did its work: what it returns, unless empty, is the
+        # answer
         tries = self._persevering.begin()
         while isinstance(found := await self._persevering.once(send), Fault):
             if not (found.remedy == VERSION and self._endpoint.add_version()):
@@ -208,12 +201,10 @@ class BatchSender:
         return found
 
     async def _found(self, name: str) -> str:
-        """Return the id of the batch of this name; "" if the endpoint has none. Errors are those of `_answered`."""
         return await self._answered(lambda: self._endpoint.batch_found(name))
 
     async def _results(self, batch: str, questions: Mapping[int, _Question]) -> dict[int, Completion | Fault]:
-        """Wait for the end of the batch with the id `batch`; return the reply or fault of each question, by number."""
-        # `questions` are those of the batch by number.
+        """Wait for the end of a batch; return the reply or fault of each question, by number."""
         clean, looks = self._endpoint.secrets.clean, 0
         while (ended := await self._answered(lambda: self._endpoint.batch(batch))).get("status") not in ENDED:
             looks += 1
@@ -237,8 +228,7 @@ class BatchSender:
 
     def _settle(self, question: _Question, result: Completion | Fault, is_earlier: bool) -> float:
         """End the waiting for a prompt's reply, or return the seconds to wait before another batch asks for it."""
-        # The waiting ends with a reply, or if the prompt is given up. A fault in a batch of an earlier session
-        # (`is_earlier`) stops nothing: its cause may be mended by now.
+        # a fault in a batch of an earlier session stops nothing: its cause may be mended by now
         tries = question.tries
         tries.bill(result)
         if isinstance(result, Completion):
@@ -262,7 +252,6 @@ class BatchSender:
         return pause or 0.0
 
     def _answer(self, question: _Question, result: Completion | Fault) -> None:
-        """End the waiting for a question's reply; a fault means that its prompt is given up."""
         self._open.discard(question)
         if not question.reply.done():
             question.reply.set_result(question.tries.reply(result))
@@ -272,8 +261,6 @@ def _results_in(
     content: bytes, terms: Callable[[int], Terms], clean: Callable[[str], str]
 ) -> Iterator[tuple[int, Completion | Fault]]:
     """Yield each result in a file of an ended batch, with the prompt's number; lines of another form are left out."""
-    # `content` is the file, one JSON object a line. `terms` takes a prompt's number and returns those of its request.
-    # `clean` removes secrets.
     for text in content.splitlines():
         try:
             line = json.loads(text.decode("utf-8", "replace"))
@@ -292,7 +279,6 @@ def _results_in(
 
 def _failure(batch: Mapping[str, Any], clean: Callable[[str], str]) -> Fault:
     """Return the fault of a batch that the endpoint refused as a whole, from the first of the errors it lists."""
-    # It is "slow down" if the endpoint holds too many tokens in batches, else "stop". `clean` removes secrets.
     errors = batch.get("errors")
     listed = errors.get("data") if isinstance(errors, Mapping) else None
     error = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], Mapping) else {}
@@ -305,7 +291,7 @@ def _failure(batch: Mapping[str, Any], clean: Callable[[str], str]) -> Fault:
 
 
 def _priced(found: Completion | Fault) -> Completion | Fault:
-    """Return a result of a batch, with BATCH as its service tier, so that it has the price of batches."""
+    """Return a result of a batch with BATCH as its service tier, so that it has the price of batches."""
     # After a demand to slow down, or where the address seems to be wrong, its prompt goes into the next batch.
     if isinstance(found, Completion):
         return replace(found, usage=replace(found.usage, tier=BATCH))

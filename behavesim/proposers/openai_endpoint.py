@@ -1,4 +1,4 @@
-"""Sends requests to an OpenAI-compatible endpoint with the package openai; faults are returned, not raised."""
+"""The endpoint: sends requests with the package openai, over a client of aiohttp; faults are returned, not raised."""
 
 from __future__ import annotations
 
@@ -25,114 +25,6 @@ from behavesim.proposers.openai_settings import RESPONSES, Terms, base_url
 from behavesim.proposers.retry import Completion, Fault
 from behavesim.proposers.secrets import Secrets
 
-# The client of the package openai, on aiohttp: it reads no more of an answer than fits, and stays on one host.
-
-
-# Most bytes of a decompressed answer that are read; a longer one gives up the prompt.
-#
-# The longest replies of models, escaped, take a quarter of it.
-ANSWER_BYTES = 4 * 2**20
-# Most bytes of a decompressed file that are read: the replies of a batch. A longer file is a fatal fault.
-FILE_BYTES = 256 * 2**20
-# Time limit for making a connection, in seconds.
-CONNECT_S = 10.0
-# Most redirects followed for one request.
-MOST_REDIRECTS = 5
-# Seconds that an idle connection stays open.
-_KEEPALIVE_S = 15.0
-# aiohttp's value for no limit on connections: the limiter decides how many there are.
-_AS_MANY_AS_ASKED = 0
-
-
-class _Client(openai.DefaultAioHttpClient):
-    """The HTTP client of the package openai on aiohttp, with a limit on the size of answers."""
-
-    # An answer, also one with an error status, is read until it exceeds ANSWER_BYTES, or FILE_BYTES for a file. The
-    # rest is dropped, and no error is raised.
-
-    # Whether requests are sent with the package's header `Authorization`: without a key it holds a placeholder.
-    sends_key: bool
-
-    async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
-        """Send a request and read its answer; `how` are the package's options."""
-        # At most MOST_REDIRECTS redirects are followed, within the same origin (scheme, host and port) only: no other
-        # may get the prompt and the key. Any other redirect is returned as the answer.
-        if not self.sends_key:
-            request.headers.pop("Authorization", None)
-        how |= {"stream": True, "follow_redirects": False}
-        response = await super().send(request, **how)
-        for _ in range(MOST_REDIRECTS):
-            if not is_onward(response) or response.next_request is None:
-                break
-            await response.aclose()
-            response = await super().send(response.next_request, **how)
-        return await _received(response)
-
-
-def is_onward(response: httpx2.Response) -> bool:
-    """Whether an answer redirects the request, with its method unchanged, to the same scheme, host and port.
-
-    From https to http, prompt, key and password would go out in clear text.
-    """
-    here, there = response.request, response.next_request
-    place, onward = [each and (each.method, each.url.scheme, each.url.host, each.url.port) for each in (here, there)]
-    return place == onward
-
-
-async def _received(response: httpx2.Response) -> httpx2.Response:
-    """Return an answer with its body, decompressed; a body longer than ANSWER_BYTES or FILE_BYTES is cut after that."""
-    body, most = bytearray(), FILE_BYTES if response.request.url.path.endswith("/content") else ANSWER_BYTES
-    try:
-        async with aclosing(response.aiter_bytes()) as pieces:
-            async for piece in pieces:
-                body += piece
-                if len(body) > most:  # a small answer may unpack to gigabytes
-                    break
-    finally:
-        await response.aclose()
-    # without the encoding, else the body would be unpacked again
-    headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
-    found = httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
-    # Strangers name encodings that do not exist, and the package reads an error's text.
-    found.encoding, found.next_request = "utf-8", response.next_request
-    return found
-
-
-def _without_queries(record: logging.LogRecord) -> bool:
-    """Cut the queries off the URLs in a line of the package's log, one for each request: they may hold keys."""
-    if isinstance(record.args, tuple):
-        record.args = tuple(
-            each.copy_with(query=None) if isinstance(each, httpx2.URL) else each for each in record.args
-        )
-    return True
-
-
-def client_of(route: Route) -> openai.AsyncOpenAI:
-    """Return the package's client for a route's URL and proxy, with the key from OPENAI_API_KEY ("none" if unset).
-
-    If the URL has user and password, they are sent in place of the key.
-    """
-    url = route.url
-    logging.getLogger("httpx2").addFilter(_without_queries)  # a second time it does nothing
-    client = _Client(
-        auth=(url.username, url.password) if url.userinfo else None,
-        verify=ssl.create_default_context(),  # heeds SSL_CERT_FILE
-        trust_env=False,  # the proxy is named here, so that a fault can name it
-        proxy=route.proxy,
-        limits=httpx2.Limits(max_connections=_AS_MANY_AS_ASKED, keepalive_expiry=_KEEPALIVE_S),
-    )
-    client.sends_key = has_credentials()
-    return openai.AsyncOpenAI(
-        api_key=os.environ.get("OPENAI_API_KEY") or "none",
-        # Login and query are given separately: the package appends its paths to this URL.
-        base_url=url.copy_with(userinfo=b"", query=None, fragment=None),
-        default_query=dict(url.params),
-        timeout=openai.Timeout(None, connect=CONNECT_S),
-        max_retries=0,  # `Perseverance` decides what is sent again
-        http_client=client,
-    )
-
-
 # Path of chat completions below the endpoint's URL.
 PATH = "/chat/completions"
 # Time limit of the request for the list of models, in seconds.
@@ -155,9 +47,8 @@ T = TypeVar("T")
 class Endpoint:
     """The endpoint OPENAI_BASE_URL, OpenAI's own if unset, reached through the environment's proxy if there is one.
 
-    The package openai itself reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and the like. `secrets` are what no text may hold:
-    the key, secret headers, and passwords in URLs. `host` is the URL's host name. Requests return a fault if there was
-    no answer in time, or an error; only `models` raises one.
+    `secrets` are what no text may hold. `host` is the URL's host name. Requests return a fault if there was no answer
+    in time, or an error; only `models` raises one.
     """
 
     def __init__(self, timeout_s: float, clock: Heartbeat) -> None:
@@ -183,7 +74,7 @@ class Endpoint:
         await self._client.close()
 
     def add_version(self) -> bool:
-        """Put /v1 before all paths from now on, and return True; if it is there already, only return False."""
+        """Put /v1 before all paths from now on; return False if it is there already."""
         # some servers give their URL without it
         if self.url.rstrip("/").endswith("/v1"):
             return False
@@ -191,7 +82,7 @@ class Endpoint:
         return True
 
     async def completion(self, body: Mapping[str, Any], terms: Terms) -> Completion | Fault:
-        """Send `body`, whose `terms` are given, as JSON to the chat completions, or the Responses API by its form."""
+        """Send `body` as JSON to the chat completions, or to the Responses API if it has its form."""
         # Written as ASCII here: the package writes UTF-8, which cannot encode a lone surrogate.
         content, path = json.dumps(body).encode(), PATH if "messages" in body else RESPONSES
         found = await self._answered(
@@ -200,12 +91,12 @@ class Endpoint:
         return found if isinstance(found, Fault) else self._read(found, terms)
 
     async def uploaded(self, name: str, content: bytes) -> str | Fault:
-        """Upload the prompts of a batch, the lines in `content`, as the file `name`.jsonl; return the file's id."""
+        """Upload the lines in `content` as the file `name`.jsonl of a batch; return the file's id."""
         file = (f"{name}.jsonl", content)
         return await self._called(lambda client: self._id(client.files.create(file=file, purpose="batch")))
 
     async def batch_made(self, name: str, file: str) -> str | Fault:
-        """Make a batch of the uploaded file with the id `file`, with `name` in the metadata; return the batch's id."""
+        """Make a batch of an uploaded file, with `name` in its metadata; return the batch's id."""
         return await self._called(
             lambda client: self._id(
                 client.batches.create(
@@ -240,14 +131,13 @@ class Endpoint:
         return found.content
 
     async def deleted(self, file: str) -> Fault | None:
-        """Delete the file with this id at the endpoint; return the fault if it is not deleted."""
+        """Delete the file with this id; return the fault if it is not deleted."""
         found = await self._called(lambda client: _object(client.files.delete(file)))
         return found if isinstance(found, Fault) else None
 
     async def models(self) -> dict[str, str | None]:
-        """Return the shutdown day of each model that the endpoint lists, by the model's name.
+        """Return the shutdown day (such as 2026-12-11, or None) of each model that the endpoint lists, by its name.
 
-        Models without a name are left out. The day is the endpoint's text, such as 2026-12-11; None if it gives none.
         Raises ProposerError, without the key in its message, if the endpoint gives no list.
         """
         clean = self.secrets.clean
@@ -275,7 +165,7 @@ class Endpoint:
         raise ProposerError(self.secrets.scrubbed(f"{self.host} {why}"))
 
     async def _page_in_its_place(self) -> str:
-        """Return what the endpoint sends in place of its list of models, as a web page; "" if it is something else."""
+        """Return what the endpoint sends in place of its list of models, if that is a web page; else ""."""
         # asked for again: the package keeps nothing of an answer that it cannot read
         found = await self._answered(lambda client: client.get("/models", cast_to=httpx2.Response))
         read = self._read(found, Terms()) if isinstance(found, httpx2.Response) else found
@@ -291,8 +181,7 @@ class Endpoint:
         return meant if isinstance(meant, Fault) else Fault("give up", said, is_setup=True)
 
     async def _answered(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | httpx2.Response | Fault:
-        """Return what `send` makes of the answer to its request, or the answer if its status is an error's."""
-        # Return a fault if the connection failed, no answer came in time, or it has another form than `send` expects.
+        """Return what `send` makes of an answer, the answer if its status is an error's, or the connection's fault."""
         try:
             async with self._clock.timeout(self._timeout_s):
                 found: T | httpx2.Response = await send(self._client)
@@ -308,7 +197,6 @@ class Endpoint:
         return found
 
     def _read(self, response: httpx2.Response, terms: Terms) -> Completion | Fault:
-        """Return what an answer of any status to a request with these `terms` means."""
         if len(response.content) > ANSWER_BYTES and response.is_success:
             # one such reply says nothing about the next one, so it does not stop a run, even as the first
             advice = "set max_completion_tokens, or choose another model"
@@ -318,7 +206,6 @@ class Endpoint:
         return answer(response.status_code, response.headers, response.content, terms, self.secrets.clean)
 
     async def _id(self, made: Awaitable[openai.BaseModel]) -> str:
-        """Return the id of a new file or batch, without secrets; raises ValueError if the endpoint gave it none."""
         if not (given := (await _object(made)).get("id")):
             raise ValueError("the endpoint gave no id")
         return self.secrets.clean(given)
@@ -350,3 +237,100 @@ class Endpoint:
 async def _object(asked: Awaitable[openai.BaseModel]) -> dict[str, Any]:
     """Return the JSON object in an answer that the package has read without checking it."""
     return (await asked).to_dict(warnings=False)
+
+
+# Most bytes of a decompressed answer that are read; the longest replies of models, escaped, take a quarter of it.
+ANSWER_BYTES = 4 * 2**20
+# Most bytes of a decompressed file that are read: the replies of a batch. A longer file is a fatal fault.
+FILE_BYTES = 256 * 2**20
+# Time limit for making a connection, in seconds.
+CONNECT_S = 10.0
+# Most redirects followed for one request.
+MOST_REDIRECTS = 5
+# Seconds that an idle connection stays open.
+_KEEPALIVE_S = 15.0
+# aiohttp's value for no limit on connections: the limiter decides how many there are.
+_AS_MANY_AS_ASKED = 0
+
+
+def client_of(route: Route) -> openai.AsyncOpenAI:
+    """Return the package's client for a route, with the key of OPENAI_API_KEY or the URL's own login."""
+    url = route.url
+    logging.getLogger("httpx2").addFilter(_without_queries)  # a second time it does nothing
+    client = _Client(
+        auth=(url.username, url.password) if url.userinfo else None,
+        verify=ssl.create_default_context(),  # heeds SSL_CERT_FILE
+        trust_env=False,  # the proxy is named here, so that a fault can name it
+        proxy=route.proxy,
+        limits=httpx2.Limits(max_connections=_AS_MANY_AS_ASKED, keepalive_expiry=_KEEPALIVE_S),
+    )
+    client.sends_key = has_credentials()
+    return openai.AsyncOpenAI(
+        api_key=os.environ.get("OPENAI_API_KEY") or "none",
+        # Login and query are given separately: the package appends its paths to this URL.
+        base_url=url.copy_with(userinfo=b"", query=None, fragment=None),
+        default_query=dict(url.params),
+        timeout=openai.Timeout(None, connect=CONNECT_S),
+        max_retries=0,  # `RetryPolicy` decides what is sent again
+        http_client=client,
+    )
+
+
+class _Client(openai.DefaultAioHttpClient):
+    """The package's client on aiohttp: it reads no more of an answer than fits, and stays on one host."""
+
+    # Whether requests are sent with the package's header `Authorization`: without a key it holds a placeholder.
+    sends_key: bool
+
+    async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
+        """Send a request and read its answer; `how` are the package's options."""
+        # At most MOST_REDIRECTS redirects are followed, within the same origin (scheme, host and port) only: no other
+        # may get the prompt and the key. Any other redirect is returned as the answer.
+        if not self.sends_key:
+            request.headers.pop("Authorization", None)
+        how |= {"stream": True, "follow_redirects": False}
+        response = await super().send(request, **how)
+        for _ in range(MOST_REDIRECTS):
+            if not is_onward(response) or response.next_request is None:
+                break
+            await response.aclose()
+            response = await super().send(response.next_request, **how)
+        return await _received(response)
+
+
+def is_onward(response: httpx2.Response) -> bool:
+    """Whether an answer redirects the request, with its method unchanged, to the same scheme, host and port.
+
+    From https to http, prompt, key and password would go out in clear text.
+    """
+    here, there = response.request, response.next_request
+    place, onward = [each and (each.method, each.url.scheme, each.url.host, each.url.port) for each in (here, there)]
+    return place == onward
+
+
+async def _received(response: httpx2.Response) -> httpx2.Response:
+    """Return an answer with its body, decompressed and cut after ANSWER_BYTES, or FILE_BYTES for a file."""
+    body, most = bytearray(), FILE_BYTES if response.request.url.path.endswith("/content") else ANSWER_BYTES
+    try:
+        async with aclosing(response.aiter_bytes()) as pieces:
+            async for piece in pieces:
+                body += piece
+                if len(body) > most:  # a small answer may unpack to gigabytes
+                    break
+    finally:
+        await response.aclose()
+    # without the encoding, else the body would be unpacked again
+    headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
+    found = httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
+    # Strangers name encodings that do not exist, and the package reads an error's text.
+    found.encoding, found.next_request = "utf-8", response.next_request
+    return found
+
+
+def _without_queries(record: logging.LogRecord) -> bool:
+    """Cut the queries off the URLs in a line of the package's log, one for each request: they may hold keys."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            each.copy_with(query=None) if isinstance(each, httpx2.URL) else each for each in record.args
+        )
+    return True

@@ -29,9 +29,7 @@ class Route:
     @classmethod
     def of_environment(cls) -> Self:
         """Return the route that the environment names.
-
-        Raises UsageError if the environment has neither key nor URL, or if an OPENAI_ variable or the proxy is
-        unusable.
+        Raises UsageError if it has neither key nor URL, or if an OPENAI_ variable or the proxy is unusable.
         """
         _refuse_unusable()
         url = httpx2.URL(base_url())
@@ -49,7 +47,7 @@ class Route:
 
     @property
     def variable(self) -> str:
-        """The variable for the proxy of the URL's scheme, HTTP_PROXY or HTTPS_PROXY, even if ALL_PROXY names it."""
+        """The variable for the proxy of the URL's scheme, even if ALL_PROXY names it."""
         return f"{self.url.scheme.upper()}_PROXY"
 
     @property
@@ -60,10 +58,7 @@ class Route:
 
 
 def _proxy_for(url: httpx2.URL) -> str | None:
-    """Return the URL of the proxy that the environment names for a URL; None if it names none or NO_PROXY excludes it.
-
-    A proxy without scheme gets http://. Raises UsageError if the proxy is not an http or https URL.
-    """
+    """Return the URL of the proxy for a URL; None if there is none or NO_PROXY excludes it."""
     if proxy_bypass(f"{url.host}:{url.port}" if url.port else url.host):
         return None
     proxies = getproxies()
@@ -80,7 +75,6 @@ def _proxy_for(url: httpx2.URL) -> str | None:
 
 def _refuse_unusable() -> None:
     """Raise UsageError if the environment has neither key nor URL, or an OPENAI_ variable of a wrong form."""
-    # Checked are the forms of the URL, the custom headers, the key, and the ids of organization and project.
     if not is_usable(base_url()):
         raise UsageError("OPENAI_BASE_URL must be a full URL such as http://localhost:8000/v1")
     if not has_endpoint():

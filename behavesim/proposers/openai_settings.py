@@ -1,10 +1,12 @@
-"""Settings of runs that ask a language model."""
+"""Settings of runs that ask a language model, the bodies of their requests, and the grammar for replies."""
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -13,8 +15,9 @@ from pydantic import Field, field_validator, model_validator
 
 from behavesim.base.config import Adjustable
 from behavesim.base.errors import UsageError
-from behavesim.proposers.genetic.grammar import program_grammar
-from behavesim.proposers.proposer import Chooser, ProposerSettings, best_for_its_price, pick
+from behavesim.base.text import parse
+from behavesim.programs.functions import functions_in, signature
+from behavesim.proposers.proposer import Chooser, ProposerSettings, best_for_its_price, weighted
 from behavesim.proposers.retry import RetryLimits
 from behavesim.state.state import RunState
 from behavesim.task import Task
@@ -80,14 +83,12 @@ class OpenAISettings(ProposerSettings):
     @field_validator("models")
     @classmethod
     def _has_weights(cls, models: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the weights; raise ValueError unless each is 0 or more and their sum is above 0 and finite."""
         if not (all(weight >= 0 for weight in models.values()) and 0 < sum(models.values()) < float("inf")):
             raise ValueError("should give each model a weight of 0 or more, and at least one a weight above 0")
         return models
 
     @model_validator(mode="after")
     def _has_one_price(self) -> Self:
-        """Return these settings; raise ValueError if `batch` and `service_tier` are both set, as each sets a price."""
         if self.batch and self.service_tier:
             raise ValueError("batch has its own price; use it without service_tier")
         return self
@@ -101,10 +102,9 @@ class OpenAISettings(ProposerSettings):
         return tuple(dict.fromkeys((*self.models, *filter(None, [self.strong_model]))))
 
     def model_of(self, seed: int, number: int, state: RunState | None = None) -> str:
-        """Return the model to ask for a candidate or note with this `number`: `strong_model`, or one drawn by weight.
+        """Return the model for a candidate or note: `strong_model`, or one drawn with the run's `seed` and `number`.
 
-        The run's `seed` and the number decide which is drawn. If a `state` is given, the model is drawn by what the
-        models with a weight above 0 have brought so far; None draws by weight.
+        It is drawn by weight, or, if a `state` is given, by what the models with a weight above 0 have brought so far.
         """
         if self.strong_model and number >= 0 and (number + 1) % self.strong_every == 0:
             return self.strong_model
@@ -113,7 +113,7 @@ class OpenAISettings(ProposerSettings):
         # A note's number is negative, and a seed must not be.
         rng = np.random.default_rng([seed, number % 2**32, MODEL_PURPOSE])
         if state is None:
-            return pick(self.models, rng)
+            return weighted(self.models, rng)
         return best_for_its_price(state, sorted(model for model, weight in self.models.items() if weight), rng)
 
     def chooser(self, seed: int) -> Chooser | None:
@@ -123,17 +123,11 @@ class OpenAISettings(ProposerSettings):
         return lambda state, number: self.model_of(seed, number, state)
 
     def patience(self) -> RetryLimits:
-        """Return the limits for failed and slow requests.
-
-        A request may take `request_timeout_s`; if that is not set, 300 s, or 900 s in the service tier flex, as OpenAI
-        advises. Flex is slow and sometimes unavailable, so that outages may take longer there, too.
-        """
+        """Return the limits for failed and slow requests."""
+        # flex is slow and sometimes unavailable: OpenAI advises 900 s, and outages may take longer, too
         is_flex = self.service_tier == "flex"
         patience = RetryLimits(request_s=900.0, outage_s=3600.0, start_s=900.0) if is_flex else RetryLimits()
         return replace(patience, request_s=self.request_timeout_s or patience.request_s)
-
-
-# Writes the requests to each model, without the parameters that the model has refused before.
 
 
 # Names of the parameter that limits tokens: most endpoints know the first, OpenAI's reasoning models the second.
@@ -166,26 +160,22 @@ class RequestBuilder:
     """Builds the body of each request, without the parameters that `refuse` recorded for the model."""
 
     def __init__(self, settings: OpenAISettings, task: Task, host: str) -> None:
-        """`host` is the endpoint's host name.
-
-        Raises UsageError if `response_format` is not "text" and the task asks for anything else than a function.
-        """
+        """Raise UsageError if `response_format` is not "text" and the task asks for anything else than a function."""
         self._settings, self._form = settings, _form(settings.response_format, task)
         # OpenAI's reasoning models know no `max_tokens`; most other endpoints know nothing else.
         self._limits = TOKEN_LIMITS[::-1] if host.endswith("openai.com") else TOKEN_LIMITS
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     def body(self, model: str, prompt: str, number: int) -> dict[str, Any]:
-        """Return the JSON body of a request for one completion of `prompt`, without parameters that are unset.
+        """Return the JSON body of a request for one completion of `prompt`.
 
         The reply to a candidate's prompt is held to `response_format`; `number` is below 0 for a note, which is prose.
-        If the model refused the system role, the system prompt is put before the prompt in the user's message.
         """
         settings, refused = self._settings, self._refused[model]
         if RESPONSES in refused:
             return self._response_body(model, prompt, number)
         system, messages = settings.system_prompt, [{"role": "user", "content": prompt}]
-        if system and "system" in refused:
+        if system and "system" in refused:  # the text must reach the model all the same
             messages[0]["content"] = f"{system}\n\n{prompt}"
         elif system:
             messages.insert(0, {"role": "system", "content": system})
@@ -225,12 +215,13 @@ class RequestBuilder:
         return f"{self._settings.system_prompt}{prompt}"
 
     def terms(self, body: Mapping[str, Any]) -> Terms:
-        """Return the model of a request's `body`, and the parameters that may be left out if the model refuses them.
+        """Return a request's model and the parameters that may be left out if the model refuses them.
 
-        The name "system" stands for the system role: its text can go into the user's message. The service tier is not
-        optional: in another tier the request may cost twice as much. Nor is what a person wrote into `extra_body`, such
-        as a provider that must not keep prompts. RESPONSES stands for chat completions, outside of batches.
+        "system" stands for the system role: its text can go into the user's message. RESPONSES stands for chat
+        completions.
         """
+        # The tier is needed: in another one the request may cost twice as much. So is what a person wrote into
+        # `extra_body`, such as a provider that must not keep prompts.
         needed = {"model", "messages", "input", "service_tier", *self._settings.extra_body}
         optional = set(body.keys() - needed)
         if "messages" in body:
@@ -247,7 +238,6 @@ class RequestBuilder:
 
 
 def _form(wanted: ResponseFormat, task: Task) -> Mapping[str, Any]:
-    """Return the fields of a request for a program that hold its reply to the form wanted; empty for "text"."""
     if wanted == "text":
         return {}
     if isinstance(task, EvaluatorTask) and not task.calls_a_function:
@@ -258,3 +248,120 @@ def _form(wanted: ResponseFormat, task: Task) -> Mapping[str, Any]:
         return {"response_format": {"type": "json_object", "schema": _SCHEMA}}
     named = {"name": "program", "strict": True, "schema": _SCHEMA}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+# The grammar, in llama.cpp's notation GBNF, of short Python programs that define a task's function. A model that is
+# held to it cannot forget the function, change its parameters or invent names: a program may use its parameters, the
+# names in _OWN, and common functions of Python and numpy. It may still fail: a name may have no value yet, and a limit
+# on tokens may cut the program off. Lines, expressions and brackets are bounded, so that a model that repeats itself
+# ends.
+
+# Most statements in a row: of the function, in a block in it, and in a block in that.
+STATEMENTS = (10, 4, 2)
+# How deep brackets may stand in brackets.
+BRACKETS = 2
+# Names, separated by spaces, that a program may give values.
+_OWN = "a b best c cost d found i index j k n order result s score scores total value values x y"
+# Python's functions that a program may call, separated by spaces.
+_CALLED = "abs all any enumerate float int len list max min range round set sorted sum tuple zip"
+# Functions that a program may call, by their module; each module counts only if the template imports it.
+_OF_MODULES = {
+    "math": "ceil cos exp floor hypot log sin sqrt tanh",
+    "numpy": "abs all any arange argmax argmin argsort array clip concatenate cos cumsum diff dot exp floor full isin "
+    "log log1p max maximum mean median min minimum nonzero ones outer percentile power prod roll sign sin sort sqrt "
+    "std sum tanh unique var where zeros",
+}
+# Attributes and methods of arrays and lists that a program may use, separated by spaces.
+_OF_VALUES = "T all any append argmax argmin argsort copy max mean min pop shape size sort std sum tolist"
+_FIXED = """
+number ::= ("0" | [1-9] [0-9]{0,3}) ("." [0-9]{1,4})?
+compared ::= " < " | " > " | " <= " | " >= " | " == " | " != " | " in "
+operator ::= " + " | " - " | " * " | " / " | " // " | " % " | " ** "
+target ::= (own | own "[" value0 "]") (" = " | " += " | " -= ") | own ", " own " = "
+"""
+_VALUE = """
+value{d} ::= "-"? atom{d} (operator atom{d}){{0,2}}
+atom{d} ::= name after{d}{{0,2}} | number{deep}
+"""
+_DEEP = """
+after{d} ::= "." attribute ("(" arguments{d}? ")")? | "[" index{d} "]"
+index{d} ::= value{less} (", " value{less})? | value{less}? ":" value{less}? | value{less} compared value{less}
+list{d} ::= "[" (value{less} (", " value{less}){{0,3}})? "]"
+all{d} ::= "[" value{less} " for " own " in " value{less} "]"
+called{d} ::= function "(" arguments{d}? ")"
+arguments{d} ::= value{less} (", " value{less}){{0,2}} (", " named{d})? | named{d}
+named{d} ::= "axis=" value{less} | "key=lambda " own ": " value{less}
+"""
+
+
+def program_grammar(template: str, entry_point: str) -> str:
+    """Return the grammar of replies: one fenced block with the template's imports, its signature, and a short body.
+
+    Raises KeyError if the template does not define `entry_point`, SyntaxError if it is no Python.
+    """
+    imports = [each for each in parse(template).body if isinstance(each, ast.Import | ast.ImportFrom)]
+    function = functions_in(template)[entry_point]
+    head = "\n".join(["```python", *map(ast.unparse, imports), "", f"{signature(function)}:"])
+    given = function.args
+    parameters = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    rules = [
+        f'root ::= {json.dumps(head)} {_block(0)} {json.dumps(_indented(0))} "return " value "\\n```"',
+        f"value ::= value{BRACKETS}",
+        "condition ::= value1 (compared value1)?",
+        f"own ::= {_one_of(_OWN.split())}",
+        f"name ::= {_one_of([*parameters, *_OWN.split()])}",
+        f"function ::= {_one_of([*_CALLED.split(), *_imported(imports)])}",
+        f"attribute ::= {_one_of(_OF_VALUES.split())}",
+        *_reply_statements(),
+        _FIXED.strip(),
+        *_values(),
+    ]
+    return "\n".join(rules) + "\n"
+
+
+def _imported(imports: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[str]:
+    """Yield the functions that imports make known: those imported by name, and of modules those in _OF_MODULES."""
+    for each in imports:
+        for name in each.names:
+            if isinstance(each, ast.ImportFrom):
+                yield name.asname or name.name
+            else:
+                module = name.asname or name.name
+                yield from (f"{module}.{found}" for found in _OF_MODULES.get(name.name, "").split())
+
+
+def _reply_statements() -> Iterator[str]:
+    """Yield the rules of a statement for each depth of STATEMENTS, with the indentation of its lines."""
+    for depth in range(len(STATEMENTS)):
+        simple = f'{json.dumps(_indented(depth))} (target value | "return " value)'
+        if depth + 1 == len(STATEMENTS):
+            yield f"statement{depth} ::= {simple}"
+            continue
+        block, here = _block(depth + 1), json.dumps(_indented(depth))
+        yield f"statement{depth} ::= {simple} | {here} loop{depth} | {here} choice{depth}"
+        yield f'loop{depth} ::= "for " own (", " own)? " in " value ":" {block}'
+        yield f'choice{depth} ::= "if " condition ":" {block} ({here} "else:" {block})?'
+
+
+def _values() -> Iterator[str]:
+    """Yield the rules of values, by how deep their brackets go."""
+    yield _VALUE.format(d=0, deep="").strip()
+    yield 'after0 ::= "." attribute | "[" (name | number) "]"'
+    for depth in range(1, BRACKETS + 1):
+        less = depth - 1
+        deep = f' | list{depth} | all{depth} | called{depth} | "(" value{less} ")"'
+        yield _VALUE.format(d=depth, deep=deep).strip()
+        yield _DEEP.format(d=depth, less=less).strip()
+
+
+def _block(depth: int) -> str:
+    """Return the right side of a block's rule; only the function's body (depth 0) may have no statement."""
+    return f"statement{depth}{{{0 if depth == 0 else 1},{STATEMENTS[depth]}}}"
+
+
+def _indented(depth: int) -> str:
+    return "\n" + "    " * (depth + 1)
+
+
+def _one_of(names: list[str]) -> str:
+    return " | ".join(map(json.dumps, names))

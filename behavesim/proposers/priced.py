@@ -6,7 +6,6 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from behavesim.base.errors import PartError
 from behavesim.base.plugins import as_part_errors
@@ -14,10 +13,6 @@ from behavesim.base.text import one_line, storable
 from behavesim.base.tokens import Usage, token_count
 from behavesim.state.events import Prompt, Reply
 from behavesim.state.protocols import Responder
-
-if TYPE_CHECKING:
-    pass
-
 
 # Most characters of a reply that are kept: eight times what is read of one. SQLite refuses rows of a gigabyte.
 LONGEST_REPLY = 4 * 2**20
@@ -47,8 +42,8 @@ class PricedProposer:
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return the other proposer's checked reply, with tokens for each of its calls, and a cost in USD if known.
 
-        A reply that lists no calls counts as one call if it costs money. Raises whatever the other proposer raises, but
-        PartError if a user's own proposer raises an exception that is no BehavesimError, or returns no proper reply.
+        Raises whatever the other proposer raises, but PartError if a user's own proposer raises an exception that is no
+        BehavesimError, or returns no proper reply.
         """
         name = type(self._proposer).__name__
         with as_part_errors(type(self._proposer), "proposer"):
@@ -70,18 +65,16 @@ class PricedProposer:
         return replace(reply, calls=tuple(self._priced(reply.model, call) for call in estimated))
 
     def _priced(self, model: str, call: Usage) -> Usage:
-        """Return a request's tokens with their cost, unless it has one or the other proposer costs no money."""
         if self._cost is None or call.cost_usd is not None:
             return call
         return replace(call, cost_usd=self._cost(model, call))
 
 
 def check_reply(found: object, proposer: str) -> Reply:
-    """Return what a proposer answered as a reply that can be stored, counted and priced, whatever it is.
+    """Return what a proposer answered as a reply that can be stored, counted and priced.
 
-    Lone surrogates become U+FFFD, and what is too long is cut. Numbers of a call that make no sense are unknown, as
-    they are for an endpoint. Raises PartError, which names the `proposer`, if `found` is no Reply or a field has the
-    wrong type: then each of its replies would.
+    Lone surrogates become U+FFFD, and what is too long is cut. Raises PartError, which names the `proposer`, if `found`
+    is no Reply or a field has the wrong type: then each of its replies would.
     """
     if not isinstance(found, Reply):
         raise _mistake(proposer, f"must return a behavesim.Reply, not {type(found).__name__}")
@@ -111,5 +104,4 @@ def check_reply(found: object, proposer: str) -> Reply:
 
 
 def _mistake(proposer: str, what: str) -> PartError:
-    """Return the error for a mistake in the code of a proposer; `what` says what it must do, or did."""
     return PartError(f"the proposer {proposer} {what}; mend it, and go on with --fork NEW-ID")

@@ -1,4 +1,4 @@
-"""Cost of tokens: by the user's own prices if they name the model, else the list prices recorded with each reply."""
+"""Cost of tokens: by the user's own prices if they name the model, else by the list prices of genai-prices."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Prices:
-    """The user's own prices: `table` has them by model name.
+    """The user's own prices, by model name.
 
     A name also fits the model's snapshots (`-2026-09-22`, `-latest`). A name ending in * fits every model that begins
     with the text before the *.
@@ -58,8 +58,7 @@ class Prices:
     def named(cls, own: Mapping[str, Mapping[str, float]]) -> Self:
         """Return the prices in the setting `prices`, such as `{"my-model": {"prompt": 0.1, "completion": 0.4}}`.
 
-        The numbers are USD per million tokens. Raises UsageError if a price is incomplete, negative or of an unknown
-        kind.
+        Raises UsageError if a price is incomplete, negative or of an unknown kind.
         """
         return cls({model: _price(model, kinds) for model, kinds in own.items()})
 
@@ -85,7 +84,7 @@ def as_setting(model: str) -> str:
 
 
 def _fits(name: str, model: str) -> bool:
-    """Whether a name in the table fits a model: it is the model's, its snapshot's, or ends in * and begins the name."""
+    """Whether a name in the table is the model's, its snapshot's, or ends in * and begins the model's name."""
     # `gpt-6-luna` fits `gpt-6-luna-2026-09-22`; `gpt-6` does not fit `gpt-6-luna`, which has another price
     if name.endswith("*"):
         return model.startswith(name[:-1])
@@ -93,7 +92,6 @@ def _fits(name: str, model: str) -> bool:
 
 
 def _price(model: str, kinds: Mapping[str, float]) -> Price:
-    """Return a model's price from the user's numbers by kind of token; raises UsageError if they are no price."""
     known = {"prompt", "completion", "cached", "cache_write"}
     if not {"prompt", "completion"} <= kinds.keys() <= known or any(value < 0 for value in kinds.values()):
         raise UsageError(
@@ -101,9 +99,6 @@ def _price(model: str, kinds: Mapping[str, float]) -> Price:
             f"and `cache_write`; it has {dict(kinds)}"
         )
     return Price(**kinds)
-
-
-# List prices from the installed package genai-prices; newer ones are never fetched from the network.
 
 
 # Names that endpoints use for the standard service tier; None and "" mean that no tier was named.
@@ -143,11 +138,10 @@ class PriceList:
         return bool(found and found.model.deprecated)
 
     def _found(self, model: str, counts: Mapping[str, int], tier: str | None) -> PriceCalculation | None:
-        """Return the price that the package genai_prices computes; None if it does not know the vendor or the model."""
-        # `counts` are numbers of tokens by the package's names. A `tier` of None or "" is the standard one. If the
-        # package has no price for the tier, the result is the standard price.
+        """Return the package's price, the standard one if it has none for the tier; None for an unknown model."""
         if not self.url or _is_local(self.url):
             return None
+        # the prices installed with the package: newer ones are never fetched from the network
         import genai_prices  # some tenths of a second to load, and most verbs never need it
 
         context = _context(tier) if tier else None
@@ -169,8 +163,7 @@ def _is_local(url: str) -> bool:
 
 
 def _counts(usage: Usage) -> dict[str, int] | None:
-    """Return the tokens by the names of genai_prices' `Usage`, estimated if not counted."""
-    # None if prompt or completion tokens are neither counted nor estimated.
+    """Return the tokens by the package's names, estimated if not counted; None if neither."""
     prompt = usage.estimated_prompt if usage.prompt is None else usage.prompt
     completion = usage.estimated_completion if usage.completion is None else usage.completion
     if prompt is None or completion is None:
@@ -186,7 +179,6 @@ def _counts(usage: Usage) -> dict[str, int] | None:
 
 
 def _context(tier: str | None) -> dict[str, str]:
-    """Return the condition by which genai_prices finds the price of a service tier, or of batches for BATCH."""
     return {"processing": BATCH} if tier == BATCH else {"service_tier": tier or ""}
 
 
@@ -199,6 +191,3 @@ def _has_tier(found: PriceCalculation, tier: str | None) -> bool:
     return is_own and any(
         _context(tier).items() <= variant.when.items() for variant in found.model.price_variants or ()
     )
-
-
-# The door for replies: what any proposer returns is checked, and its requests get estimates of tokens and costs.

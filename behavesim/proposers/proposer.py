@@ -1,4 +1,4 @@
-"""What every proposer offers: it answers each prompt with a reply that holds a program."""
+"""What every proposer offers: it answers each prompt with a reply. Also how one is found, and draws at random."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from behavesim.state.state import RunState
 from behavesim.state.views import ModelRecord
 from behavesim.task import Task
 
-# Takes the run's state before a request, and a number; returns the name of the model to ask.
-#
-# The number is the candidate's, or, for a note, -2 and below (see `note_number`).
+T = TypeVar("T")
+
+# Takes the run's state before a request, and the number of the candidate or note; returns the name of the model to ask.
 Chooser = Callable[[RunState, int], str]
 
 
@@ -139,76 +139,27 @@ class Proposer(Configurable, ABC, Generic[S]):
         """
 
 
-# Chooses the model of each question by what models have brought for their price: a bandit.
-
-
-def best_for_its_price(state: RunState, models: Sequence[str], rng: np.random.Generator) -> str:
-    """Return a model drawn by Thompson sampling of gains per dollar, or per token while a tried one's cost is unknown.
-
-    A candidate gains if it scores better than the best program that its prompt showed. For each of `models`, the share
-    of candidates that gain, g of n, is drawn from Beta(1 + g, 1 + n - g). It is divided by the model's mean cost, and
-    the greatest wins. A model without a candidate counts with the mean cost of the others. Only registered candidates
-    count, so that the choice depends on the run's state and `rng` alone.
-    """
-    records = [state.models.get(model, ModelRecord()) for model in models]
-    chances = np.array([rng.beta(1 + each.gains, 1 + each.candidates - each.gains) for each in records])
-    costs = _mean_costs(state, models, records)
-    tried = [cost for cost in costs if cost is not None]
-    usual = sum(tried) / len(tried) if tried else 1.0
-    return models[int(np.argmax(chances / np.array([usual if cost is None else cost for cost in costs])))]
-
-
-def _mean_costs(state: RunState, models: Sequence[str], records: Sequence[ModelRecord]) -> list[float | None]:
-    """Return what a candidate of each model costs on average; None for a model without a candidate."""
-    # `records` has what each model has done, in the order of `models`. The unit is USD if the costs of all models with
-    # a candidate are known and above 0, else tokens. A person's prices are those of the run's start or last fork:
-    # others, as given on resume, would change what an audit decides again.
-    prices = Prices.named(state.started.settings.get("prices", {})) if state.started else Prices({})
-    tried = [each.candidates > 0 for each in records]
-    sums = [each.tokens.with_estimates() for each in records]
-    dollars = [prices.cost(model, each) for model, each in zip(models, sums, strict=True)]
-    in_dollars = all(cost for cost, is_tried in zip(dollars, tried, strict=True) if is_tried)
-    # at least 1 token: the chances are divided by the means
-    totals = dollars if in_dollars else [float(each.prompt + each.completion) or 1.0 for each in sums]
-    return [
-        None if total is None or not each.candidates else total / each.candidates
-        for total, each in zip(totals, records, strict=True)
-    ]
-
-
-# Random draws from a list or by weights.
-
-
-T = TypeVar("T")
-
-
-def choose(items: Sequence[T], random: np.random.Generator) -> T:
-    """Return one of the items, each with the same probability; there must be at least one."""
-    return items[int(random.integers(len(items)))]
-
-
-def choose_any(items: Sequence[T], random: np.random.Generator) -> T | None:
-    """Return one of the items, each with the same probability; None if there is none."""
-    return choose(items, random) if items else None
-
-
-def pick(weights: Mapping[T, float], random: np.random.Generator) -> T:
-    """Return one of the keys, each with a probability in proportion to its weight; ValueError if all weights are 0."""
-    values = np.array(list(weights.values()), dtype=np.float64)
-    # by index: numpy would turn the keys into an array
-    return list(weights)[int(random.choice(len(values), p=values / values.sum()))]
-
-
-# Find a proposer by its name or by the path of its file.
-
-
 def proposer_type(text: str) -> type[Proposer[Any]]:
-    """Return the class of a proposer; `text` is the setting `proposer`, such as `command:CMD`, `openai` or `mine.py`.
+    """Return the class of the proposer that the setting `proposer` names, such as `command:CMD`, `openai` or `mine.py`.
 
     Raises UsageError if there is none of this name, if its file cannot be loaded, or if the object called `proposer` in
     the file is no subclass of Proposer.
     """
     return PROPOSERS.load_type(proposer_parts(text)[0], Proposer)
+
+
+def proposer_of(settings: Settings, context: ProposerContext) -> Proposer[Any]:
+    """Return the proposer of a run, not entered yet; its `context.argument` is what `settings.proposer` says.
+
+    Raises UsageError if it is not found, any BehavesimError that its `of` raises, and PartError if `of` of a user's own
+    proposer raises another exception or returns no proposer.
+    """
+    chosen, (_, argument) = proposer_type(settings.proposer), proposer_parts(settings.proposer)
+    with as_part_errors(chosen, "proposer"):
+        found = chosen.of(settings.of_proposer, replace(context, argument=argument))
+    if not isinstance(found, Proposer):
+        raise PartError(f"`of` of the proposer {chosen.__name__} must return a proposer, not {found!r:.80}")
+    return found
 
 
 def models_asked(settings: Settings) -> tuple[str, ...]:
@@ -227,21 +178,56 @@ def takes_notes(settings: Settings) -> bool:
 
 
 def _options(settings: Settings) -> ProposerSettings:
-    """Return the proposer's own settings; the defaults of ProposerSettings if they are of any other class."""
     # a user's proposer may have settings of another class, and the settings of an old run may have none
     options = settings.of_proposer
     return options if isinstance(options, ProposerSettings) else ProposerSettings()
 
 
-def proposer_of(settings: Settings, context: ProposerContext) -> Proposer[Any]:
-    """Return the proposer of a run, not entered yet; its `context.argument` is what `settings.proposer` says.
+def best_for_its_price(state: RunState, models: Sequence[str], rng: np.random.Generator) -> str:
+    """Return a model drawn by Thompson sampling of gains per dollar, or per token while a tried one's cost is unknown.
 
-    Raises UsageError if it is not found, and any BehavesimError that its `of` raises. Raises PartError if `of` of a
-    user's own proposer raises another exception, or returns no proposer, as where it does not override it.
+    A candidate gains if it scores better than the best program that its prompt showed. For each model, the share of
+    candidates that gain, g of n, is drawn from Beta(1 + g, 1 + n - g) and divided by the model's mean cost; the
+    greatest wins. A model without a candidate has the mean cost of the others.
     """
-    chosen, (_, argument) = proposer_type(settings.proposer), proposer_parts(settings.proposer)
-    with as_part_errors(chosen, "proposer"):
-        found = chosen.of(settings.of_proposer, replace(context, argument=argument))
-    if not isinstance(found, Proposer):
-        raise PartError(f"`of` of the proposer {chosen.__name__} must return a proposer, not {found!r:.80}")
-    return found
+    # only registered candidates count: the choice depends on the run's state and `rng` alone, and can be made again
+    records = [state.models.get(model, ModelRecord()) for model in models]
+    chances = np.array([rng.beta(1 + each.gains, 1 + each.candidates - each.gains) for each in records])
+    costs = _mean_costs(state, models, records)
+    tried = [cost for cost in costs if cost is not None]
+    usual = sum(tried) / len(tried) if tried else 1.0
+    return models[int(np.argmax(chances / np.array([usual if cost is None else cost for cost in costs])))]
+
+
+def _mean_costs(state: RunState, models: Sequence[str], records: Sequence[ModelRecord]) -> list[float | None]:
+    """Return what a candidate of each model costs on average, all in USD or all in tokens; None without a candidate."""
+    # Prices are those of the run's start or last fork: others, given on resume, would change what an audit decides
+    # again.
+    prices = Prices.named(state.started.settings.get("prices", {})) if state.started else Prices({})
+    tried = [each.candidates > 0 for each in records]
+    sums = [each.tokens.with_estimates() for each in records]
+    dollars = [prices.cost(model, each) for model, each in zip(models, sums, strict=True)]
+    in_dollars = all(cost for cost, is_tried in zip(dollars, tried, strict=True) if is_tried)
+    # at least 1 token: the chances are divided by the means
+    totals = dollars if in_dollars else [float(each.prompt + each.completion) or 1.0 for each in sums]
+    return [
+        None if total is None or not each.candidates else total / each.candidates
+        for total, each in zip(totals, records, strict=True)
+    ]
+
+
+def uniform(items: Sequence[T], random: np.random.Generator) -> T:
+    """Return one of the items, each with the same probability; there must be at least one."""
+    return items[int(random.integers(len(items)))]
+
+
+def uniform_or_none(items: Sequence[T], random: np.random.Generator) -> T | None:
+    """Return one of the items, each with the same probability; None if there is none."""
+    return uniform(items, random) if items else None
+
+
+def weighted(weights: Mapping[T, float], random: np.random.Generator) -> T:
+    """Return one of the keys, each with a probability in proportion to its weight; ValueError if all weights are 0."""
+    values = np.array(list(weights.values()), dtype=np.float64)
+    # by index: numpy would turn the keys into an array
+    return list(weights)[int(random.choice(len(values), p=values / values.sum()))]

@@ -52,8 +52,7 @@ class ReplayProposer(Proposer[ReplaySettings]):
     def of(cls, settings: ReplaySettings, context: ProposerContext) -> Self:
         """Return the proposer with all replies of the run whose id or folder's path is `context.argument`.
 
-        Of a repaired candidate it has the last reply. Raises UsageError if there is no such run, and JournalError if
-        its journal cannot be read.
+        Raises UsageError if there is no such run, and JournalError if its journal cannot be read.
         """
         source = RunFolder.find(context.runs_dir, context.argument)
         events = [event for _, _, event in read_events(source.journal, only=(Responded, NoteReceived))]
@@ -75,10 +74,7 @@ class ReplayProposer(Proposer[ReplaySettings]):
 
 
 def brought_again(events: Iterable[Event]) -> tuple[Injected | Advised | ClockRead, ...]:
-    """Return what a replay needs from its start: programs, advice and clock readings, from the events of the first run.
-
-    The programs are those of `repeat_injected`, the advice is that of `repeat_advice`.
-    """
+    """Return what a replay needs from its start: programs, advice and clock readings of the first run."""
     known = tuple(events)
     readings = (event for event in known if isinstance(event, ClockRead))
     return (*repeat_injected(known), *repeat_advice(known), *readings)

@@ -1,4 +1,4 @@
-"""Limit of requests under way: at most the run's connections, and fewer after the endpoint asked to slow down."""
+"""Requests that fail: what follows from a fault, how many requests run at once, and which pauses endpoints ask for."""
 
 from __future__ import annotations
 
@@ -23,186 +23,6 @@ from behavesim.proposers.proposer import ProposerContext
 from behavesim.proposers.secrets import Secrets
 from behavesim.state.events import Reply
 
-# What each success adds to the limit of requests at once after a cut: four successes allow one more.
-RECOVERY = 0.25
-
-# Longest pause in seconds that the limiter chooses, or that an answered request causes.
-#
-# A longer pause is kept if the endpoint asks for it when it refuses a request.
-LONGEST_BACKOFF_S = 60.0
-# Seconds of each unit in a duration such as 1m30s.
-_SECONDS_IN = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-
-
-class Limiter:
-    """Limits how many requests run at once: a refusal halves the limit, each success raises it by RECOVERY.
-
-    No request starts during a pause. A burst of refusals halves the limit once: only a request that started after the
-    last cut can cause another. Pauses are measured by `clock`, which by default also counts time asleep or stopped.
-    """
-
-    def __init__(
-        self,
-        connections: int,
-        backoff_s: float = 1.0,
-        *,
-        clock: Callable[[], float] = world_s,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        jitter: Callable[[], float] = random.random,
-    ) -> None:
-        """Allow `connections` requests at once; `backoff_s` is the longest first pause (s) if a refusal names none.
-
-        `clock` returns seconds, `sleep` waits for seconds, and `jitter` returns a random number from 0 to 1.
-        """
-        self._connections = connections
-        self._places = asyncio.Semaphore(connections)
-        self._allowance = float(connections)
-        self._backoff_s = backoff_s
-        self._clock, self._sleep, self._jitter = clock, sleep, jitter
-        self._in_flight = 0
-        self._opens_at = 0.0  # in seconds of `clock`: no request starts before
-        self._cuts = 0
-        self.refusals_in_a_row = 0  # since the last success; a burst counts once
-        self._changed = asyncio.Event()
-
-    @property
-    def allowance(self) -> int:
-        """The largest number of requests that may be under way at once now: from 1 to `connections`."""
-        return int(self._allowance)
-
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[int]:
-        """Context around one request: wait until the limit and any pause allow it to start.
-
-        Requests start in the order of asking. Yields the number of cuts so far; pass it to `refused` if the endpoint
-        refuses the request.
-        """
-        # The semaphore keeps the order of asking, and keeps all but `connections` requests out of the loop below.
-        async with self._places:
-            await self._admission()
-            self._in_flight += 1
-            try:
-                yield self._cuts
-            finally:
-                self._in_flight -= 1
-                self._changed.set()
-
-    def succeeded(self, wait_s: float = 0.0) -> None:
-        """Record an answered request, and start no request for the next `wait_s` seconds; 0 means no pause.
-
-        The limit of requests at once rises by RECOVERY, to `connections` at most. The pause is LONGEST_BACKOFF_S at
-        most: an endpoint that wants more time refuses the next request and says so.
-        """
-        self.refusals_in_a_row = 0
-        self._allowance = min(self._connections, self._allowance + RECOVERY)
-        self._pause(min(LONGEST_BACKOFF_S, wait_s))
-        self._changed.set()
-
-    def refused(self, cuts: int, wait_s: float | None) -> float:
-        """Record that the endpoint asked to slow down; return the seconds until requests may start again.
-
-        `cuts` is what `slot` yielded to the request: the limit is halved, to at least 1, unless another refusal has cut
-        it since. `wait_s` is the pause in seconds that the endpoint asks for. If it is None or 0, a refusal that halves
-        the limit starts a pause, longer after each in a row (see the function `backoff_s`), and any other refusal none.
-        """
-        # A burst of refusals is one message: the requests behind them were sent before anybody could slow down.
-        if cuts == self._cuts:
-            self._cuts += 1
-            self.refusals_in_a_row += 1
-            self._allowance = max(1.0, self._allowance / 2)
-            if not wait_s:
-                wait_s = backoff_s(self.refusals_in_a_row, self._backoff_s, self._jitter())
-        self._pause(wait_s or 0.0)
-        return max(0.0, self._opens_at - self._clock())
-
-    def _pause(self, seconds: float) -> None:
-        """Start no request for the next `seconds`, unless a longer pause is under way."""
-        self._opens_at = max(self._opens_at, self._clock() + seconds)
-
-    async def _admission(self) -> None:
-        """Wait until no pause holds and fewer requests than the limit are under way."""
-        while True:
-            pause = self._opens_at - self._clock()
-            if pause > 0:
-                await self._sleep(min(pause, LONGEST_BACKOFF_S))  # then look again: the machine may have slept
-            elif self._in_flight >= self.allowance:
-                self._changed.clear()
-                await self._changed.wait()  # all that wait look again, in their order: at most `connections`
-            else:
-                return
-
-
-def backoff_s(attempt: int, first_s: float, jitter: float) -> float:
-    """Return the pause in seconds after failed attempt number `attempt` (from 1).
-
-    The full pause is `first_s` after the first attempt and doubles with each, up to LONGEST_BACKOFF_S. `jitter` from 0
-    to 1 picks a value between half of it and all of it.
-    """
-    longest = min(LONGEST_BACKOFF_S, first_s * 2.0 ** min(attempt - 1, 30))
-    return longest * (0.5 + 0.5 * jitter)
-
-
-def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
-    """Return the pause in seconds that a response asks for; None if it asks for none or its Retry-After is unreadable.
-
-    Retry-After-Ms comes first, then Retry-After (seconds or a date, compared with `now` in Unix seconds), then the
-    rate-limit headers. The names of `headers` must be in lower case, or their case must not matter.
-    """
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        if name in headers:
-            seconds = _number(headers[name], unit)
-            return seconds if seconds is not None else _until(headers[name], now())
-    return seconds_until_refill(headers) or None
-
-
-def seconds_until_refill(headers: Mapping[str, str]) -> float:
-    """Return the seconds until both requests and tokens are left again, by the rate-limit headers.
-
-    0 if some of both are left now, or if the headers are missing or unreadable.
-    """
-    pauses = [
-        duration_s(headers.get(f"x-ratelimit-reset-{what}", "")) or 0.0
-        for what in ("requests", "tokens")
-        if headers.get(f"x-ratelimit-remaining-{what}") == "0"
-    ]
-    return max(pauses, default=0.0)
-
-
-def duration_s(text: str) -> float | None:
-    """Return the seconds that `6m0s`, `20ms`, `1h2m3.5s` or a plain number mean; None for any other text.
-
-    A negative or infinite number gives None, too.
-    """
-    if (seconds := _number(text, 1.0)) is not None:
-        return seconds
-    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|h|m|s)", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
-        return None
-    return sum(float(number) * _SECONDS_IN[unit] for number, unit in parts)
-
-
-def _number(text: str, unit: float) -> float | None:
-    """Return the number in a text times `unit`; None if it is no number, negative, infinite or NaN."""
-    try:
-        value = float(text) * unit
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
-
-
-def _until(date: str, now: float) -> float | None:
-    """Return the seconds from `now` (Unix seconds) to an HTTP date, 0 if it has passed; None if it is no date."""
-    try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
-    except (ValueError, OverflowError):
-        return None
-
-
-# Sends prompts until they have a reply: a failed request is repeated, its prompt is given up, or the run stops.
-
-
-T = TypeVar("T")
-
 # Smallest number of failed requests of one prompt before silence stops a run: one late fault proves little.
 FEWEST = 3
 
@@ -214,6 +34,8 @@ FaultAction = Literal["stop", "slow down", "ask again", "give up"]
 
 # The remedy of asking under /v1: some servers give their URL without it.
 VERSION = "/v1"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -249,7 +71,7 @@ class Fault:
     """Seconds that the endpoint asks to wait before the next request; None if it names no time."""
     is_setup: bool = False
     """Whether the URL, the command or a setting seems to be wrong. Before the first reply of the session the run then
-    stops: at once in place of "give up", after `Patience.setup` faults in place of "ask again"."""
+    stops: at once in place of "give up", after `RetryLimits.setup` faults in place of "ask again"."""
     remedy: str = ""
     """What may help before the request is repeated: to leave out this parameter, or VERSION; "" if nothing is known."""
     is_mended: bool = False
@@ -314,7 +136,7 @@ class PromptAttempts:
         return self.unanswered + sum(call.prompt != 0 or call.completion != 0 for call in self.calls)
 
     def bill(self, result: Completion | Fault) -> None:
-        """Count the tokens of one request by its `result`, or that it may be billed without an answer."""
+        """Count the tokens of one request, or that it may be billed without an answer."""
         text = result.text if isinstance(result, Completion) else ""
         if result.usage is not None:
             self.calls.append(result.usage.with_estimates(self.sent, text))
@@ -329,10 +151,8 @@ class PromptAttempts:
 
 class RetryPolicy:
     """Sends the requests of a proposer, and decides for all its prompts what follows from a fault.
-
-    After a fault it waits and asks again, gives up one prompt, or stops the run. `sparing(kind, line, lasts_s)` gives a
-    notice at most once a minute for each `kind`; one about a much longer pause comes at once. `secrets` are removed
-    from all notices and errors.
+    `note_once_a_minute(kind, line, lasts_s)` gives a notice at most once a minute for each `kind`, but at once about a
+    much longer pause. `secrets` are removed from all notices and errors.
     """
 
     def __init__(self, patience: RetryLimits, context: ProposerContext, secrets: Secrets) -> None:
@@ -354,14 +174,12 @@ class RetryPolicy:
         self._tell(self.secrets.scrubbed(line))
 
     def begin(self, number: int | None = None, model: str = "", sent: str = "") -> PromptAttempts:
-        """Return new counts for a prompt or other thing first asked for now; the arguments are its fields."""
+        """Return new counts for a prompt, or another thing, that is first asked for now."""
         return PromptAttempts(self._clock(), number, model, sent)
 
     async def reply(self, tries: PromptAttempts, ask: Callable[[], Awaitable[Completion | Fault]]) -> Reply:
         """Return the reply to a prompt; `ask` sends one request for it each time it is called.
-
-        A reply without content is asked for again at most `Patience.empty` times. If the prompt is given up, the text
-        is "" and `fault` says why. Raises ProposerError if a fault stops the run.
+        The text is "" and `fault` says why if the prompt is given up. Raises ProposerError if a fault stops the run.
         """
 
         async def counted() -> Completion | Fault:
@@ -381,10 +199,8 @@ class RetryPolicy:
                 await asyncio.sleep(pause)
 
     async def once(self, send: Callable[[], Awaitable[T | Fault]]) -> T | Fault:
-        """Send a request as soon as the limiter allows it; return what it brought or its fault.
-
-        The fault's message is cleared of secrets. After a demand to slow down, which gives a notice, fewer requests are
-        sent at once; after each success, more again. Raises ProposerError if a fault has stopped the run.
+        """Send a request as soon as the limiter allows it; return what it brought, or its fault without secrets.
+        Raises ProposerError if a fault has stopped the run.
         """
         async with self._limiter.slot() as cuts:
             if self._fatal is not None:  # another request may have stopped the run while this one waited
@@ -402,15 +218,12 @@ class RetryPolicy:
             return replace(found, message=self.secrets.scrubbed(found.message))
 
     def _after_empty(self, tries: PromptAttempts) -> float | None:
-        """Count a reply without content; return the seconds to wait before asking again, None to ask no more."""
         tries.empty += 1
         return None if tries.empty > self._patience.empty else self._backoff_s(tries.empty)
 
     def after_fault(self, tries: PromptAttempts, fault: Fault) -> float | None:
-        """Return the seconds to wait after a failed request before the prompt is sent again, None if it is given up.
-
-        For "slow down" that is 0: the limiter waits. Raises ProposerError if the run has to stop, by the fault's
-        meaning or the limits of `RetryLimits`.
+        """Return the seconds to wait before the prompt is sent again, None if it is given up.
+        Raises ProposerError if the run has to stop, by the fault's meaning or by RetryLimits.
         """
         if fault.is_mended:
             return 0.0
@@ -433,8 +246,6 @@ class RetryPolicy:
                 return self._after_failure(tries, fault)
 
     def _after_failure(self, tries: PromptAttempts, fault: Fault) -> float | None:
-        """Count a fault that may pass; return the seconds to wait before the next request."""
-        # None if the prompt is given up.
         tries.faults += 1
         if fault.is_setup and not self.has_replied and tries.faults >= self._patience.setup:
             self._stop(fault.message)
@@ -451,16 +262,15 @@ class RetryPolicy:
         return max(pause, fault.wait_s or 0.0)
 
     def _stop(self, message: str) -> NoReturn:
-        """Raise ProposerError with the message, without its secrets, now and in each later `once`."""
+        """Raise ProposerError, now and in each later `once`: requests that still wait must not be sent."""
         self._fatal = self.secrets.scrubbed(message)
         raise ProposerError(self._fatal)
 
     def _give_up(self, tries: PromptAttempts, message: str) -> None:
-        """Give a notice, at most once a minute, that the prompt will not be sent again; `message` says why."""
         self.note_once_a_minute("given-up prompt", f"the prompt of candidate {tries.number} is given up: {message}")
 
     def _patience_left_s(self, tries: PromptAttempts, message: str) -> float:
-        """Return the seconds without a reply that are left until the run stops; 0 if none are."""
+        """Return the seconds without a reply that are left; stop the run if none are."""
         # The time counts from the last reply to any prompt, or from the first request of this prompt if that is later.
         # A prompt that was asked after a long quiet time has its own patience from then.
         silence = self._clock() - max(tries.since, self._replied_at)
@@ -471,10 +281,166 @@ class RetryPolicy:
 
     @property
     def _silence_s(self) -> float:
-        """Seconds without any reply after which the run stops."""
         return self._patience.outage_s if self.has_replied else self._patience.start_s
 
     def _backoff_s(self, attempt: int) -> float:
-        """Return the seconds to wait after a failed attempt, counted from 1."""
         # Not by the run's seed: pauses change when a run ends and not how.
         return backoff_s(attempt, self._patience.backoff_s, random.random())
+
+
+# What each success adds to the limit of requests at once after a cut: four successes allow one more.
+RECOVERY = 0.25
+
+# Longest pause (s) that the limiter chooses, or that an answered request causes. An endpoint that refuses a request may
+# ask for a longer one.
+LONGEST_BACKOFF_S = 60.0
+
+
+class Limiter:
+    """Limits how many requests run at once: a refusal halves the limit, each success raises it by RECOVERY.
+
+    No request starts during a pause. A burst of refusals halves the limit once: only a request that started after the
+    last cut can cause another. Pauses are measured by `clock`, which by default also counts time asleep or stopped.
+    """
+
+    def __init__(
+        self,
+        connections: int,
+        backoff_s: float = 1.0,
+        *,
+        clock: Callable[[], float] = world_s,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        """`backoff_s` is the longest first pause (s) if a refusal names none; `jitter` returns a number from 0 to 1."""
+        self._connections = connections
+        self._places = asyncio.Semaphore(connections)
+        self._allowance = float(connections)
+        self._backoff_s = backoff_s
+        self._clock, self._sleep, self._jitter = clock, sleep, jitter
+        self._in_flight = 0
+        self._opens_at = 0.0  # in seconds of `clock`: no request starts before
+        self._cuts = 0
+        self.refusals_in_a_row = 0  # since the last success; a burst counts once
+        self._changed = asyncio.Event()
+
+    @property
+    def allowance(self) -> int:
+        """The largest number of requests that may be under way at once now: from 1 to `connections`."""
+        return int(self._allowance)
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[int]:
+        """Context around one request, which starts when the limit and any pause allow it, in the order of asking.
+        Yields the number of cuts so far, for `refused`.
+        """
+        # The semaphore keeps the order of asking, and keeps all but `connections` requests out of the loop below.
+        async with self._places:
+            await self._admission()
+            self._in_flight += 1
+            try:
+                yield self._cuts
+            finally:
+                self._in_flight -= 1
+                self._changed.set()
+
+    def succeeded(self, wait_s: float = 0.0) -> None:
+        """Record an answered request: the limit rises by RECOVERY, and no request starts for `wait_s` seconds."""
+        self.refusals_in_a_row = 0
+        self._allowance = min(self._connections, self._allowance + RECOVERY)
+        # bounded: an endpoint that wants more time refuses the next request and says so
+        self._pause(min(LONGEST_BACKOFF_S, wait_s))
+        self._changed.set()
+
+    def refused(self, cuts: int, wait_s: float | None) -> float:
+        """Record that the endpoint asked to slow down; return the seconds until requests may start again.
+
+        `cuts` is what `slot` yielded to the request. `wait_s` is the pause in seconds that the endpoint asks for; None
+        or 0 if it names none.
+        """
+        # A burst of refusals is one message: the requests behind them were sent before anybody could slow down.
+        if cuts == self._cuts:
+            self._cuts += 1
+            self.refusals_in_a_row += 1
+            self._allowance = max(1.0, self._allowance / 2)
+            if not wait_s:
+                wait_s = backoff_s(self.refusals_in_a_row, self._backoff_s, self._jitter())
+        self._pause(wait_s or 0.0)
+        return max(0.0, self._opens_at - self._clock())
+
+    def _pause(self, seconds: float) -> None:
+        self._opens_at = max(self._opens_at, self._clock() + seconds)
+
+    async def _admission(self) -> None:
+        while True:
+            pause = self._opens_at - self._clock()
+            if pause > 0:
+                await self._sleep(min(pause, LONGEST_BACKOFF_S))  # then look again: the machine may have slept
+            elif self._in_flight >= self.allowance:
+                self._changed.clear()
+                await self._changed.wait()  # all that wait look again, in their order: at most `connections`
+            else:
+                return
+
+
+def backoff_s(attempt: int, first_s: float, jitter: float) -> float:
+    """Return the pause in seconds after failed attempt number `attempt`, counted from 1.
+
+    It is `first_s` after the first and doubles with each, up to LONGEST_BACKOFF_S; `jitter` from 0 to 1 leaves half of
+    it to all of it.
+    """
+    longest = min(LONGEST_BACKOFF_S, first_s * 2.0 ** min(attempt - 1, 30))
+    return longest * (0.5 + 0.5 * jitter)
+
+
+# Seconds of each unit in a duration such as 1m30s.
+_SECONDS_IN = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
+    """Return the pause in seconds that a response asks for; None if it asks for none or Retry-After is unreadable.
+    `now` returns Unix seconds. The names of `headers` are in lower case, or their case does not matter.
+    """
+    # the most exact first: a Retry-After in whole seconds may be rounded up from half of one
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        if name in headers:
+            seconds = _number(headers[name], unit)
+            return seconds if seconds is not None else _until(headers[name], now())
+    return seconds_until_refill(headers) or None
+
+
+def seconds_until_refill(headers: Mapping[str, str]) -> float:
+    """Return the seconds until requests and tokens are left again, by the rate-limit headers; 0 if some are left."""
+    pauses = [
+        duration_s(headers.get(f"x-ratelimit-reset-{what}", "")) or 0.0
+        for what in ("requests", "tokens")
+        if headers.get(f"x-ratelimit-remaining-{what}") == "0"
+    ]
+    return max(pauses, default=0.0)
+
+
+def duration_s(text: str) -> float | None:
+    """Return the seconds that `6m0s`, `20ms`, `1h2m3.5s` or a plain number mean; None for anything else or below 0."""
+    if (seconds := _number(text, 1.0)) is not None:
+        return seconds
+    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|h|m|s)", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+        return None
+    return sum(float(number) * _SECONDS_IN[unit] for number, unit in parts)
+
+
+def _number(text: str, unit: float) -> float | None:
+    """Return the number in a text times `unit`; None if it is no number, negative, infinite or NaN."""
+    try:
+        value = float(text) * unit
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
+def _until(date: str, now: float) -> float | None:
+    """Return the seconds from `now` (Unix seconds) to an HTTP date, 0 if it has passed; None if it is no date."""
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None

@@ -65,11 +65,7 @@ class Secrets:
         return cls.of([*sent, *(("URL", url) for url in urls)])
 
     def clean(self, text: str) -> str:
-        """Return the text with `…` for each secret, even one that invisible characters split, and for any other key.
-
-        A key is known by the form that a vendor gives to its keys. Lone surrogates become U+FFFD, so that the text can
-        be stored.
-        """
+        """Return the text with `…` for each secret and any other key, and U+FFFD for lone surrogates."""
         text = storable(text)
         return _IS_A_KEY.sub("…", self._pattern.sub("…", text) if self.values else text)
 
@@ -83,13 +79,12 @@ class Secrets:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """Matches every secret, also one that is split by invisible characters."""
         return re.compile("|".join(map(_split_anywhere, self.values)))
 
 
 def _split_anywhere(value: str) -> str:
-    """Return the pattern of a secret, which allows invisible characters between those of the secret."""
-    # A secret with fewer than SHORTEST visible ASCII characters matches only as it is.
+    """Return the pattern of a secret, with invisible characters allowed between its own."""
+    # with fewer than SHORTEST visible characters it matches only as it is: they could stand in any text
     # invisible characters of the secret itself belong to the gaps; as separate parts they would make matching slow
     seen = [character for character in value if "!" <= character <= "~"]
     return _UNSEEN.join(map(re.escape, seen)) if len(seen) >= SHORTEST else re.escape(value)
@@ -104,7 +99,7 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _logins(url: str) -> Iterator[str]:
-    """Yield the password of a URL, and `user:password`, both with %-escapes decoded; the user if it has no password."""
+    """Yield the password of a URL, and `user:password`, decoded; the user if it has no password."""
     userinfo = url.partition("://")[2].partition("/")[0].rpartition("@")[0]
     user, has_password, password = userinfo.partition(":")
     if has_password:
@@ -114,14 +109,13 @@ def _logins(url: str) -> Iterator[str]:
 
 
 def _queried(url: str) -> Iterator[str]:
-    """Yield the values in the query of a URL, with escapes decoded."""
     if "://" in url:
         query = url.partition("?")[2].partition("#")[0]
         yield from (value for name, value in parse_qsl(query) if name.lower() not in _PUBLIC_QUERIES)
 
 
 def _sent_in_headers(lines: str) -> Iterator[str]:
-    """Yield the values of headers, a line each, tokens without the scheme before them, and the values of cookies."""
+    """Yield the values of headers, tokens without the scheme before them, and the values of cookies."""
     for line in lines.splitlines():
         name, _, value = line.partition(":")
         if name.strip().lower() in _PUBLIC_HEADERS:

@@ -14,8 +14,7 @@ import pytest
 from behavesim.base.errors import UsageError
 from behavesim.programs.extract import extract
 from behavesim.programs.reading import FunctionForm, Program, Request
-from behavesim.proposers.genetic.grammar import program_grammar
-from behavesim.proposers.openai_settings import OpenAISettings, RequestBuilder
+from behavesim.proposers.openai_settings import OpenAISettings, RequestBuilder, program_grammar
 from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from tests.engine.toys import Toy

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.proposers.genetic.breeding import generic_grammar, suits
-from behavesim.proposers.genetic.grammar import Grammar, fresh
+from behavesim.proposers.genetic.grammar import Grammar, fresh, generic_grammar, suits
 from behavesim.proposers.genetic.source import Reader, Writer
 
 TEMPLATE = '''

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.proposers.command import BESIDE, allow
-from behavesim.proposers.openai import OpenAIProposer
+from behavesim.proposers.openai import BESIDE, OpenAIProposer, allow
 from behavesim.proposers.openai_settings import OpenAISettings
 from behavesim.proposers.proposer import ProposerContext
 from tests.engine import toys

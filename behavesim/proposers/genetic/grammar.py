@@ -10,15 +10,16 @@
     return unvisited_nodes[np.argmin(cost)]          the form: the statements that end every program
 
 In an expression, the name of a type is a hole for any expression of that type. The type `number` is always there: a
-positive decimal constant. Names that are not types stand for themselves. A *term* is a tree of rules (`term.py`).
+positive decimal constant. Names that are not types stand for themselves. A *term* is a tree of rules.
+
+Below the grammar are its terms, random ones too, and the grammar for a task that has none.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -27,8 +28,8 @@ import numpy as np
 
 from behavesim.base.errors import TaskError
 from behavesim.base.text import parse
-from behavesim.programs.functions import functions_in, signature
-from behavesim.proposers.proposer import choose
+from behavesim.programs.functions import functions_in
+from behavesim.proposers.proposer import uniform
 
 # The type of constants, which every grammar has.
 NUMBER = "number"
@@ -87,8 +88,8 @@ class Grammar:
     def parse(cls, text: str) -> Grammar:
         """Return the grammar that a text in this notation describes.
 
-        Raises TaskError if it is not Python, has no root, or uses a definition before it is made. It is also raised if
-        an alternative is a comparison without parentheses, or if a type has no finite expression.
+        Raises TaskError if it is not Python, has no root, uses a definition before it is made, has an alternative that
+        is a comparison without parentheses, or a type without a finite expression.
         """
         statements = _statements(text)
         imports: list[ast.stmt] = []
@@ -183,7 +184,6 @@ class Grammar:
 
 
 def _statements(text: str) -> list[ast.stmt]:
-    """Parse a grammar; raises TaskError, with the line, if it is not Python."""
     try:
         return parse(text).body
     except SyntaxError as error:
@@ -191,15 +191,12 @@ def _statements(text: str) -> list[ast.stmt]:
 
 
 def names_in(tree: ast.AST | None) -> set[str]:
-    """Return the names that occur in a syntax tree as `ast.Name`, not attributes or parameters; empty for None."""
+    """Return the names in a syntax tree, not attributes or parameters."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree is not None else set()
 
 
 def plain_number(node: ast.AST) -> float | int | None:
-    """Return the value of a node that is an int or float constant; None for any other node.
-
-    None too for True and False, for a value beyond the range of a float, and for `-1`, which is an operation on 1.
-    """
+    """Return the value of an int or float constant; None for other nodes, such as True, `-1` or one beyond floats."""
     value = node.value if isinstance(node, ast.Constant) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
         return None
@@ -207,8 +204,7 @@ def plain_number(node: ast.AST) -> float | int | None:
 
 
 def _rules(kind: str, statement: ast.Assign | ast.AnnAssign, types: set[str], text: str) -> Iterator[Rule]:
-    """Yield the rules of the type `kind` that one line of the grammar gives: a definition, or an alternative each."""
-    # `types` are the names of all types, `text` is the whole grammar.
+    """Yield the rules that one line of the grammar gives: a definition, or an alternative each."""
     match statement:
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
             line = f"{name} = {ast.get_source_segment(text, value)}"
@@ -232,7 +228,6 @@ def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _check_parentheses(comparison: ast.Compare) -> None:
-    """Raise TaskError for a comparison without parentheses: Python reads `a < b | c` as `a < (b | c)`."""
     if any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) for node in ast.walk(comparison)):
         raise TaskError(f"in the task's grammar, put comparisons in parentheses: {ast.unparse(comparison)}")
 
@@ -245,133 +240,8 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _depth(rule: Rule, depths: Mapping[str, float]) -> float:
-    """Return the minimum depth of an expression that starts with a rule: 0 if the rule has no holes."""
-    # `depths` has the minimum depth for each type, inf where none is known.
+    """Return the minimum depth of an expression that starts with a rule, from those of each type."""
     return 1 + max((depths[hole] for hole in rule.holes), default=-1)
-
-
-# A grammar, in llama.cpp's notation GBNF, of short Python programs that define a task's function.
-#
-# A model that is held to it cannot forget the function, change its parameters or invent names. A program may use its
-# parameters, the names in `_OWN`, and common functions of Python and numpy. It may still fail: a name may have no
-# value yet, and a limit on tokens may cut the program off. Lines, expressions and brackets are bounded, so that a
-# model that repeats itself comes to an end.
-
-
-# Most statements in a row: of the function, in a block in it, and in a block in that.
-STATEMENTS = (10, 4, 2)
-# How deep brackets may stand in brackets.
-BRACKETS = 2
-# Names, separated by spaces, that a program may give values.
-_OWN = "a b best c cost d found i index j k n order result s score scores total value values x y"
-# Python's functions that a program may call, separated by spaces.
-_CALLED = "abs all any enumerate float int len list max min range round set sorted sum tuple zip"
-# Functions that a program may call, by their module; each module counts only if the template imports it.
-_OF_MODULES = {
-    "math": "ceil cos exp floor hypot log sin sqrt tanh",
-    "numpy": "abs all any arange argmax argmin argsort array clip concatenate cos cumsum diff dot exp floor full isin "
-    "log log1p max maximum mean median min minimum nonzero ones outer percentile power prod roll sign sin sort sqrt "
-    "std sum tanh unique var where zeros",
-}
-# Attributes and methods of arrays and lists that a program may use, separated by spaces.
-_OF_VALUES = "T all any append argmax argmin argsort copy max mean min pop shape size sort std sum tolist"
-_FIXED = """
-number ::= ("0" | [1-9] [0-9]{0,3}) ("." [0-9]{1,4})?
-compared ::= " < " | " > " | " <= " | " >= " | " == " | " != " | " in "
-operator ::= " + " | " - " | " * " | " / " | " // " | " % " | " ** "
-target ::= (own | own "[" value0 "]") (" = " | " += " | " -= ") | own ", " own " = "
-"""
-_VALUE = """
-value{d} ::= "-"? atom{d} (operator atom{d}){{0,2}}
-atom{d} ::= name after{d}{{0,2}} | number{deep}
-"""
-_DEEP = """
-after{d} ::= "." attribute ("(" arguments{d}? ")")? | "[" index{d} "]"
-index{d} ::= value{less} (", " value{less})? | value{less}? ":" value{less}? | value{less} compared value{less}
-list{d} ::= "[" (value{less} (", " value{less}){{0,3}})? "]"
-all{d} ::= "[" value{less} " for " own " in " value{less} "]"
-called{d} ::= function "(" arguments{d}? ")"
-arguments{d} ::= value{less} (", " value{less}){{0,2}} (", " named{d})? | named{d}
-named{d} ::= "axis=" value{less} | "key=lambda " own ": " value{less}
-"""
-
-
-def program_grammar(template: str, entry_point: str) -> str:
-    """Return the grammar of replies: one fenced block with the template's imports, its signature, and a short body.
-
-    Raises KeyError if the template does not define `entry_point`, SyntaxError if it is no Python.
-    """
-    imports = [each for each in parse(template).body if isinstance(each, ast.Import | ast.ImportFrom)]
-    function = functions_in(template)[entry_point]
-    head = "\n".join(["```python", *map(ast.unparse, imports), "", f"{signature(function)}:"])
-    given = function.args
-    parameters = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-    rules = [
-        f'root ::= {json.dumps(head)} {_block(0)} {json.dumps(_indented(0))} "return " value "\\n```"',
-        f"value ::= value{BRACKETS}",
-        "condition ::= value1 (compared value1)?",
-        f"own ::= {_one_of(_OWN.split())}",
-        f"name ::= {_one_of([*parameters, *_OWN.split()])}",
-        f"function ::= {_one_of([*_CALLED.split(), *_imported(imports)])}",
-        f"attribute ::= {_one_of(_OF_VALUES.split())}",
-        *_reply_statements(),
-        _FIXED.strip(),
-        *_values(),
-    ]
-    return "\n".join(rules) + "\n"
-
-
-def _imported(imports: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[str]:
-    """Yield the functions that imports make known: those imported by name, and of modules those in _OF_MODULES."""
-    for each in imports:
-        for name in each.names:
-            if isinstance(each, ast.ImportFrom):
-                yield name.asname or name.name
-            else:
-                module = name.asname or name.name
-                yield from (f"{module}.{found}" for found in _OF_MODULES.get(name.name, "").split())
-
-
-def _reply_statements() -> Iterator[str]:
-    """Yield each rule of a statement, with the indentation of its lines, for each depth of STATEMENTS, from 0."""
-    for depth in range(len(STATEMENTS)):
-        simple = f'{json.dumps(_indented(depth))} (target value | "return " value)'
-        if depth + 1 == len(STATEMENTS):
-            yield f"statement{depth} ::= {simple}"
-            continue
-        block, here = _block(depth + 1), json.dumps(_indented(depth))
-        yield f"statement{depth} ::= {simple} | {here} loop{depth} | {here} choice{depth}"
-        yield f'loop{depth} ::= "for " own (", " own)? " in " value ":" {block}'
-        yield f'choice{depth} ::= "if " condition ":" {block} ({here} "else:" {block})?'
-
-
-def _values() -> Iterator[str]:
-    """Yield the rules of values, by how deep their brackets go."""
-    yield _VALUE.format(d=0, deep="").strip()
-    yield 'after0 ::= "." attribute | "[" (name | number) "]"'
-    for depth in range(1, BRACKETS + 1):
-        less = depth - 1
-        deep = f' | list{depth} | all{depth} | called{depth} | "(" value{less} ")"'
-        yield _VALUE.format(d=depth, deep=deep).strip()
-        yield _DEEP.format(d=depth, less=less).strip()
-
-
-def _block(depth: int) -> str:
-    """Return the rule of a block's statements, its right side; only the function's body (depth 0) may have none."""
-    return f"statement{depth}{{{0 if depth == 0 else 1},{STATEMENTS[depth]}}}"
-
-
-def _indented(depth: int) -> str:
-    """Return a line end and the indentation of a line in a block at this depth."""
-    return "\n" + "    " * (depth + 1)
-
-
-def _one_of(names: list[str]) -> str:
-    """Return the right side of a rule that allows any one of these names: each in double quotes, with " | " between."""
-    return " | ".join(map(json.dumps, names))
-
-
-# A program as a tree of grammar rules, and random trees.
 
 
 # The type of a term that is a whole program.
@@ -439,7 +309,7 @@ def grown(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) 
 
 
 def round_number(value: float) -> float | int:
-    """Return the value rounded to two significant digits, as an int if it is whole then; the value must be finite."""
+    """Return a finite value rounded to two significant digits, as an int if it is whole then."""
     short = float(f"{value:.2g}")
     return int(short) if short.is_integer() else short
 
@@ -449,10 +319,90 @@ def _rule(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) 
     rules = grammar.rules[kind]
     within = [rule for rule in rules if grammar.least[rule] <= depth]
     if not within:
-        return choose([rule for rule in rules if grammar.least[rule] == grammar.depths[kind]], random)
+        return uniform([rule for rule in rules if grammar.least[rule] == grammar.depths[kind]], random)
     ends = [rule for rule in within if not rule.holes]
     # the kind of rule is drawn first: types have many more rules with holes than without
     goes_on = [rule for rule in within if rule.holes]
     if not goes_on or (ends and random.random() < STOP):
-        return choose(ends, random)
-    return choose(goes_on, random)
+        return uniform(ends, random)
+    return uniform(goes_on, random)
+
+
+# Annotations of parameters that are taken as numbers, by plain names: `np.ndarray` is "ndarray", `list[int]` is "list".
+SCALARS = frozenset({"int", "float", "bool"})
+# Annotations of parameters that are taken as arrays of numbers.
+ARRAYS = frozenset({"ndarray", "NDArray", "ArrayLike", "list", "tuple", "Sequence", "List", "Tuple"})
+# Return annotations, by their plain names (see SCALARS), of functions that return a number.
+NUMBERS = SCALARS | {"float64"}
+# Annotations of functions that return a numpy array, which programs of the grammar can return.
+NUMPY = frozenset({"ndarray", "NDArray"})
+
+# The names of the grammar's types.
+TYPES = frozenset({"number", "scalar", "array"})
+
+SCALAR_RULES = """
+scalar = number | scalar + scalar | scalar - scalar | number * scalar | scalar * scalar | scalar / (abs(scalar) + 0.01)
+scalar = min(scalar, scalar) | max(scalar, scalar) | abs(scalar) | np.sqrt(abs(scalar)) | np.tanh(scalar)
+scalar = np.log1p(abs(scalar)) | np.exp(-abs(scalar)) | (scalar if scalar > scalar else scalar)
+"""
+ARRAY_RULES = """
+scalar = array.mean() | array.min() | array.max() | array.sum() | array.std() | len(array)
+array = array + array | array - array | number * array | array * array | array / (np.abs(array) + 0.01)
+array = array + scalar | scalar * array | np.minimum(array, array) | np.maximum(array, array) | np.abs(array)
+array = np.sqrt(np.abs(array)) | np.tanh(array) | np.exp(-np.abs(array)) | np.where(array > scalar, array, array)
+"""
+
+
+def generic_grammar(template: str, entry_point: str) -> str:
+    """Return a grammar, as text in the notation of `Grammar`, for a function of numbers and arrays.
+
+    Only parameters annotated with SCALARS or ARRAYS are used. The return annotation decides what programs return: an
+    int, a bool, with array parameters an array, or for `int` the index of the largest value; else a number. Raises
+    KeyError if `template` does not define `entry_point`.
+    """
+    function = functions_in(template)[entry_point]
+    scalars, arrays = _parameters(function, SCALARS), _parameters(function, ARRAYS)
+    lines = ["import numpy as np"]
+    lines += [f"{name}_values: array = np.asarray({name}, dtype=float)" for name in arrays]
+    # a parameter named like a type of the grammar would be read as a hole, so it gets another name
+    lines += [f"the_{name}: scalar = {name}" if name in TYPES else f"scalar = {name}" for name in scalars]
+    lines += [SCALAR_RULES, ARRAY_RULES if arrays else "", _ending(_annotated(function.returns), bool(arrays))]
+    return "\n".join(lines)
+
+
+def suits(template: str, entry_point: str) -> bool:
+    """Whether programs of `generic_grammar` can return what this function must return, by its annotations.
+
+    Raises KeyError if `template` does not define `entry_point`.
+    """
+    function = functions_in(template)[entry_point]
+    returned, arrays = _annotated(function.returns), _parameters(function, ARRAYS)
+    # of several arrays the shapes may differ, and so an index or an array of the result may not fit
+    if arrays and returned in NUMPY | {"int"}:
+        return len(arrays) == 1
+    return returned in NUMBERS and bool(arrays or _parameters(function, SCALARS))
+
+
+def _parameters(function: ast.FunctionDef, annotations: frozenset[str]) -> list[str]:
+    """Return the names of a function's parameters that have one of these annotations, in order."""
+    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return [argument.arg for argument in parameters if _annotated(argument.annotation) in annotations]
+
+
+def _ending(returned: str | None, has_arrays: bool) -> str:
+    """Return the root and the final statement for a return annotation."""
+    if has_arrays and returned == "int":
+        return "result: array\nreturn int(np.argmax(result))"
+    kind = "array" if has_arrays and returned in ARRAYS else "scalar"
+    value = {"int": "int(result)", "bool": "bool(result > 0)"}.get(returned or "", "result")
+    return f"result: {kind}\nreturn {value}"
+
+
+def _annotated(annotation: ast.expr | None) -> str | None:
+    """Return the plain name of an annotation, `ndarray` for `np.ndarray` and `list` for `list[int]`; else None."""
+    match annotation:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Subscript(value=value):
+            return _annotated(value)
+    return None

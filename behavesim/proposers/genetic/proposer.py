@@ -8,7 +8,8 @@ from typing import Protocol, Self
 import numpy as np
 
 from behavesim.programs.answer import fenced_blocks
-from behavesim.proposers.genetic.breeding import Breeder, Habit, suits
+from behavesim.proposers.genetic.breeding import Breeder, Habit
+from behavesim.proposers.genetic.grammar import suits
 from behavesim.proposers.mutation.mutator import Mutator
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import Prompt, Reply
@@ -31,10 +32,10 @@ class Author(Protocol):
 
 
 def changes_text(task: Task) -> bool:
-    """Return whether a task's programs are written by changing the text of earlier ones, not from a grammar.
+    """Whether a task's programs are written by changing the text of earlier ones, not from a grammar.
 
-    This holds for all tasks with an evaluator. It holds too for a task without a grammar if the one of
-    `generic_grammar` cannot write what the task's function must return.
+    That holds for tasks with an evaluator, and for those without a grammar whose function returns what
+    `generic_grammar` cannot write.
     """
     if isinstance(task, EvaluatorTask):
         return True
@@ -55,11 +56,9 @@ class GeneticProposer(Proposer[GeneticSettings]):
 
     It varies the examples of a prompt: the programs in its fenced blocks, the best one last. The reply depends only on
     the prompt, the seed and the candidate's number. The proposer sees no scores and keeps nothing between prompts. It
-    builds programs from the task's grammar, or from the template's parameters if the task has none. A prompt for a
-    first or quite different program, or without a program of the grammar, is answered with a new random one. Some
-    programs are changed in place: their numbers, expressions and statements. These are the ones that an evaluator runs,
-    and functions without a grammar that return something else than the parameters can make. Do not compare its results
-    with a model's: the building blocks contain expert knowledge.
+    builds programs from the task's grammar, or from the template's parameters if the task has none; see `changes_text`
+    for programs that are changed in place. Do not compare its results with a model's: the building blocks contain
+    expert knowledge.
     """
 
     settings_type = GeneticSettings

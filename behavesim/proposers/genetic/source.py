@@ -1,4 +1,4 @@
-"""From source to term: parses a program by finding the grammar rules that produce it."""
+"""Source and terms of a grammar: reads a program by the rules that produce it, and writes one in short lines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from behavesim.base.text import parse
 from behavesim.programs.functions import functions_in, signature
 from behavesim.proposers.genetic.grammar import NUMBER, PROGRAM, Grammar, Rule, Term, names_in, plain_number
 
-# Maximum number of terms of a program with its named lines expanded: a few that each double the one before make
-# millions.
+# Most terms of a program with its named lines expanded: a few that each double the one before make millions.
 READABLE = 500
 
 
@@ -41,7 +40,6 @@ class Reader:
         return program if program is not None and program.size <= READABLE else None
 
     def _read(self, source: str) -> Term | None:
-        """Return a program as a term of any size; None if it is not of this grammar."""
         function = functions_in(source).get(self._entry_point)
         if function is None:
             return None
@@ -59,8 +57,7 @@ class Reader:
         return Term(PROGRAM, children=children) if len(children) == len(roots) else None
 
     def _values(self, statements: list[ast.stmt]) -> dict[str, ast.expr] | None:
-        """Return the expression of each assigned name, with earlier names replaced by their expressions."""
-        # A name stays if it is defined as in the grammar. Returns None if a statement is no assignment to a plain name.
+        """Return each assigned name's expression in terms of definitions; None if a statement assigns otherwise."""
         values: dict[str, ast.expr] = {}
         for statement in statements:
             if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
@@ -73,8 +70,7 @@ class Reader:
 
     def _derived(self, node: ast.expr, kind: str, memo: dict[tuple[int, str], Term | None]) -> Term | None:
         """Return an expression as a term of the type `kind`, by the first rules that match; None if none does."""
-        # `memo` has the results so far in this program, by the expression's id and the type: expanded lines occur many
-        # times.
+        # by identity: expanded lines occur many times, and each would be derived again
         if kind == NUMBER:
             value = plain_number(node)
             return None if value is None else Term(NUMBER, value=value)
@@ -86,8 +82,6 @@ class Reader:
         return memo[key]
 
     def _by_rule(self, rule: Rule, node: ast.expr, memo: dict[tuple[int, str], Term | None]) -> Term | None:
-        """Return the expression as a term that starts with a rule; None if the rule does not fit."""
-        # `memo` is the one of `_derived`.
         fillers: list[ast.expr] = []
         if not self._matches(rule.pattern, node, fillers):
             return None
@@ -101,7 +95,6 @@ class Reader:
 
     def _matches(self, pattern: Any, node: Any, fillers: list[ast.expr]) -> bool:
         """Whether the node matches the pattern. What fills the holes is appended to `fillers`, in order."""
-        # If it does not match, `fillers` may have some of them, too.
         if isinstance(pattern, ast.Name) and pattern.id in self._grammar.rules:
             fillers.append(node)
             return isinstance(node, ast.expr)
@@ -117,13 +110,11 @@ class Reader:
 
 
 def _same(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether two lists of trees are equal, ignoring line and column numbers."""
     return list(map(ast.dump, one)) == list(map(ast.dump, other))
 
 
 def _key(node: ast.expr) -> Any:
     """Return a key that an expression shares with every pattern that may match it, bare holes aside."""
-    # It is the operator, the name of a called attribute, "call" for other calls, else the node's type.
     if isinstance(node, ast.BinOp):
         return type(node.op)
     if isinstance(node, ast.Call):
@@ -132,21 +123,18 @@ def _key(node: ast.expr) -> Any:
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    """Whether a statement is a constant alone, such as a docstring."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _expanded(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
-    """Return the expression with names replaced by their values; the same tree if it has none of them."""
     # most expressions have none, and the transformer is slow
     return node if names_in(node).isdisjoint(values) else _Substitution(values).visit(node)
 
 
 class _Substitution(ast.NodeTransformer):
-    """Replaces each name by its expression in `values`, where the name is read; names without one stay."""
+    """Replaces each name that is read by its expression in `values`; names without one stay."""
 
-    # `visit` changes the tree and returns it, or an expression of `values` if the tree is just a name. These
-    # expressions are not copied: one may stand at several places.
+    # The expressions are not copied: one may stand at several places, and is then derived once.
 
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
         self._values = values
@@ -155,11 +143,7 @@ class _Substitution(ast.NodeTransformer):
         return self._values.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
 
 
-# From term to source: writes a program as a function of short, named steps.
-
-
-# Width of an expression, in characters, above which its widest parts become lines of their own. Some expressions stay
-# longer: parts that are narrow, or of a type that gets no names, are not moved.
+# Width of an expression, in characters, above which its widest parts become lines of their own.
 LINE = 64
 # Only parts wider than this, in characters, become lines of their own.
 WORTH_A_NAME = 16
@@ -231,8 +215,7 @@ class _Body:
         return self._named_before[term]
 
     def _name(self, term: Term) -> str:
-        """Return an unused name, such as by_near or by_near_2, from the first definition that the term uses."""
-        # Without a definition it is made from the term's type.
+        """Return an unused name, such as by_near or by_near_2, from the term's first definition, else from its type."""
         defined = (inner.rule.name for _, inner in term.sites() if inner.rule is not None and inner.rule.name)
         stem = f"by_{next(defined, term.type)}"
         names = (stem if number == 1 else f"{stem}_{number}" for number in count(1))
@@ -240,7 +223,7 @@ class _Body:
 
 
 def _filled(pattern: Any, fillers: Iterator[_Text], grammar: Grammar) -> Any:
-    """Return a copy of a pattern, or of a part of it, with its holes filled in order by the next fillers."""
+    """Return a copy of a pattern with its holes filled in order by the next fillers."""
     if isinstance(pattern, ast.Name):
         return next(fillers).node if pattern.id in grammar.rules else pattern
     if isinstance(pattern, ast.AST):

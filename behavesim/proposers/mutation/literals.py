@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from behavesim.proposers.proposer import choose
+from behavesim.proposers.proposer import uniform
 
 # A part of a text: the index of its first character, and the index after its last.
 Span = tuple[int, int]
@@ -29,16 +29,15 @@ _LARGEST = 1e15
 def numbers_in(text: str) -> list[Span]:
     """Return where decimal numbers stand in a program of any language, in order, without signs and type suffixes.
 
-    Whole numbers count; digits in names and hexadecimal numbers do not. Strings in quotes, and comments that begin with
-    //, /* or #, are skipped.
+    Digits in names, hexadecimal numbers, quoted strings, and comments that begin with //, /* or # are skipped.
     """
     return [found.span("number") for found in _TOKEN.finditer(text) if found["number"] is not None]
 
 
 def another(literal: str, random: np.random.Generator) -> str:
-    """Return a random number in place of a decimal literal, as text: whole for digits alone, else with point or `e`.
+    """Return a random number in place of a decimal literal: whole for digits alone, in parentheses if negative.
 
-    A negative one is in parentheses. Returns the literal itself if it or the new number is beyond ±1e15.
+    Returns the literal itself if it or the new number is beyond ±1e15.
     """
     is_whole = literal.isdigit()
     value = float(literal)
@@ -54,7 +53,7 @@ def another(literal: str, random: np.random.Generator) -> str:
 
 
 def _whole(value: float, random: np.random.Generator) -> float:
-    """Return a random whole number near a whole one: one more or less, its double or half, or scaled at random."""
+    """Return a whole number near a whole one: one more or less, its double or half, or scaled at random."""
     draw = random.random()
     if draw < 0.5 or value == 0:
         return value + (1 if random.random() < 0.5 else -1)
@@ -64,8 +63,8 @@ def _whole(value: float, random: np.random.Generator) -> float:
 
 
 def _real(value: float, random: np.random.Generator) -> float:
-    """Return a random number near another one, or, at 10 % unless that is 0, any up to ±2 or ± twice the other."""
-    step = choose(_STEPS, random)
+    """Return a number near another one, or, at 10 % unless that is 0, any up to ±2 or ± twice the other."""
+    step = uniform(_STEPS, random)
     draw = random.random()
     if value == 0:
         return float(random.normal(0, step))

@@ -1,4 +1,4 @@
-"""The moves of the offline proposer on Python text: each changes one place, or equal numbers close to each other."""
+"""The places of a Python program at which its text may change, and the moves of the offline proposer on them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,10 @@ import numpy as np
 from behavesim.base.text import parse
 from behavesim.programs.parsing import NeedsLimits, Parser, children
 from behavesim.proposers.mutation.literals import Span, another, replace_literal, within
-from behavesim.proposers.proposer import choose, choose_any
-
-# The places of a Python program at which its text may change: expressions, operators and statements.
-
+from behavesim.proposers.proposer import uniform, uniform_or_none
 
 _LINE = re.compile(r"\r\n|\r|\n")
 _KNOWN = frozenset(dir(builtins))
-_COMPOUND = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
-_CONTAINER = ast.List | ast.ListComp | ast.Dict | ast.DictComp | ast.Set | ast.SetComp | ast.Tuple
-_NUMBER = ast.BinOp | ast.UnaryOp | ast.Call | ast.Subscript | ast.Name | ast.Attribute | ast.IfExp
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,6 @@ class PythonText:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        """The index in the text at which each line begins."""
         return [0, *(end.end() for end in _LINE.finditer(self.source))]
 
     def _index(self, line: int, column: int) -> int:
@@ -80,11 +73,7 @@ class PythonText:
 
     @cached_property
     def places(self) -> list[Place]:
-        """The expressions and statements that lie in `spans` and may be replaced, parents before children.
-
-        Left out are, for example, all parts of imports, annotations, decorators and f-strings. What is called is left
-        out, too, but not its parts: of `x.sum()` the `x` may be replaced, `x.sum` may not.
-        """
+        """The expressions and statements that lie in `spans` and may be replaced, parents before children."""
         found = []
         for node, function, is_place in _walked(self.tree):
             if is_place and isinstance(node, ast.expr | ast.stmt):
@@ -106,9 +95,8 @@ class PythonText:
 
     @cached_property
     def _bound(self) -> dict[str, dict[str, int]]:
-        """The first line on which each name is bound, by the name of the function around it; "" is the top level."""
-        # Parameters count as bound from the beginning (line 0). Imports and definitions, wherever they are, count as
-        # bound at the top level, on line 0.
+        """The first line on which each name is bound, by the function around it; "" is the top level."""
+        # parameters are bound on line 0; so are imports and definitions, wherever they are, at the top level
         found: dict[str, dict[str, int]] = {"": dict.fromkeys(self.modules, 0)}
         for node, function, _ in _walked(self.tree):
             match node:
@@ -122,10 +110,7 @@ class PythonText:
         return found
 
     def knows(self, names: frozenset[str], place: Place) -> bool:
-        """Whether all these names can be read at a place.
-
-        These are Python's built-in names, all of the top level, and those that its function binds on earlier lines.
-        """
+        """Whether all these names can be read at a place: built-in, top-level, or bound above in its function."""
         line = getattr(place.node, "lineno", 0)
         own = {name for name, bound in self._bound.get(place.function, {}).items() if bound < line}
         return names <= own | self._bound[""].keys() | _KNOWN
@@ -133,8 +118,7 @@ class PythonText:
 
 def _walked(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
     """Yield every node, the name of the function around it ("" if none), and whether another may take its place."""
-    # Left out are annotations, decorators, and what is within imports and formatted strings (whose columns Python 3.11
-    # does not know).
+    # without what is within formatted strings, whose columns Python 3.11 does not know
     waiting: list[tuple[ast.AST, str, bool]] = [(tree, "", False)]
     while waiting:
         node, function, is_place = waiting.pop()
@@ -159,12 +143,12 @@ def _walked(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
         waiting += [(child, function, child is not fixed) for child in below]
 
 
-def kind_of(node: ast.AST) -> str:
-    """Return what an expression counts as, by its form alone: "number", "truth" or "container"; "" for all else.
+_CONTAINER = ast.List | ast.ListComp | ast.Dict | ast.DictComp | ast.Set | ast.SetComp | ast.Tuple
+_NUMBER = ast.BinOp | ast.UnaryOp | ast.Call | ast.Subscript | ast.Name | ast.Attribute | ast.IfExp
 
-    Names, calls, attributes, subscripts, arithmetic and conditional expressions count as numbers, whatever they hold.
-    A target that is assigned to or deleted is "".
-    """
+
+def kind_of(node: ast.AST) -> str:
+    """Return what an expression counts as, by its form alone: "number", "truth" or "container"; "" for all else."""
     match node:
         case ast.UnaryOp(op=ast.Not()) | ast.Compare() | ast.BoolOp():
             return "truth"
@@ -189,11 +173,11 @@ def free_names(node: ast.AST) -> frozenset[str]:
     return frozenset(each.id for each in names) - own
 
 
-def is_removable(place: Place, program: PythonText) -> bool:
-    """Whether a place is a statement that may be removed: no name that only this statement binds is read elsewhere.
+_COMPOUND = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
 
-    False for definitions, imports, `return`, `pass` and constants such as docstrings.
-    """
+
+def is_removable(place: Place, program: PythonText) -> bool:
+    """Whether a place is a statement that may be removed: no name that only it binds is read elsewhere."""
     node = place.node
     if not isinstance(node, ast.stmt) or isinstance(node, _COMPOUND | ast.Return | ast.Pass):
         return False
@@ -229,9 +213,8 @@ _TOGETHER = 0.4
 _NEAR = 1
 # Longest expression (characters) that is copied or grows, so that programs do not double in size.
 _LONGEST_PART = 200
-# What an expression `e` may become, one entry as likely as another; `factor` is near 1, `shift` near 0.
-#
-# `other` is another expression, or 1.0 if there is none.
+# What an expression `e` may become, one entry as likely as another; `factor` is near 1, `shift` near 0, and `other` is
+# another expression, or 1.0 if there is none.
 _GROWN = (
     "({e}) * {factor}",
     "({e}) * {factor}",
@@ -254,11 +237,7 @@ class Material:
     random: np.random.Generator
 
     def other_expression(self, at: Place, donors: Sequence[PythonText]) -> str | None:
-        """Return an expression of the kind of the one at the place `at`, drawn from the donors; None if there is none.
-
-        It reads only names that `knows` finds at that place, is no constant and has at most _LONGEST_PART characters.
-        It may be equal to the expression at that place.
-        """
+        """Return a drawn expression of the donors that may stand at a place: of its kind, with known names, not long."""
         found = [
             text
             for donor in donors
@@ -268,21 +247,18 @@ class Material:
             and len(text := donor.text(place)) <= _LONGEST_PART
             and self.program.knows(free_names(place.node), at)
         ]
-        return choose_any(found, self.random)
+        return uniform_or_none(found, self.random)
 
 
-# Returns the program's new text, which may be unchanged or no valid Python; None if no place suits the move.
+# A move returns the program's new text, which may be unchanged or no valid Python; None if no place suits the move.
 Move = Callable[[Material], str | None]
 
 
 def number(material: Material) -> str | None:
-    """Return the program with a number replaced by another, or a truth value by the other; None if it has neither.
-
-    With the probability _TOGETHER, equal ones within _NEAR lines change too.
-    """
+    """Replace a number by another, or a truth value by the other; with probability _TOGETHER equal ones nearby, too."""
     program = material.program
     constants = [place for place in program.places if isinstance(place.node, ast.Constant) and kind_of(place.node)]
-    place = choose_any(constants, material.random)
+    place = uniform_or_none(constants, material.random)
     if place is None or not isinstance(place.node, ast.Constant):
         return None
     text = program.text(place)
@@ -301,19 +277,15 @@ def number(material: Material) -> str | None:
 
 
 def operator(material: Material) -> str | None:
-    """Return the program with an arithmetic, comparison or logical operator replaced by another of its group.
-
-    None if it has no such operator.
-    """
-    source, span = material.program.source, choose_any(_operators(material.program), material.random)
-    return (
-        None if span is None else replace_literal(source, span, another_operator(source[slice(*span)], material.random))
-    )
+    """Replace an arithmetic, comparison or logical operator by another of its group."""
+    source, random = material.program.source, material.random
+    span = uniform_or_none(_operators(material.program), random)
+    return None if span is None else replace_literal(source, span, another_operator(source[slice(*span)], random))
 
 
 def another_operator(symbol: str, random: np.random.Generator) -> str:
     """Return a random operator that may replace `symbol`, a key of _LIKE; `symbol` itself if there is none."""
-    return choose_any([other for other in _LIKE[symbol] if other != symbol], random) or symbol
+    return uniform_or_none([other for other in _LIKE[symbol] if other != symbol], random) or symbol
 
 
 def _operators(program: PythonText) -> list[Span]:
@@ -337,28 +309,21 @@ def _operators(program: PythonText) -> list[Span]:
 
 
 def expression(material: Material) -> str | None:
-    """Return the program with a drawn expression replaced by another of its own, of the same kind (see `kind_of`).
-
-    None if none fits at the drawn place, though one may fit at others.
-    """
+    """Replace a drawn expression by another of the program, of the same kind; None if none fits at that place."""
     return _other(material, [material.program])
 
 
 def crossover(material: Material) -> str | None:
-    """Return the program with a drawn expression replaced by one of another program; None if none fits there.
-
-    With probability 0.4, a function is replaced by that program's function of the same name instead, if there is one.
-    Without another program, the expression comes from this one.
-    """
+    """Replace a drawn expression by one of another program, or, with probability 0.4, a function by its namesake."""
     if material.random.random() < 0.4 and (text := _function(material)):
         return text
     return _other(material, material.others or [material.program])
 
 
 def _other(material: Material, donors: Sequence[PythonText]) -> str | None:
-    """Return the program with a drawn expression replaced by one of the `donors`; None if none fits there."""
+    """Replace a drawn expression by one of the `donors`."""
     program = material.program
-    place = choose_any(program.expressions(), material.random)
+    place = uniform_or_none(program.expressions(), material.random)
     if place is None:
         return None
     new = material.other_expression(place, donors)
@@ -366,8 +331,8 @@ def _other(material: Material, donors: Sequence[PythonText]) -> str | None:
 
 
 def _function(material: Material) -> str | None:
-    """Return the program with a function replaced by a drawn program's of the same name; None if none of it fits."""
-    program, theirs = material.program, choose_any(material.others, material.random)
+    """Replace a function by a drawn program's of the same name."""
+    program, theirs = material.program, uniform_or_none(material.others, material.random)
     if theirs is None:
         return None
     donors = {each.node.name: each for each in theirs.places if isinstance(each.node, ast.FunctionDef)}
@@ -381,22 +346,19 @@ def _function(material: Material) -> str | None:
         and program.text(place) != theirs.text(donor)
         and program.knows(free_names(donor.node), place)
     ]
-    pair = choose_any(pairs, material.random)
+    pair = uniform_or_none(pairs, material.random)
     return None if pair is None else replace_literal(program.source, pair[0].span, theirs.text(pair[1]))
 
 
 def growth(material: Material) -> str | None:
-    """Return the program with a drawn expression of the kind "number" changed to one of the forms in _GROWN.
-
-    None if there is no such expression, or the drawn one has more than _LONGEST_PART characters.
-    """
+    """Change a drawn expression of the kind "number" to one of the forms in _GROWN."""
     program, random = material.program, material.random
     numbers = [place for place in program.expressions() if kind_of(place.node) == "number"]
-    place = choose_any(numbers, material.random)
+    place = uniform_or_none(numbers, material.random)
     if place is None or len(program.text(place)) > _LONGEST_PART:
         return None
     other = material.other_expression(place, [program, *material.others])
-    form = choose(_GROWN, random)
+    form = uniform(_GROWN, random)
     factor, shift = f"{np.exp(random.normal(0, 0.3)):.4g}", f"{random.normal(0, 0.1):.3g}"
     grown = form.format(e=program.text(place), other=other or "1.0", factor=factor, shift=shift)
     return replace_literal(
@@ -405,11 +367,7 @@ def growth(material: Material) -> str | None:
 
 
 def removal(material: Material) -> str | None:
-    """Return the program without one statement, or, with probability 0.3, without one side of an operation.
-
-    The statement is one for which `is_removable` holds, and shares its lines with no other code. None if there is none
-    of the one that was drawn, statement or operation.
-    """
+    """Remove a statement with lines of its own, or, with probability 0.3, one side of an operation."""
     program = material.program
     if material.random.random() < 0.3:
         return _half(material)
@@ -419,14 +377,14 @@ def removal(material: Material) -> str | None:
         if is_removable(place, program) and (span := _lines_of(program.source, place)) is not None
         if within(span, program.spans)
     ]
-    span = choose_any(lines, material.random)
+    span = uniform_or_none(lines, material.random)
     return None if span is None else replace_literal(program.source, span, "")
 
 
 def _half(material: Material) -> str | None:
-    """Return the program with one arithmetic operation replaced by one of its sides; None if there is none."""
+    """Replace an arithmetic operation by one of its sides."""
     program = material.program
-    place = choose_any([each for each in program.places if isinstance(each.node, ast.BinOp)], material.random)
+    place = uniform_or_none([each for each in program.places if isinstance(each.node, ast.BinOp)], material.random)
     if place is None or not isinstance(place.node, ast.BinOp):
         return None
     kept = place.node.left if material.random.random() < 0.5 else place.node.right

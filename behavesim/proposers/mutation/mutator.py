@@ -1,4 +1,4 @@
-"""Writes a new program by changing the text of one in the prompt: for the tasks that no grammar suits."""
+"""Changes the text of a program in the prompt, for the tasks that no grammar suits; moves on any language."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ from behavesim.prompts.wording import AnswerFormat
 from behavesim.proposers.mutation import moves
 from behavesim.proposers.mutation.literals import SKIPPED, Span, another, numbers_in, replace_literal, within
 from behavesim.proposers.mutation.moves import Material, Move, PythonText, another_operator
-from behavesim.proposers.proposer import choose, choose_any, pick
+from behavesim.proposers.proposer import uniform, uniform_or_none, weighted
 from behavesim.task import Task
 from behavesim.task.evaluated import join_files, separate_files
-
-# The moves of the offline proposer on programs that are not Python: on their numbers, operators, names and lines.
-
 
 # blanks on both sides tell an operation from a pointer, a sign, a template's brackets or a path
 _OPERATOR = re.compile(rf"{SKIPPED}|--[^\n]*+|(?<=[\w)\]] )(?P<operator>[-+*/<>]|[<>]=)(?= [\w(.])", re.DOTALL)
@@ -51,7 +48,7 @@ class Tokens:
 
 
 def change_tokens(tokens: Tokens, move: Move) -> tuple[str | None, Move]:
-    """Return the text after the move that corresponds to `move`, a move on Python text, and the move that was made.
+    """Return the text after the move that corresponds to a move on Python text, and the move that was made.
 
     If that move has no place in the text, a number changes instead. The text is None if there is no number either.
     """
@@ -61,50 +58,46 @@ def change_tokens(tokens: Tokens, move: Move) -> tuple[str | None, Move]:
 
 
 def _number(tokens: Tokens) -> str | None:
-    """Return the text with a number replaced by another; None if there is none that may change."""
     places = [span for span in numbers_in(tokens.source) if within(span, tokens.spans)]
     return _written(tokens, places, lambda literal: another(literal, tokens.random))
 
 
 def _operator(tokens: Tokens) -> str | None:
-    """Return the text with an operator replaced by another of its kind; None if there is none that may change."""
     return _written(tokens, tokens.operators, lambda symbol: another_operator(symbol, tokens.random))
 
 
 def _weight(tokens: Tokens) -> str | None:
-    """Return the text with a name at the right of an operator multiplied by a random factor near 1."""
-    # None if there is no such name that may change.
+    """Multiply a name at the right of an operator by a random factor near 1."""
     return _written(tokens, tokens.operands, lambda name: f"({name} * {np.exp(tokens.random.normal(0, 0.3)):.4g})")
 
 
 def _name(tokens: Tokens) -> str | None:
-    """Return the text with a name at the right of an operator replaced by another such name; None if there is none."""
+    """Replace a name at the right of an operator by another such name."""
     names = {tokens.source[slice(*each)] for each in tokens.operands}
-    return _written(tokens, tokens.operands, lambda name: choose_any(sorted(names - {name}), tokens.random))
+    return _written(tokens, tokens.operands, lambda name: uniform_or_none(sorted(names - {name}), tokens.random))
 
 
 def _removal(tokens: Tokens) -> str | None:
-    """Return the text without a name and the operator before it; None if there is none that may change."""
+    """Remove a name and the operator before it."""
     places = [(tokens.source[: begin - 1].rindex(" "), end) for begin, end in tokens.operands]
     return _written(tokens, places, lambda name: "")
 
 
 def _written(tokens: Tokens, places: Sequence[Span], write: Callable[[str], str | None]) -> str | None:
-    """Return the text in which `write` replaces the text at one of the places, drawn at random."""
-    # None if there is no place, or if `write` returns None.
-    place = choose_any(places, tokens.random)
+    """Return the text with one of the places, drawn at random, rewritten; None if there is none."""
+    place = uniform_or_none(places, tokens.random)
     new = None if place is None else write(tokens.source[slice(*place)])
     return None if place is None or new is None else replace_literal(tokens.source, place, new)
 
 
 def _lines(tokens: Tokens) -> str | None:
-    """Return the text with one passage of lines from another program in which that differs; None if there is none."""
-    theirs = choose_any(tokens.others, tokens.random)
+    """Take over one passage of lines from another program in which that differs."""
+    theirs = uniform_or_none(tokens.others, tokens.random)
     if theirs is None:
         return None
     own, other = tokens.source.splitlines(keepends=True), theirs.splitlines(keepends=True)
     differing = [each for each in SequenceMatcher(None, own, other, autojunk=False).get_opcodes() if each[0] != "equal"]
-    passage = choose_any(differing, tokens.random)
+    passage = uniform_or_none(differing, tokens.random)
     if passage is None:
         return None
     _, begin, end, first, last = passage
@@ -119,17 +112,6 @@ _TOKEN_MOVES: Mapping[Move, Callable[[Tokens], str | None]] = {
     moves.operator: _operator,
     moves.removal: _removal,
 }
-
-# Most tries to make one change; if all fail, the change is left out. Most failures give text that is no Python.
-ATTEMPTS = 20
-# A changed file may have this many times the characters of the task's template, and ROOM more.
-GROWTH = 2.0
-# Characters that a changed file may have beyond GROWTH times the template's.
-ROOM = 2000
-# Probability that the last of the shown programs, the best, is changed; otherwise, and by edits, the first one is.
-BETTER_IS_BASE = 0.7
-# Probability of 1, 2 and 3 changes in one reply; FROM_NOTHING adds one.
-COUNTS = (0.7, 0.2, 0.1)
 
 _MOVES: Sequence[tuple[Move, float, str]] = (
     (moves.number, 0.50, "change a number"),
@@ -153,6 +135,17 @@ MOVES: Mapping[str, Mapping[Move, float]] = {
 }
 # Operators that ask for a program unlike those shown: one more change is made.
 FROM_NOTHING = frozenset({"i1", "e1"})
+# Probability of 1, 2 and 3 changes in one reply; FROM_NOTHING adds one.
+COUNTS = (0.7, 0.2, 0.1)
+
+# Most tries to make one change; if all fail, the change is left out. Most failures give text that is no Python.
+ATTEMPTS = 20
+# A changed file may have this many times the characters of the task's template, and ROOM more.
+GROWTH = 2.0
+# Characters that a changed file may have beyond GROWTH times the template's.
+ROOM = 2000
+# Probability that the last of the shown programs, the best, is changed; otherwise, and by edits, the first one is.
+BETTER_IS_BASE = 0.7
 
 
 @dataclass(frozen=True)
@@ -165,7 +158,7 @@ class File:
 
 
 class Mutator:
-    """Changes numbers, expressions, operators and statements of Python text; of other languages, what `tokens` knows.
+    """Changes numbers, expressions, operators and statements of Python text; of other languages, what Tokens finds.
 
     Text outside EVOLVE-BLOCK markers stays as it is. A mutator keeps nothing between prompts.
     """
@@ -181,11 +174,10 @@ class Mutator:
         self._lines = {line.strip() for line in task.template.splitlines() if line.strip()}
 
     def write(self, operator: str, shown: Sequence[str], random: np.random.Generator) -> tuple[str, str]:
-        """Return a sentence on a new program, and the program in a fenced block, or the edits that give it.
+        """Return a sentence on a new program, and the program in a fenced block, or the edits (see `Author.write`).
 
-        `operator` is the prompt's. `shown` are the texts of its fenced blocks, the best program last. Those that are no
-        programs of the task are ignored; if none is left, the template is changed. If no move fits, the program is an
-        unchanged one.
+        Shown texts that are no programs of the task are ignored; if none is left, the template is changed. If no move
+        fits, the program is an unchanged one.
         """
         programs = [program for code in shown if (program := self._whole(code)) is not None] or [self._template]
         # edits are read as edits of the first program that the prompt shows
@@ -208,12 +200,10 @@ class Mutator:
         known: Sequence[str],
         random: np.random.Generator,
     ) -> tuple[str, str]:
-        """Return the program after one move that gives a program not `known`, and what the move did."""
-        # `others` are programs to take parts from; `weights` are the moves, each drawn with a probability in proportion
-        # to its weight. If none of the tried moves succeeds, the program is returned as it is, with "".
+        """Return the program after one move that gives a program not `known`, and what the move did; "" if none did."""
         files = [file for file in self._files(program) if file.spans]
         for _ in range(ATTEMPTS if files else 0):
-            file = choose(files, random)
+            file = uniform(files, random)
             text, said = self._moved(file, others, weights, random)
             if text is None or len(text) > GROWTH * len(self._template) + ROOM:
                 continue
@@ -225,11 +215,9 @@ class Mutator:
     def _moved(
         self, file: File, others: Sequence[str], weights: Mapping[Move, float], random: np.random.Generator
     ) -> tuple[str | None, str]:
-        """Return a file's new text after one move drawn by `weights`, and what the move does."""
-        # The text is None if no such change is possible, or the changed Python would not parse. `others` are whole
-        # programs to take parts from.
+        """Return a file's text after one move drawn by `weights`, None if it does not apply, and what the move does."""
         donors = [each for program in others for each in self._files(program) if each.path == file.path]
-        move = pick(weights, random)
+        move = weighted(weights, random)
         is_python = (file.path or self._suffix).endswith(".py")
         if not is_python or (python := PythonText.of(file.text, file.spans)) is None:
             texts = tuple(each.text for each in donors)
@@ -242,7 +230,6 @@ class Mutator:
 
     def _whole(self, code: str) -> str | None:
         """Return the whole program of a fenced block; what the block leaves out is taken from the template."""
-        # None if the block has no line in common with the template, or gives no program of the task.
         # the words of an evaluator can stand in a block too: a program has a line in common with the first one
         if self._lines.isdisjoint(line.strip() for line in code.splitlines()):
             return None
@@ -251,7 +238,6 @@ class Mutator:
 
     def _files(self, program: str) -> list[File]:
         """Return the files of a program, with what may change: blocks, if the template has any, else the whole text."""
-        # Nothing may change in a file whose text outside of blocks is not that of the template.
         found = []
         for path, text in separate_files(program).items():
             frame = self._frame(path)
@@ -260,5 +246,4 @@ class Mutator:
         return found
 
     def _frame(self, path: str) -> Frame:
-        """Return the fixed text of a file of the template; that of an empty file if the template has none there."""
         return self._frames.get(path) or Frame.of("")
