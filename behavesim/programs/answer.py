@@ -1,4 +1,4 @@
-"""Finds the answer in a reply: removes what the model thought aloud, and takes code out of JSON, unchanged."""
+"""A reply's answer: its fenced blocks, without what the model thought aloud and with code taken out of JSON."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-# Markdown's fenced blocks, which hold the code of a reply, in the forms that models write.
-
-
 # Most blocks of a reply that are read for its program, counted from its end: hostile replies have thousands.
 BLOCKS_READ = 100
 # A line that is a fence: its indentation, the fence's characters, and a label without back-quotes.
@@ -18,20 +15,14 @@ _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<label>[^`]*)")
 
 
 def add_fence(source: str, label: str = "python") -> str:
-    """Return a program in a fenced block, stripped, with `label` after the opening fence.
-
-    The fence has one back-quote more than the longest row of them in the program, but at least three.
-    """
+    """Return a program in a fenced block with a label, whose fence is longer than any row of back-quotes in it."""
     marks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", source))])
     return f"{marks}{label}\n{source.strip()}\n{marks}"
 
 
 @dataclass(frozen=True)
 class Block:
-    """The code in a fenced block, and whether its closing fence came.
-
-    `begin` and `end` are the block's lines in the reply, fences included: from `begin` (from 0) to `end` - 1.
-    """
+    """The code in a fenced block, whether its closing fence came, and its lines: `begin` to `end` - 1, with fences."""
 
     code: str
     closed: bool
@@ -45,12 +36,7 @@ def fenced_blocks(text: str) -> list[str]:
 
 
 def blocks(text: str) -> list[Block]:
-    """Return the fenced blocks of a reply in order. The last one reaches to the end if no fence closes it.
-
-    A fence closes a block only on a line of its own: behind code on the same line it is a part of the code. It has the
-    opening one's character, is at least as long and has no label. It closes none if it is indented more than three
-    columns deeper than the opening one, as in a docstring.
-    """
+    """Return the fenced blocks of a reply in order. The last one reaches to the end if no fence closes it."""
     found: list[Block] = []
     opening: re.Match[str] | None = None
     begin = 0
@@ -78,12 +64,13 @@ def outside(text: str, parts: Sequence[Block]) -> str:
 
 def _closes(fence: re.Match[str], opening: re.Match[str]) -> bool:
     """Whether a fence closes the block that `opening` begins: of its character, at least as long, without a label."""
+    # behind code on the same line a fence is part of the code; so it is three columns deeper, as in a docstring
     is_as_long = fence["marks"].startswith(opening["marks"]) and not fence["label"].strip()
     return is_as_long and len(fence["indent"]) <= len(opening["indent"]) + 3
 
 
 def _code(lines: Sequence[str], opening: re.Match[str]) -> str:
-    """Return a block's lines, joined, without the indentation of its opening fence where they have it."""
+    """Return a block's lines without the indentation of its opening fence where they have it."""
     margin = len(opening["indent"])
     return "\n".join(line[margin:] if not line[:margin].strip() else line for line in lines)
 
@@ -93,41 +80,10 @@ Interruption = Literal["truncated", "refusal"]
 
 # what endpoints call the limit of tokens
 _TOO_LONG = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
-# what people do not see and Python refuses: byte-order mark, zero-width space, form feed, two kinds of spaces
-_CLEAN = str.maketrans({"\ufeff": None, "\u200b": None, "\f": None, "\u00a0": " ", "\u2028": " "})
-_TAG = "(?:seed:)?(?:think|thinking|thought|reasoning)"
-# Tokens of a model's own format, such as `<|im_end|>`: some servers leave them in replies.
-_TOKEN = r"<\|[\w ]{1,40}\|>|</s>"
-_SPECIAL_TOKEN = re.compile(_TOKEN)
-_LAST_TOKENS = re.compile(rf"(?:\s*+(?:{_TOKEN}))+\s*\Z")
-# Most characters at the end of a reply in which special tokens are looked for, if it ends inside a block.
-_TOKENS_END = 200
-_BLANK = "[ \t\ufeff\u200b\f\u00a0\u2028]"
-_LINE_BEGINS = r"(?:^|(?<=\|>)|(?<=</s>))"  # a special token ends a line
-# What must be read before what is inside it: a fenced block, a thought, an edit, or a line that may begin JSON.
-_PART_BEGINS = re.compile(
-    rf"{_LINE_BEGINS}(?P<indent>{_BLANK}*+)(?P<marks>`{{3,}}+|~{{3,}}+)[^`\n]*+$"
-    rf"|<(?P<thought>{_TAG})>|(?P<thought_ends></{_TAG}>)"
-    r"|(?P<edit>^[ \t]*+<{5,9} ?SEARCH[ \t]*$)"
-    rf"|{_LINE_BEGINS}[ \t]*+(?P<document>[{{\[])",
-    re.MULTILINE | re.IGNORECASE,
-)
-_EDIT_ENDS = re.compile(r"^[ \t]*+>{5,9} ?REPLACE[ \t]*$", re.MULTILINE)
-_THOUGHT_ENDS = re.compile(f"</{_TAG}>", re.IGNORECASE)
-_LABELLED = re.compile(r"^[ \t]*+(`{3,}|~{3,})\w", re.MULTILINE)
-_FUNCTION = re.compile(r"^[ \t]*(?:async )?def \w+ *\(|= *lambda\b", re.MULTILINE)
-# Most places of a reply at which a JSON document is looked for: hostile replies have thousands of brackets.
-_DOCUMENTS_TRIED = 20
-# Accepts strings with line breaks in them, as models write them.
-_DECODER = json.JSONDecoder(strict=False)
 
 
 def interruption(finish_reason: str | None) -> Interruption | None:
-    """Return "truncated" if a reply ended at a limit of tokens, "refusal" if a content filter ended it, else None.
-
-    `finish_reason` is the endpoint's word for why the reply ended, in any letter case; None and unknown words give
-    None.
-    """
+    """Return "truncated" if a reply ended at a limit of tokens, "refusal" if a content filter ended it, else None."""
     word = (finish_reason or "").lower()
     if word == "content_filter":
         return "refusal"
@@ -147,36 +103,34 @@ def answer(text: str, is_whole: bool = True) -> str:
     return _read_parts(text, has_thoughts=False) if is_whole and not said.strip() else said
 
 
-def tidy(text: str) -> str:
-    """Return the text, cleaned (see `clean`), with a line break in place of each special token of a model's format."""
-    return _SPECIAL_TOKEN.sub("\n", clean(text))
-
-
-def clean(text: str) -> str:
-    """Return the text with Unix line ends, plain spaces for U+00A0 and U+2028, and no U+FEFF, U+200B or form feed.
-
-    Other invisible characters stay.
-    """
-    return _with_unix_lines(text).translate(_CLEAN)
-
-
-def _with_unix_lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def json_strings(document: object) -> str:
-    """Return the strings of a JSON document, joined by blank lines; "" if it has none. Keys do not count.
-
-    `document` is decoded JSON, or text. Any text that is itself a JSON object, array or string is replaced by its
-    strings; other text is one string. If an object has "arguments", "parameters" or "input", only that value counts.
-    Strings with a function are put in fenced blocks, unless they contain ```; the others are cleaned.
-    """
-    strings = _strings(document)
-    return "\n\n".join(add_fence(text) if _FUNCTION.search(text) and "```" not in text else text for text in strings)
+_TAG = "(?:seed:)?(?:think|thinking|thought|reasoning)"
+# Tokens of a model's own format, such as `<|im_end|>`: some servers leave them in replies.
+_TOKEN = r"<\|[\w ]{1,40}\|>|</s>"
+_SPECIAL_TOKEN = re.compile(_TOKEN)
+_LAST_TOKENS = re.compile(rf"(?:\s*+(?:{_TOKEN}))+\s*\Z")
+# Most characters at the end of a reply in which special tokens are looked for, if it ends inside a block.
+_TOKENS_END = 200
+# what people do not see and Python refuses: byte-order mark, zero-width space, form feed, two kinds of spaces
+_CLEAN = str.maketrans({"\ufeff": None, "\u200b": None, "\f": None, "\u00a0": " ", "\u2028": " "})
+_BLANK = "[ \t\ufeff\u200b\f\u00a0\u2028]"
+_LINE_BEGINS = r"(?:^|(?<=\|>)|(?<=</s>))"  # a special token ends a line
+# What must be read before what is inside it: a fenced block, a thought, an edit, or a line that may begin JSON.
+_PART_BEGINS = re.compile(
+    rf"{_LINE_BEGINS}(?P<indent>{_BLANK}*+)(?P<marks>`{{3,}}+|~{{3,}}+)[^`\n]*+$"
+    rf"|<(?P<thought>{_TAG})>|(?P<thought_ends></{_TAG}>)"
+    r"|(?P<edit>^[ \t]*+<{5,9} ?SEARCH[ \t]*$)"
+    rf"|{_LINE_BEGINS}[ \t]*+(?P<document>[{{\[])",
+    re.MULTILINE | re.IGNORECASE,
+)
+_EDIT_ENDS = re.compile(r"^[ \t]*+>{5,9} ?REPLACE[ \t]*$", re.MULTILINE)
+_THOUGHT_ENDS = re.compile(f"</{_TAG}>", re.IGNORECASE)
+_LABELLED = re.compile(r"^[ \t]*+(`{3,}|~{3,})\w", re.MULTILINE)
+# Most places of a reply at which a JSON document is looked for: hostile replies have thousands of brackets.
+_DOCUMENTS_TRIED = 20
 
 
 def _read_parts(text: str, has_thoughts: bool) -> str:
-    """Return the answer in a text with Unix line ends (see `answer`); without `has_thoughts`, tags are plain text."""
+    """Return the answer in a text with Unix line ends; without `has_thoughts`, tags are plain text."""
     # The text is read from its beginning: whichever part begins first contains the others. A program may hold tags and
     # JSON in its strings, a thought may hold blocks with drafts, and JSON may hold whole replies.
     found: list[str] = []
@@ -219,10 +173,7 @@ def _read_parts(text: str, has_thoughts: bool) -> str:
 
 
 def _block(text: str, opening: re.Match[str]) -> tuple[str, str, int]:
-    """Return what is inside the fenced block that `opening` begins, its closing line ("" for none), and where it ends.
-
-    Which line closes it is said in `fences.blocks`; what follows a special token in that line is not part of the block.
-    """
+    """Return what is inside a fenced block, its closing line ("" for none, see `blocks`), and where it ends."""
     mark, least = opening["marks"][0], len(opening["marks"])
     closes = rf"^{_BLANK}{{0,{len(opening['indent']) + 3}}}{mark}{{{least},}}[ \t]*(?=$|{_TOKEN})"
     closing = re.compile(closes, re.MULTILINE).search(text, opening.end())
@@ -240,9 +191,36 @@ def _thought_in(inside: str, marks: int) -> int:
     return max((tag.end() for tag in _THOUGHT_ENDS.finditer(inside, 0, last)), default=0)
 
 
+def tidy(text: str) -> str:
+    """Return the text, cleaned, with a line break in place of each special token of a model's format."""
+    return _SPECIAL_TOKEN.sub("\n", clean(text))
+
+
+def clean(text: str) -> str:
+    """Return the text with Unix line ends, plain spaces for U+00A0 and U+2028, and no U+FEFF, U+200B or form feed."""
+    return _with_unix_lines(text).translate(_CLEAN)
+
+
+def _with_unix_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+_FUNCTION = re.compile(r"^[ \t]*(?:async )?def \w+ *\(|= *lambda\b", re.MULTILINE)
+# Accepts strings with line breaks in them, as models write them.
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def json_strings(document: object) -> str:
+    """Return the strings of a JSON document, decoded or text, joined by blank lines, without its keys.
+
+    Strings with a function are put in fenced blocks, unless they contain ```; the others are cleaned.
+    """
+    strings = _strings(document)
+    return "\n\n".join(add_fence(text) if _FUNCTION.search(text) and "```" not in text else text for text in strings)
+
+
 def _document(text: str, begin: int) -> tuple[str, int]:
-    """Return the strings of the JSON document that begins here (see `json_strings`), and where it ends."""
-    # The strings are "" if they hold no function; the end is behind the first character if there is no document.
+    """Return the strings of the JSON document that begins here, "" if none holds a function, and where it ends."""
     try:
         document, end = _DECODER.raw_decode(text, begin)
     except (ValueError, RecursionError):
@@ -252,8 +230,8 @@ def _document(text: str, begin: int) -> tuple[str, int]:
 
 def _strings(document: object) -> list[str]:
     """Return the strings in a document, in order and without keys; those that hold no function are cleaned."""
-    # A string that is itself a JSON object, array or string is replaced by its strings. If an object has "arguments",
-    # "parameters" or "input", as a tool's call has, only that value counts.
+    # A string that is itself JSON is replaced by its strings: models quote whole replies. Of a tool's call only the
+    # arguments count.
     found: list[str] = []
     waiting = [document]  # a list and not recursion: a document can be nested deeper than Python's stack
     while waiting:
@@ -276,9 +254,6 @@ def _strings(document: object) -> list[str]:
     return found
 
 
-# Finds the sentence in which a model describes its program.
-
-
 _BRACES = re.compile(r"\{([^{}]*)\}")
 # Two words: braces with a single word are LaTeX or a placeholder.
 _WORDS = re.compile(r"\w\s+\w")
@@ -287,21 +262,14 @@ _LIMIT = 500
 
 
 def thought_in(prose: str) -> str:
-    """Return the description of a program in a text, on one line of at most 500 characters; "" for a blank text.
-
-    It is the first text of several words in braces, as EoH asks for it, else the whole text. A longer description is
-    cut and ends in "…".
-    """
+    """Return a program's description, on one line of at most 500 characters: the first words in braces, else all."""
     description = next((inside for inside in _BRACES.findall(prose) if _WORDS.search(inside)), prose)
     words = " ".join(description.split())
     return words if len(words) <= _LIMIT else f"{words[: _LIMIT - 1]}…"
 
 
 def prose_around(text: str, parts: Sequence[Block]) -> str:
-    """Return the text before the first of its fenced blocks `parts`; if that is blank, the text after the last one.
-
-    There must be at least one block.
-    """
+    """Return the text before the first of the blocks `parts`, at least one; if it is blank, that after the last."""
     lines = text.split("\n")
     before, after = "\n".join(lines[: parts[0].begin]), "\n".join(lines[parts[-1].end :])
     return before if before.strip() else after

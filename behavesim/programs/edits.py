@@ -1,4 +1,4 @@
-"""SEARCH/REPLACE edits of a program: found in a reply, applied where they fit exactly, and made from two programs."""
+"""Changes of a part of a program: SEARCH/REPLACE edits, and EVOLVE-BLOCK markers with the fixed text around them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ _MOST_PLACES = 10
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit: the lines to find, and those that take their place. Both end in a line break, or are empty.
-
-    `path` is the file of the program that is changed; "" if the reply names none before the edit.
-    """
+    """The lines to find, and those that take their place, in the file `path`, "" if none is named."""
 
     search: str
     replace: str
@@ -42,9 +39,7 @@ def first_edit(text: str) -> int:
 def edits_in(text: str) -> list[Edit] | Failure:
     """Return the SEARCH/REPLACE blocks of a reply, in order; empty if it has none.
 
-    The line between the two parts has as many equals signs as the first line has angle brackets (5 to 9). A line of the
-    form `=== file: path ===` names the file of the edits after it. Failure "edit" if one has no end, or if there are
-    more than MOST_EDITS.
+    Failure "edit" if one has no end, or if there are more than MOST_EDITS.
     """
     found: list[Edit] = []
     search: list[str] | None = None
@@ -80,9 +75,8 @@ def edits_in(text: str) -> list[Edit] | Failure:
 def apply_edits(edits: list[Edit], base: str) -> str | Failure:
     """Return the program `base` after the edits, one after another, or Failure "edit" for the first that does not fit.
 
-    A search must occur exactly once in the edit's file, or in the whole program if it names none. It is compared as
-    whole lines, without trailing whitespace. If a program of several files lacks the file, a blank search adds it. In a
-    program of one file, paths are ignored.
+    A search must occur exactly once, as whole lines without trailing whitespace, in the edit's file, or in the whole
+    program if it names none. If a program of several files lacks the file, a blank search adds it.
     """
     lines = base.split("\n")
     for number, edit in enumerate(edits, 1):
@@ -105,9 +99,7 @@ def apply_edits(edits: list[Edit], base: str) -> str | Failure:
 
 
 def _file(lines: list[str], path: str) -> tuple[int | None, int]:
-    """Return the index of a file's first line below its header, and the index after its last line."""
-    # Both are of all lines if `path` is "" or the program is one file. If the program lacks the file, the first is
-    # None, the other the index where the file may begin.
+    """Return the indices of a file's first line and after its last; None and where to add it if it is missing."""
     if not path:
         return 0, len(lines)
     headers = [(number, found["path"]) for number, line in enumerate(lines) if (found := _FILE.fullmatch(line))]
@@ -121,7 +113,6 @@ def _file(lines: list[str], path: str) -> tuple[int | None, int]:
 
 def _places(wanted: list[str], lines: list[str]) -> list[int]:
     """Return the indices in `lines` at which all of `wanted` begins, at most 10; none if `wanted` is blank."""
-    # Lines are compared as `_searchable` makes them: cleaned, without whitespace at their ends.
     if not any(line.strip() for line in wanted):
         return []
     # one text and not slices of lines: its search takes linear time whatever the lines are
@@ -135,12 +126,12 @@ def _places(wanted: list[str], lines: list[str]) -> list[int]:
 
 
 def _searchable(lines: list[str]) -> str:
-    """Return lines as one text, a line break before and after each, cleaned (see `clean`) and stripped at the right."""
+    """Return lines as one text, a line break before and after each, cleaned and stripped at the right."""
     return "\n".join(["", *(line.rstrip() for line in clean("\n".join(lines)).split("\n")), ""])
 
 
 def _why(wanted: list[str], lines: list[str], count: int) -> str:
-    """Return why `wanted`, which occurs `count` times in the lines and not once, cannot be replaced, and what to do."""
+    """Return why `wanted`, which occurs `count` times and not once, cannot be replaced, and what to do."""
     if count > 1:
         return f"occurs {count} times in the program; add lines until it is unique"
     if not any(line.strip() for line in wanted):
@@ -159,15 +150,13 @@ def _excerpt(block: str) -> str:
 
 
 def edit_between(old: str, new: str) -> str | None:
-    """Return one SEARCH/REPLACE block that turns `old` into `new`; None if they are equal or no block can.
-
-    It has the lines from the first to the last that differ, and enough around them to make it occur only once.
-    """
+    """Return one SEARCH/REPLACE block that turns `old` into `new`; None if they are equal or no block can."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     most = min(len(before), len(after))
     begin = next((number for number in range(most) if before[number] != after[number]), most)
     ends = range(1, most - begin + 1)
     kept = next((number - 1 for number in ends if before[-number] != after[-number]), most - begin)
+    # enough lines around those that differ to make the search unique: twice as many each time
     more = 1
     while old != new:
         edit = Edit("".join(before[begin : len(before) - kept]), "".join(after[begin : len(after) - kept]))
@@ -180,9 +169,6 @@ def edit_between(old: str, new: str) -> str | None:
     return None
 
 
-# EVOLVE-BLOCK markers: the parts of a program that a model may change, and the fixed text around them.
-
-
 _START, _END = "EVOLVE-BLOCK-START", "EVOLVE-BLOCK-END"
 # A line with a marker after punctuation and whitespace alone, as in a comment; a sentence about markers is none.
 _MARKER = re.compile(rf"^[^\w\n]*(?:{_START}|{_END})\b[^\n]*$", re.MULTILINE)
@@ -190,19 +176,13 @@ _MARKER = re.compile(rf"^[^\w\n]*(?:{_START}|{_END})\b[^\n]*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Frame:
-    """The fixed text of a program: `fixed` is the text before, between and after its blocks, with the markers' lines.
-
-    It has one part more than there are blocks; for a program without markers it is `("",)`.
-    """
+    """The fixed text before, between and after a program's blocks, with the markers' lines; `("",)` without any."""
 
     fixed: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str) -> Frame:
-        """Return the fixed text of a program; without markers there is none, and all of the program may change.
-
-        Raises TaskError unless each START marker is followed by its END marker.
-        """
+        """Return the fixed text of a program; TaskError unless each START marker is followed by its END marker."""
         return cls(_fixed_and_blocks(text)[0])
 
     @property
@@ -211,10 +191,7 @@ class Frame:
         return len(self.fixed) > 1
 
     def blocks_of(self, text: str) -> tuple[str, ...] | None:
-        """Return the text inside each block, in order, if the rest of `text` equals this frame; else None.
-
-        For a frame without markers that is `()` if the text has none either.
-        """
+        """Return the text inside each block, in order, if the rest of `text` equals this frame; else None."""
         try:
             fixed, blocks = _fixed_and_blocks(text)
         except TaskError:
@@ -222,11 +199,7 @@ class Frame:
         return blocks if fixed == self.fixed else None
 
     def spans(self, text: str) -> list[tuple[int, int]] | None:
-        """Return where each block of `text` begins (its first index) and ends (the one after its last).
-
-        None if the text outside the blocks is not this frame's. If the frame has no markers, the whole text is one
-        block.
-        """
+        """Return the begin and end of each block of `text`; None if the text around is not this frame's."""
         if not self.has_blocks:
             return [(0, len(text))]
         blocks = self.blocks_of(text)
@@ -240,29 +213,21 @@ class Frame:
         return spans
 
     def filled(self, blocks: tuple[str, ...]) -> str:
-        """Return the program with these texts in its blocks, one for each.
-
-        Line breaks around a text are replaced by one at its end; a blank text leaves its block empty. Raises ValueError
-        if the number of texts is not the number of blocks.
-        """
+        """Return the program with these texts in its blocks; ValueError if it has another number of blocks."""
+        # one line break at the end of each text, whatever stood around it: equal blocks give equal programs
         inner = (f"{block.strip(chr(10))}\n" if block.strip() else "" for block in blocks)
         between = zip(inner, self.fixed[1:], strict=True)
         return self.fixed[0] + "".join(block + fixed for block, fixed in between)
 
     def completed(self, text: str) -> str | None:
-        """Return the program that results from this frame and a model's code; None if the code's markers do not fit.
-
-        Code with as many blocks gives only its blocks; the text outside them is dropped. If the frame has one block,
-        code without markers is taken for the block; where it begins or ends with the frame's text, that is removed. A
-        frame without blocks returns the code.
-        """
+        """Return the program that results from this frame and a model's code; None if the code's markers do not fit."""
         if not self.has_blocks:
             return text
         try:
             _, blocks = _fixed_and_blocks(text)
         except TaskError:
             return None
-        if len(blocks) == len(self.fixed) - 1:
+        if len(blocks) == len(self.fixed) - 1:  # what the model wrote outside of them is dropped
             return self.filled(blocks)
         return self.filled((self._without_surroundings(text),)) if not blocks and len(self.fixed) == 2 else None
 

@@ -36,9 +36,6 @@ from behavesim.task import Task
 from behavesim.task.evaluated import Edits, EvaluatorTask, join_files, separate_files
 from behavesim.task.verdict import Failure
 
-# Programs that are whole texts, in any language, and how one is read from a reply: in full, or as edits.
-
-
 _HEADER = "=== file: "
 _NO_FILE = Failure("empty", "the reply names no file; begin each with a line `=== file: path ===`")
 # A program may be this many times as long as the first one, if that is more than LONGEST_PROGRAM.
@@ -49,8 +46,8 @@ _ROOM = 2
 class WholeForm:
     """Programs that are whole texts: `initial` is the one that the search starts from, `suffix` names its language.
 
-    The suffix is "" for a program of several files. `edits` says whether a model writes a program in full or as edits.
-    Text outside EVOLVE-BLOCK markers of `initial` stays byte for byte.
+    The suffix is "" for several files. A model writes a program in full or as `edits`. Text outside EVOLVE-BLOCK
+    markers of `initial` stays byte for byte.
     """
 
     initial: str
@@ -109,35 +106,24 @@ class WholeForm:
         return Program(found, _thought(said, parts, bool(edits)) if request.thought else "", self.hash(found))
 
     def hash(self, source: str) -> str:
-        """Return 32 hexadecimal digits: `program_hash` for the suffix ".py", else a hash of the text.
-
-        Trailing whitespace of the lines and of the text does not count. A program of several files, whose `suffix` is
-        "", is hashed as text.
-        """
+        """Return 32 hexadecimal digits: `program_hash` of Python, else a hash without trailing whitespace."""
         if self.suffix == ".py":
             return program_hash(source)
         text = "\n".join(line.rstrip() for line in source.split("\n")).rstrip()
         return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
 
     def refusal(self, source: str) -> Failure | None:
-        """Return why a person's program cannot be evaluated; None if it can. Its text is checked, it does not run.
-
-        It must have the first program's files and text outside the markers, not be too long, and compile if it is
-        Python.
-        """
+        """Return why a person's program cannot be evaluated; None if it can. Its text is checked, it does not run."""
         plain = _in_plain_form(source, self.initial)
         # with limits: a person's own program may take as long as it does
         return plain if isinstance(plain, Failure) else self._refused(plain, Parser(True, self._longest))
 
     @property
     def _longest(self) -> int:
-        """Most characters of a program: LONGEST_PROGRAM, or twice the length of `initial` if that is more."""
         return max(LONGEST_PROGRAM, _ROOM * len(self.initial))
 
     def _refused(self, source: str, parser: Parser) -> Failure | None:
         """Return why a program in plain form cannot be evaluated; None if it can."""
-        # Reasons are "too-long", "syntax", "too-complex", and "outside" for changed text outside the markers or a
-        # missing file.
         if len(source) > self._longest:
             return Failure("too-long", f"the program has {len(source)} characters; at most {self._longest} are taken")
         if "\0" in source or any("\ud800" <= character <= "\udfff" for character in source):
@@ -174,10 +160,9 @@ class WholeForm:
 
 
 def complete_program(initial: str, code: str) -> str | Failure:
-    """Return the program that results from a model's code: the code's text within the blocks, all else as in `initial`.
+    """Return the program of a model's code: the code's text within the blocks, all else as in `initial`.
 
-    Of several files, those that the code does not name stay as they are. Failures are "empty" (no file is named),
-    "edit" (a path is faulty) and "outside" (the markers differ).
+    Failures are "empty" (no file is named), "edit" (a path is faulty) and "outside" (the markers differ).
     """
     first = separate_files(initial)
     if "" in first:
@@ -190,9 +175,7 @@ def complete_program(initial: str, code: str) -> str | Failure:
 
 
 def _filled(first: Mapping[str, str], files: Mapping[str, str]) -> str | Failure:
-    """Return the program of the files `first`, with `files` in place of those with the same paths."""
-    # Each of `files` is completed by the text outside the markers (see `Frame.completed`). Failures are "outside" (the
-    # markers differ) and "edit" (the files cannot be one text).
+    """Return the program of the files `first`, with `files`, completed by their frames, in place of their namesakes."""
     found: dict[str, str] = {}
     for path, body in files.items():
         text = Frame.of(first.get(path, "")).completed(body)
@@ -212,8 +195,7 @@ def _joined(files: Mapping[str, str]) -> str | Failure:
 
 
 def _in_plain_form(source: str, initial: str) -> str | Failure:
-    """Return the program `source` with the paths of its files in plain form; a program of one file as it is."""
-    # Failures are "edit" for a faulty path, and "outside" if only one of `source` and `initial` has several files.
+    """Return the program with the paths of its files in plain form; a program of one file as it is."""
     try:
         files = separate_files(source)
         if ("" in files) != ("" in separate_files(initial)):
@@ -224,7 +206,6 @@ def _in_plain_form(source: str, initial: str) -> str | Failure:
 
 
 def _syntax(source: str, parser: Parser) -> Failure | None:
-    """Return why a text does not parse and compile as Python; None if it does."""
     try:
         parser.parse(source)
     except SyntaxError as error:
@@ -233,8 +214,7 @@ def _syntax(source: str, parser: Parser) -> Failure | None:
 
 
 def _files(codes: Sequence[str], initial: str) -> str | Failure:
-    """Return the program `initial` with the files that the blocks' texts `codes` name; a Failure if they name none."""
-    # If several blocks name a file, the last one counts. Failures are those of `complete_program`.
+    """Return the program `initial` with the files that the blocks' texts name, the last block for each."""
     changed: dict[str, str] = {}
     for code in codes:
         if _HEADER in code:
@@ -253,9 +233,8 @@ def _is_bare_code(said: str, parser: Parser) -> bool:
 
 
 def _thought(said: str, parts: Sequence[Block], is_edited: bool) -> str:
-    """Return the model's description of its program, as `thought_in` makes it; "" if there is none."""
-    # It is the text before the fenced blocks or, if that is blank, after them. If `is_edited` and the first edit stands
-    # before all blocks, it is the text before that edit, and nothing else counts.
+    """Return the model's description of its program; "" if there is none."""
+    # an edit before all blocks is no prose: the description stands before it
     begin = first_edit(said) if is_edited else 0
     if is_edited and (not parts or begin < parts[0].begin):
         return thought_in("\n".join(said.split("\n")[:begin]))
@@ -277,10 +256,7 @@ _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": "/us
 
 
 def form_of(task: Task) -> FunctionForm | WholeForm:
-    """Return the form of a task's programs: whole texts for an evaluator that calls no function, else functions.
-
-    Raises TaskError if a whole first program's EVOLVE-BLOCK markers are not in pairs, or its files have faulty paths.
-    """
+    """Return the form of a task's programs: whole texts for an evaluator that calls no function, else functions."""
     if isinstance(task, EvaluatorTask) and not task.calls_a_function:
         return WholeForm(task.template, task.file.suffix, task.file.edits)
     return FunctionForm(task.template, task.entry_point)
@@ -289,10 +265,9 @@ def form_of(task: Task) -> FunctionForm | WholeForm:
 def extract(form: FunctionForm | WholeForm, request: Request) -> Program | Failure:
     """Return the program in a reply by the rules of `form.read`, or a Failure.
 
-    A short reply with plain code is read here, any other in a process with limits, which takes 0.2 s more. Raises
-    TaskError if the template of a FunctionForm does not define the entry point. Raises BehavesimError if that process
-    cannot be started, is ended by the machine or has not ended after WALL_S.
+    Raises TaskError if the template does not define the entry point, and BehavesimError as `read_within_limits` does.
     """
+    # a process takes 0.2 s more than to read a short reply with plain code here
     if len(request.text) <= READ_HERE:
         with suppress(NeedsLimits):
             return form.read(request, has_limits=False)
@@ -303,7 +278,6 @@ def read_within_limits(form: FunctionForm | WholeForm, request: Request) -> Prog
     """Return what `form.read` finds in a new process; a Failure `too-complex` if the process reaches a limit.
 
     Raises BehavesimError if no process can be started, if the machine ends it, or if it has not ended after WALL_S.
-    Raises TaskError if the template does not define the entry point.
     """
     try:
         done = _carried_out(json.dumps([asdict(form), asdict(request)]).encode())
@@ -328,7 +302,7 @@ def read_within_limits(form: FunctionForm | WholeForm, request: Request) -> Prog
 
 def _carried_out(document: bytes) -> subprocess.CompletedProcess[bytes]:
     """Run a process that reads a form and a request, in JSON, and return it when it has ended."""
-    # Of environment variables it has PYTHONPATH and `_ENVIRONMENT` alone, so it sees no keys.
+    # with few variables of the environment, so that it sees no keys
     found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
     return subprocess.run(
         [sys.executable, "-sP", "-m", "behavesim.programs.extract"],
@@ -342,10 +316,7 @@ def _carried_out(document: bytes) -> subprocess.CompletedProcess[bytes]:
 
 
 def main() -> None:
-    """Limit this process, then read one reply: form and request in JSON from stdin, Program or Failure to stdout.
-
-    A TaskError is written as `{"error": message}`.
-    """
+    """Limit this process, and read one reply: form and request in JSON from stdin, what was found to stdout."""
     # at the first limit of CPU time comes SIGXCPU, so that SIGKILL says that the machine ran out of memory
     limits = {resource.RLIMIT_CORE: (0, 0), resource.RLIMIT_CPU: (CPU_S, CPU_S + 5)}
     if sys.platform == "linux":  # elsewhere the kernel refuses it, or does nothing

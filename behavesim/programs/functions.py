@@ -40,7 +40,7 @@ class EntryPoint:
     def failure(self, tree: ast.Module) -> Failure | None:
         """Return why a program cannot be called as the task calls it; None if it can, or if it assigns the name.
 
-        The reason is `no-function` or `signature`; the message has at most 500 characters.
+        The reason is `no-function` or `signature`.
         """
         functions = callables(tree)
         if self.name in functions:
@@ -58,8 +58,7 @@ class EntryPoint:
 def complaint(found: Function, wanted: ast.arguments) -> str:
     """Return why a function cannot be called with the template's arguments, `wanted`; '' if it can.
 
-    Positional arguments may have other names, and further parameters may have defaults. The template's names in
-    another order are a reason.
+    Positional arguments may have other names, but not the template's in another order; more may have defaults.
     """
     if isinstance(found, ast.AsyncFunctionDef):
         return "it is a coroutine; write a plain function"
@@ -76,7 +75,7 @@ def complaint(found: Function, wanted: ast.arguments) -> str:
 
 
 def _keyword_complaint(found: ast.arguments, wanted: ast.arguments) -> str:
-    """Return why a function (`found`) cannot be called with the keyword-only arguments of `wanted`; '' if it can."""
+    """Return the same for the keyword-only arguments."""
     given = [argument.arg for argument in wanted.kwonlyargs]
     pairs = zip(found.kwonlyargs, found.kw_defaults, strict=True)
     needed = [argument.arg for argument, default in pairs if default is None]
@@ -93,10 +92,10 @@ def _positional(arguments: ast.arguments) -> list[str]:
 
 
 def rename_function(source: str, tree: ast.Module, wanted: EntryPoint) -> str | None:
-    """Return a program with the name that is wanted in place of its only function's; None if it is not clearly meant.
+    """Return a program with the wanted name in place of its only function's; None if it is not clearly meant.
 
-    Clear is a program without classes whose one function at the top level has the template's positional parameters,
-    by name and in order, and which does not use the wanted name for anything else.
+    Clear is a program without classes whose one function at the top level has the template's positional parameters, by
+    name and in order, and which does not use the wanted name for anything else.
     """
     functions = list(callables(tree).values())
     if len(functions) != 1 or any(isinstance(node, ast.ClassDef) for node in tree.body):
@@ -123,8 +122,7 @@ def with_entry_point(source: str, template: str, entry_point: str) -> str:
     """Return a program with a last line that gives its function the name `entry_point` too, if it has another name.
 
     The function is the only one at the top level that can be called as the template's, and that no other function or
-    class there names. A source that has a function `entry_point`, that has no such function or several, or that is no
-    Python is unchanged.
+    class there names. Any other source is unchanged.
     """
     try:
         tree = parse(source)
@@ -149,15 +147,12 @@ def _named_by_others(tree: ast.Module) -> set[str]:
     }
 
 
-# Whether a program has numbers that could be other ones.
-
-
 # Numbers that hardly ever stand for a choice: first elements, steps of one, halves and squares.
 PLAIN = frozenset({0, 1, 2})
 
 
 def has_constants(source: str) -> bool:
-    """Return whether a Python program has a real number other than those in PLAIN; True for text that is no Python."""
+    """Whether a Python program has a real number that is not in PLAIN; True for text that is no Python."""
     try:
         tree = parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

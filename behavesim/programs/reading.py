@@ -53,8 +53,7 @@ LONGEST_REPLY = 500_000
 class Program:
     """A program taken from a reply: a function that compiles, or a whole text (see `WholeForm`) in any language.
 
-    `thought` is the model's sentence about it (EoH's word), '' if none was asked for or found. `hash` is that of its
-    normal form: programs with equal hashes differ at most in layout, comments, docstrings and names of locals.
+    `thought` is the model's sentence about it, '' if none was asked for or found. `hash` is that of its normal form.
     """
 
     source: str
@@ -66,9 +65,8 @@ class Program:
 class Request:
     """The text of a reply to be read, and what is needed for that.
 
-    `base` is the program that edits in the reply apply to; only whole texts can be edited. `finish_reason` is the
-    endpoint's word for why the reply ended, None if it gave none. `thought` says whether to look for the model's
-    sentence about the program too. `is_own` says that a person wrote the program: nothing is removed from the text.
+    `base` is the program that edits apply to. `finish_reason` is the endpoint's word for why the reply ended. `thought`
+    says whether to look for a sentence about the program. `is_own` says that a person wrote it: nothing is removed.
     """
 
     text: str
@@ -82,8 +80,6 @@ class Request:
 class _Wanted:
     """The entry point that the task needs, imports that a program gets, by name, and the parser of the reply."""
 
-    # `is_own` says that a person wrote the program, `is_whole` that the reply was not cut off.
-
     entry: EntryPoint
     imports: Mapping[str, str]
     parser: Parser
@@ -93,11 +89,7 @@ class _Wanted:
 
 @dataclass(frozen=True)
 class FunctionForm:
-    """Programs that define the function `entry_point` so that it can be called as the one in `template`.
-
-    Names of positional parameters may differ, and further parameters may have defaults. A value assigned to the name
-    counts too, unchecked.
-    """
+    """Programs that define the function `entry_point` so that it can be called as the one in `template`."""
 
     template: str
     entry_point: str
@@ -141,7 +133,7 @@ class FunctionForm:
         return Program(found.source, thought_in(prose), key)
 
     def hash(self, source: str) -> str:
-        """Return the `program_hash` of a program, which ignores layout, comments, docstrings and names of locals."""
+        """Return the `program_hash` of a program."""
         return program_hash(source)
 
 
@@ -158,7 +150,6 @@ def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failu
 
 @cache
 def _entry_point(form: FunctionForm) -> EntryPoint:
-    """Return the entry point as the template defines it; raises TaskError if it does not."""
     function = functions_in(form.template).get(form.entry_point)
     if function is None:
         raise TaskError(f"the template does not define the entry point {form.entry_point!r} as a plain function")
@@ -174,7 +165,7 @@ def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failu
 
 def _read_tidied(block: Block, wanted: _Wanted) -> Parsed | Failure:
     """Return what `_read` finds in a model's block or, if that is a Failure, in the same code made tidy."""
-    # So spaces that Python refuses do no harm, and where it refuses none, every character of a string stays.
+    # second, so that every character of a string stays where Python takes it
     found = _read(block, wanted.parser)
     code = block.code if wanted.is_own or isinstance(found, Parsed) else tidy(block.code)
     again = found if code == block.code else _read(replace(block, code=code), wanted.parser)
@@ -183,7 +174,6 @@ def _read_tidied(block: Block, wanted: _Wanted) -> Parsed | Failure:
 
 def _read(block: Block, parser: Parser) -> Parsed | Failure:
     """Return the program at the beginning of a block; a Failure if there is none."""
-    # Text after it is left out only if the program has functions, and this text has none; else that is a Failure too.
     try:
         program = parser.parse_beginning(block.code, _BEGINNINGS_TRIED[block.closed])
         # what follows the last function may be prose, and is left out
@@ -207,7 +197,6 @@ def _read_prose(text: str, parser: Parser) -> list[Parsed | Failure]:
 
 def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
     """Return the last of the readings that has the entry point, with the imports that it lacks; else a failure."""
-    # Of several failures it is the one whose reason comes first in REASONS.
     programs = [reading for reading in reversed(readings) if isinstance(reading, Parsed)]
     unread = [reading for reading in reversed(readings) if isinstance(reading, Failure)]
     failures: list[Failure] = []
@@ -231,7 +220,6 @@ def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | F
 
 
 def _with_imports(program: Parsed, wanted: _Wanted) -> Parsed:
-    """Return the program with the imports that it lacks, as far as `wanted` has them (rule 5 of `read`)."""
     usual = wanted.imports
     lacking = program.names & usual.keys() - imports_in(program.tree.body).keys()
     if not lacking:  # most programs: to find the missing names takes longer
@@ -241,10 +229,7 @@ def _with_imports(program: Parsed, wanted: _Wanted) -> Parsed:
 
 
 def no_program(said: str, reason: str, why: str) -> Failure:
-    """Return the failure of an answer without a program, with its first words in the message.
-
-    It is `refusal` if the model declines by a phrase such as "I cannot", else `reason` with the words `why`.
-    """
+    """Return the failure of an answer without a program: `refusal` if the model declines, else `reason` with `why`."""
     words = " ".join(said[:_SAID].split())
     if _REFUSAL.search(words):
         return Failure("refusal", f"the model declined: {words}"[:500])
@@ -252,10 +237,7 @@ def no_program(said: str, reason: str, why: str) -> Failure:
 
 
 def answer_in(request: Request) -> str | Failure:
-    """Return the answer in a reply (see `answer`), or Failure "too-long" for more than LONGEST_REPLY characters.
-
-    The text of a person's program is its own answer.
-    """
+    """Return the answer in a reply, or Failure "too-long"; the text of a person's program is its own answer."""
     if len(request.text) > LONGEST_REPLY:
         return Failure("too-long", f"the reply has {len(request.text)} characters; at most {LONGEST_REPLY} are read")
     if request.is_own:
@@ -264,7 +246,7 @@ def answer_in(request: Request) -> str | Failure:
 
 
 def truncation_failure(cut: Interruption) -> Failure:
-    """Return the failure of a reply that broke off before its program was whole: `refusal` or `truncated`."""
+    """Return the failure of a reply that broke off before its program was whole."""
     if cut == "refusal":
         return Failure("refusal", "the endpoint's content filter ended the reply")
     return Failure("truncated", "the reply was cut off at its limit of tokens, before its program was whole")

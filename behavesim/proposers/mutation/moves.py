@@ -237,7 +237,7 @@ class Material:
     random: np.random.Generator
 
     def other_expression(self, at: Place, donors: Sequence[PythonText]) -> str | None:
-        """Return a drawn expression of the donors that may stand at a place: of its kind, with known names, not long."""
+        """Return a drawn expression of the donors that may stand at a place: of its kind, short, known names alone."""
         found = [
             text
             for donor in donors
