@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-# Most seconds between two readings that a `Clock` counts without proof that the process was running.
-#
-# `Heartbeat` reads it every 0.25 s (`BEAT_S`).
+# Most seconds between two readings that a `Clock` counts without proof that the process was running. A `Heartbeat`
+# reads it every 0.25 s (`BEAT_S`).
 STEP_S = 1.0
 
 
@@ -21,15 +20,12 @@ def world_s() -> float:
 class Clock:
     """A clock in seconds, read by a call. While the process is stopped or the machine sleeps, it nearly stands still.
 
-    Of a time between two readings it counts STEP_S, or the CPU seconds that the process took if that is more. So work
-    that keeps the event loop from reading the clock counts, as scoring does; waiting without work counts for one step.
+    Of a time between two readings it counts STEP_S, or the CPU seconds that the process took if that is more: work that
+    keeps the event loop from reading the clock counts, as scoring does.
     """
 
     def __init__(self, world: Callable[[], float] = world_s, busy: Callable[[], float] = time.process_time) -> None:
-        """`world` returns a time in seconds that also passes during sleep and stops; kept as the attribute `world`.
-
-        `busy` returns the CPU seconds of the process, all threads together, which pass in neither.
-        """
+        """`world`: a wall clock in seconds. `busy`: the CPU seconds of the process, all threads together."""
         self.world = world
         self._busy = busy
         self._read_at, self._busy_at = world(), busy()

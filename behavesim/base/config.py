@@ -57,7 +57,6 @@ CLUSTER = r"^(dask(:[1-9]\d*)?|(dask|tls)://[^/\s]+:\d+)$"
 
 
 def _checked_workers(value: Any) -> Any:
-    """Return a number of workers, 1 or more, also from text, or a text that names a cluster (`CLUSTER`)."""
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
     is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
@@ -71,7 +70,6 @@ Workers = Annotated[int | str, BeforeValidator(_checked_workers)]
 
 
 def _checked_wall(value: str) -> str:
-    """Return a command as it is; raises ValueError if a quote in it is not closed."""
     try:
         shlex.split(value)
     except ValueError as error:
@@ -124,12 +122,12 @@ class Settings(Options):
     prompt_angles: bool = True
     """Give prompts that show only the template different starting ideas in turn. No effect if prompts=paper."""
     ask_once: bool = True
-    """Draw parents again, at most 62 times, if the same request showed them together before, and ask nothing that
-    cannot help, such as other constants for a program without any. No effect if prompts=paper, or with a proposer that
-    reads no prompts, as genetic. A replay does as its original did, unless this is set."""
+    """Do not ask the same question twice: if these parents were shown together before, draw others (up to 62 tries).
+    Also skip requests that cannot help, such as m2 for programs without constants. No effect if prompts=paper, or with
+    a proposer that reads no prompts, as genetic. A replay does as its original did, unless this is set."""
     ask_each_once: bool = True
-    """Show no program alone twice with one request of EoH or EoH-S, such as m1, while others of the population are
-    left. No effect where ask_once has none."""
+    """m1, m2, m3 and ls of EoH and EoH-S use each program of the population once before any is used again. Needs
+    ask_once."""
 
     workers: Adjustable[Workers] = 1
     """Most programs evaluated at once on this machine. A new run takes the number of cores if this is not set. Or a
@@ -158,9 +156,9 @@ class Settings(Options):
 
     timeout_s: float = Field(50.0, gt=0, le=31_536_000)
     """CPU seconds that a program may take over all search instances, besides the task's `first_call_s`; if not set, the
-    task's own limit; at most a year. It may also take twice all that plus 2 s by the clock, mostly without the time in
-    which it waits for a core. If other instances, such as the validation instances, are more than those of the search,
-    its time grows in proportion."""
+    task's own limit; at most a year. Wall-clock limit: 2 × (timeout_s + first_call_s) + 2 s; waiting for a core is
+    mostly not counted. If other instances, such as the validation instances, are more than those of the search, its
+    time grows in proportion."""
     memory_mb: int = Field(2048, ge=64)
     """Memory (MB of 2^20 bytes) that a program may allocate beyond Python and the libraries it starts with."""
     output_mb: int = Field(8, ge=1)
@@ -179,8 +177,8 @@ class Settings(Options):
     shortlist: int = Field(10, ge=1)
     """Most programs, besides the template, that are evaluated on the validation instances when a run ends."""
     shortlist_radius: float = Field(0.3, ge=0)
-    """Smallest distance between any two programs of the shortlist, as a multiple of the median distance of behaviours.
-    With 0 their behaviours only have to differ."""
+    """How different shortlisted programs must be: at least this × the median distance of behaviours. 0: any
+    difference."""
 
     measure: Literal["dtw", "erp", "mean", "cosine"] = "dtw"
     """How two trajectories are compared: dtw (dynamic time warping, the paper's), erp (edit distance with real
@@ -219,18 +217,12 @@ class Settings(Options):
         return {name: value for name, value in self.flat().items() if ADJUSTABLE not in fields[name].metadata}
 
     def measuring(self, constant: float | Literal["pair"]) -> dict[str, Any]:
-        """Return the keyword arguments of `BehaveSim` for this run.
-
-        constant: the task's normaliser, used unless the setting `normaliser` is "pair".
-        """
+        """Return the keyword arguments of `BehaveSim`; `constant` is the task's normaliser."""
         normaliser = "pair" if self.normaliser == "pair" else constant
         return {"normaliser": normaliser, "measure": self.measure, "truncate": self.truncate, "skip": self.skip}
 
     def named(self) -> dict[str, Any]:
-        """Return the value of every setting as a Python object, by name.
-
-        The settings of the method and the proposer are among them, by their own names without a prefix.
-        """
+        """Return the value of every setting as a Python object, those of method and proposer too, by name."""
         return {name: value for part in self._parts for name, value in part if name not in ("of_method", "of_proposer")}
 
     @property
@@ -240,10 +232,7 @@ class Settings(Options):
 
 @dataclass(frozen=True)
 class Owner:
-    """A part of runs that has settings, named such as "method eoh" or "every run".
-
-    `options` is the class of its settings, None if the part is not installed.
-    """
+    """A part of runs that has settings, named such as "method eoh"; `options` is None if it is not installed."""
 
     name: str
     options: type[Options] | None
@@ -262,10 +251,7 @@ OWN = RUN.settings
 
 
 def read_toml(path: Path, kind: str = "settings file") -> dict[str, Any]:
-    """Return the values of a TOML file as a dictionary; raises UsageError if it cannot be read or is not TOML.
-
-    Messages call the file a `kind`.
-    """
+    """Return the values of a TOML file; raises UsageError, which calls it a `kind`, if it cannot be read."""
     try:
         return tomllib.loads(read_text_file(path, kind))
     except tomllib.TOMLDecodeError as error:
@@ -283,7 +269,7 @@ def describe_settings(options: type[Options]) -> list[tuple[str, str, str]]:
 
 
 def _said(options: type[Options]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each setting of a class and the docstring below it on one line; nothing without source."""
+    """Yield each setting of a class and the docstring below it on one line; nothing without source."""
     found = definition(options)
     for setting, text in pairwise(found.body if found else ()):
         if isinstance(setting, ast.AnnAssign) and isinstance(setting.target, ast.Name) and isinstance(text, ast.Expr):
@@ -297,9 +283,6 @@ def _default(value: Any) -> str:
 
 
 def differences(ours: Settings, theirs: Settings) -> dict[str, tuple[Any, Any]]:
-    """Return the settings that differ and are not `Adjustable`, by name, each as (our value, their value).
-
-    A setting that one of the two lacks has the value None there.
-    """
+    """Return the settings that differ and are not `Adjustable`, by name, each as (our value, their value or None)."""
     left, right = ours.decisive(), theirs.decisive()
     return {name: (left.get(name), right.get(name)) for name in left | right if left.get(name) != right.get(name)}

@@ -1,4 +1,4 @@
-"""The errors that behavesim raises, and the exit codes with which they end a command."""
+"""The errors that behavesim raises, the exit codes with which they end a command, and the findings of its checks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Literal
 
 from behavesim.base.text import one_line
 
-# Least difflib ratio, 0 to 1, at which a name may be a slip for another: "tps" for "tsp" has 0.67.
-NEAR = 0.65
 # The exit code of a command that a person or the system interrupted (Ctrl-C or SIGTERM).
 INTERRUPTED = 130
 
@@ -73,23 +71,18 @@ class JournalError(BehavesimError):
 
 
 def failure_message(error: BaseException) -> str:
-    """Return in one line what went wrong: the message of a BehavesimError, of any other error only its class's name.
-
-    The message of another error may hold anything, such as a key.
-    """
+    """Return in one line what went wrong: of other than our own errors, which may hold a key, only the class's name."""
     return one_line(str(error)) if isinstance(error, BehavesimError) else type(error).__name__
 
 
-def nearest(name: str, known: Iterable[str], suffix: str = "") -> str:
-    """Return "did you mean 'NAME'?" with the most similar `known` name; "" if all have a difflib ratio below NEAR.
+# Least difflib ratio, 0 to 1, at which a name may be a slip for another: "tps" for "tsp" has 0.67.
+NEAR = 0.65
 
-    `suffix` is put behind that name: names of files are compared without the suffix that they share.
-    """
+
+def nearest(name: str, known: Iterable[str], suffix: str = "") -> str:
+    """Return "did you mean 'NAME'?" with the most similar `known` name and `suffix` behind it; "" if none is near."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=NEAR)
     return f"did you mean {near[0] + suffix!r}?" if near else ""
-
-
-# Findings: the results of `behavesim task check` and `method check`.
 
 
 # Exceptions that a task or method may raise if a check gives it invalid values; others are reported as faults.
@@ -103,8 +96,7 @@ Result = Literal["ok", "warning", "mend"]
 class Finding:
     """The result of examining one thing: its name, and one line on what was found or what to correct.
 
-    `section` is the heading that it stands under, "" for the first findings. `text` are lines that belong to it, such
-    as a prompt; "" if there are none.
+    `section` is the heading that it stands under, `text` are lines that belong to it, such as a prompt.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Time limits on an event loop that leave out time in which the process was stopped or the machine slept."""
+"""Time on an event loop: deadlines that leave out time in which the process was stopped, and work run to its end."""
 
 from __future__ import annotations
 
@@ -9,31 +9,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from behavesim.base.clock import Clock, world_s
-
-# Awaiting work that must run to its end even if the caller is cancelled.
-
-
-T = TypeVar("T")
-
-
-async def await_finished(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`; a cancellation of the caller is raised only after `work` has ended.
-
-    If `work` itself fails, its error is raised. If the caller was cancelled too, CancelledError is raised from it: a
-    caller that handles the error, and goes on, must not lose the cancellation.
-    """
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError as cancelled:
-        while not task.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
-        raise cancelled from (None if task.cancelled() else task.exception())
-
-
-# Time limits on an event loop that leave out time in which the process was stopped or the machine slept.
-
 
 # Seconds between two readings of the clock while there is a deadline; well below `STEP_S`, so that no time is lost.
 BEAT_S = 0.25
@@ -60,10 +35,7 @@ class Heartbeat(Clock):
 
     @asynccontextmanager
     async def timeout(self, seconds: float) -> AsyncIterator[None]:
-        """Raise TimeoutError if the block takes longer than `seconds` of this clock, up to two beats late.
-
-        As with `asyncio.timeout`, the block is cancelled where it waits.
-        """
+        """Raise TimeoutError if the block takes longer than `seconds` of this clock, up to 0.5 s late."""
         async with asyncio.timeout(None) as scope:  # `_beat` sets its time
             self._deadlines[scope] = self() + seconds
             self._go_on()
@@ -76,7 +48,7 @@ class Heartbeat(Clock):
                     self._beating = None
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until this clock has advanced by `seconds`, up to two beats longer; infinity waits without end."""
+        """Wait until this clock has advanced by `seconds`, up to 0.5 s longer; infinity waits without end."""
         with suppress(TimeoutError):
             async with self.timeout(seconds):
                 await asyncio.get_running_loop().create_future()
@@ -93,3 +65,19 @@ class Heartbeat(Clock):
             del self._deadlines[scope]
             scope.reschedule(grace_ends)
         self._go_on()
+
+
+T = TypeVar("T")
+
+
+async def await_finished(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of `work`; a cancellation of the caller is raised only after `work` has ended."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError as cancelled:
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        # from the work's own error: a caller that handles that, and goes on, must not lose the cancellation
+        raise cancelled from (None if task.cancelled() else task.exception())

@@ -12,12 +12,6 @@ from pathlib import Path
 
 from behavesim.base.text import count_noun, printable
 
-# Least seconds between two notices of one kind from `Sparing`; only a notice of a long wait may come earlier.
-OFTEN_S = 60.0
-# Waits of this many seconds or more are long: `Sparing` may report them at once. Shorter ones are common.
-LONG_S = 10.0
-# Number of notices from the end of the log that `behavesim watch` shows when it begins.
-LAST = 2
 # The strftime format of times in the log: local time with its offset from UTC.
 LOG_TIME = "%Y-%m-%d %H:%M:%S%z"
 
@@ -48,27 +42,28 @@ class Notices:
     """Takes the notices of a session: call it with each line; `said` holds all of them, oldest first."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
-        """`write` is called with each line to append it to the log."""
+        """`write` appends a line to the log."""
         self.said: list[Notice] = []
         self._write = write
 
     def __call__(self, text: str) -> None:
-        """Write the line `text` to the log, and add it to `said` with the present time, made `printable`."""
+        """Write a line to the log, and add it to `said`."""
         self._write(text)
         self.said.append(Notice(datetime.now().astimezone(), printable(text)))
 
 
 def on_stderr(text: str) -> None:
-    """Write a line for a person to standard error, made `printable`, after "behavesim: "; an OSError is ignored."""
+    """Write a line for a person to standard error, made `printable`; an OSError is ignored."""
     with suppress(OSError):  # a log that cannot be written ends nothing
         sys.stderr.write(f"behavesim: {printable(text)}\n")
 
 
-class LoggedNotices:
-    """The notices in a log that another process writes: `all` of them, to which `follow` adds new ones.
+# Number of notices from the end of the log that `behavesim watch` shows when it begins.
+LAST = 2
 
-    A log that is missing or cannot be read has none: it is for people, and no view of a run needs it.
-    """
+
+class LoggedNotices:
+    """The notices in a log that another process writes; a log that cannot be read has none, as no view needs it."""
 
     def __init__(self, log: Path) -> None:
         """`log` is the path of the log file."""
@@ -84,10 +79,7 @@ class LoggedNotices:
         return self.all[self._first :]
 
     def follow(self) -> None:
-        """Add the notices of all new complete lines to `all`.
-
-        Lines that are not a time, a space and a text are left out.
-        """
+        """Add the notices of all new complete lines to `all`; other lines are left out."""
         try:
             with self._log.open("rb") as log:
                 log.seek(self._position)
@@ -101,12 +93,14 @@ class LoggedNotices:
                 self.all.append(Notice.read(printable(line)))
 
 
-class Sparing:
-    """Shows notices of one kind at most once in `OFTEN_S` seconds, with the number of those left out between.
+# Least seconds between two notices of one kind from `Sparing`; only a notice of a long wait may come earlier.
+OFTEN_S = 60.0
+# Waits of this many seconds or more are long: `Sparing` may report them at once. Shorter ones are common.
+LONG_S = 10.0
 
-    A wait of LONG_S seconds or more is shown at once if it ends over LONG_S / 2 seconds later than the last shown
-    notice of its kind said.
-    """
+
+class Sparing:
+    """Shows notices of one kind at most once in `OFTEN_S` seconds, with the number of those left out between."""
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float]) -> None:
         """`say` is called with each line to show; `clock` returns the time in seconds."""
@@ -117,11 +111,9 @@ class Sparing:
         self._unsaid: Counter[str] = Counter()
 
     def __call__(self, kind: str, text: str, lasts_s: float = 0.0) -> None:
-        """Show `text`; if a notice of its `kind` was shown less than OFTEN_S seconds ago, only count it.
+        """Show `text`; if a notice of its `kind`, a noun, was shown less than OFTEN_S seconds ago, only count it.
 
-        `kind` is a noun in the singular, such as "fault". A shown text says how many notices of its kind, whatever
-        their texts, were only counted before it. lasts_s: seconds that the reported wait will last, which
-        may show it earlier (see the class); 0 for no wait.
+        A wait of `lasts_s` seconds is shown at once if it is long and ends later than the last shown one said.
         """
         now = self._clock()
         goes_on = lasts_s >= LONG_S and now + lasts_s > self._ends_at.get(kind, now) + LONG_S / 2

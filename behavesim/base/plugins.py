@@ -33,11 +33,7 @@ READING_S = 10.0
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plug-in.
-
-    noun: what it is called, such as "task"; a plug-in's file assigns the plug-in to a variable of this name.
-    error: what is raised if a plug-in cannot be loaded.
-    """
+    """A kind of plug-in: a noun such as "task", which its file assigns it to, and the error if it cannot be loaded."""
 
     noun: str
     error: type[BehavesimError]
@@ -54,8 +50,8 @@ class Kind:
     def load(self, text: str) -> Any:
         """Return the plug-in that `text` names: a file's path if it ends in .py, else an entry point.
 
-        Raises the kind's `error` if there is none, if its code raises an Exception, or if a file takes more than
-        READING_S of CPU time (see `limit_cpu`). The plug-in's type is not checked.
+        Raises the kind's `error` if there is none, if its code raises, or if a file takes more than READING_S of CPU
+        time.
         """
         return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
 
@@ -68,18 +64,13 @@ class Kind:
         return found
 
     def place(self, text: str) -> str:
-        """Return where the plug-in that `text` names is, for `load_from`: a .py file's path, or MODULE:NAME.
-
-        The path is absolute if the file exists, else unchanged. Raises the kind's `error` if no entry point has the
-        name.
-        """
+        """Return where a plug-in is, for `load_from`: a .py file's path, absolute if it exists, or MODULE:NAME."""
         return absolute(text) if text.endswith(".py") else self._entry_point(text).value
 
     def load_from(self, place: str) -> Any:
-        """Return the plug-in at a place that `place` returned, without a search of the installed packages.
+        """Return the plug-in at a place, without a search of the installed packages, which takes time and memory.
 
-        It takes less time and memory than `load`. Of a file, it raises what `load` does; of a module, what importing it
-        raises, or AttributeError if it lacks the name.
+        Of a file, it raises what `load` does; of a module, what importing it raises, or AttributeError.
         """
         if place.endswith(".py"):
             return self._from_file(Path(place))
@@ -132,10 +123,9 @@ class Kind:
 
 
 class _CompiledAnew(SourceFileLoader):
-    """Loads a file without Python's bytecode cache, which compares size and modification time (1 s resolution)."""
+    """Loads a file without Python's bytecode cache: rewritten within a second, a file could load its old code."""
 
-    # With it, a file that is rewritten within a second could load its old code.
-
+    # the cache compares size and modification time, with a resolution of 1 s
     def path_stats(self, path: str) -> NoReturn:
         raise OSError("the cache is not used")  # which makes Python compile the file
 
@@ -179,7 +169,6 @@ def _entry_points(group: str) -> EntryPoints:
 
 @cache
 def _ours() -> dict[tuple[str, str], EntryPoint]:
-    """Return the entry points of this package, by group and name."""
     from importlib.metadata import distributions
 
     points = (point for package in distributions(name="behavesim") for point in package.entry_points)
@@ -187,7 +176,7 @@ def _ours() -> dict[tuple[str, str], EntryPoint]:
 
 
 def absolute(text: str) -> str:
-    """Return the absolute path if `text` is the path of an existing .py or .toml file, else `text` unchanged."""
+    """Return the absolute path if `text` is the path of an existing .py or .toml file, else `text`."""
     path = Path(text)
     return str(path.resolve()) if path.suffix in (".py", ".toml") and path.is_file() else text
 
@@ -198,18 +187,18 @@ def file_of(part: type) -> Path:
 
 
 def file_hash(part: type) -> str:
-    """Return the SHA-256 of the file that defines a plug-in's class, in hexadecimal; raises OSError if it is gone."""
+    """Return the SHA-256 of the file that defines a plug-in's class; raises OSError if it is gone."""
     return hashlib.sha256(file_of(part).read_bytes()).hexdigest()
 
 
 def docstring(part: type) -> str:
-    """Return a class's docstring without indentation; from its source if `python -OO` left it out; "" if none."""
+    """Return a class's docstring; from its source if `python -OO` left it out; "" if none."""
     found = None if part.__doc__ else definition(part)
     return inspect.cleandoc(part.__doc__ or (found and ast.get_docstring(found)) or "")
 
 
 def definition(part: type) -> ast.ClassDef | None:
-    """Return the syntax tree of a class statement; None if its source cannot be read, as in an interactive session."""
+    """Return the syntax tree of a class statement; None if its source cannot be read."""
     try:
         text = textwrap.dedent(inspect.getsource(part))
     except OSError:
@@ -221,16 +210,15 @@ def definition(part: type) -> ast.ClassDef | None:
 
 
 def is_own(part: type) -> bool:
-    """Whether a plug-in's class is defined outside the package `behavesim`, which holds for built-in tasks too."""
+    """Whether a plug-in's class is a user's, or of a built-in task: defined outside the package `behavesim`."""
     return not part.__module__.startswith("behavesim.")
 
 
 @contextmanager
 def as_part_errors(part: type, noun: str) -> Iterator[None]:
-    """Raise an exception of a plug-in in the block as PartError, which names the plug-in's file and line.
+    """Raise an exception of a user's plug-in in the block as PartError, which names the plug-in's file and line.
 
-    Left as they are: a BehavesimError, exceptions if `part` is of the package `behavesim` itself, and exceptions
-    without a line of its file in their traceback. `noun` says what the plug-in is, such as "method".
+    Left as they are: a BehavesimError, and exceptions of our own parts or without a line of the part's file.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Text from outside made safe to store as UTF-8 and to show on a terminal; numbers, times and costs as text."""
+"""Text from outside made safe to store and to show; numbers and times as text; Python source parsed, comments made."""
 
 from __future__ import annotations
 
@@ -16,27 +16,19 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-# Seconds of each unit of time above the second, largest first.
-_UNITS = {"d": 86400, "h": 3600, "min": 60}
-# Stands for a space at which a line is not wrapped; printable text never has it.
-_KEPT = "\0"
-
 
 def storable(text: str) -> str:
-    """Return the text with U+FFFD for each lone surrogate, which UTF-8 cannot encode.
-
-    A surrogate pair becomes its character. Nothing else changes; control characters stay.
-    """
+    """Return the text with U+FFFD for each lone surrogate, which UTF-8 cannot encode; nothing else changes."""
     if text.isascii():  # as nearly all are
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def printable(text: str) -> str:
-    """Return the text with JSON escapes such as \\u001b for all characters that Python does not consider printable.
+    """Return the text with JSON escapes such as \\u001b for characters that could move a cursor or hide text.
 
-    Such characters could move a terminal's cursor or hide text. Line feeds stay, tabs become up to 4 spaces. A JSON
-    document keeps its meaning if it has no carriage returns between its values.
+    Line feeds stay, tabs become up to 4 spaces. A JSON document keeps its meaning if it has no carriage returns between
+    its values.
     """
     if text.isprintable():
         return text
@@ -44,11 +36,15 @@ def printable(text: str) -> str:
     return "\n".join("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line) for line in lines)
 
 
+# Stands for a space at which a line is not wrapped; printable text never has it.
+_KEPT = "\0"
+
+
 def wrap(text: str, columns: int) -> str:
     """Return printable text wrapped between words to lines of at most `columns` characters; line feeds stay.
 
-    A word, such as a path, is never broken, nor is a command: "behavesim …" up to a comma, semicolon, backtick or line
-    end. Where one is longer than `columns`, so is its line.
+    No word is broken, nor a command: "behavesim …" up to a comma, semicolon, backtick or line end. A longer word gets a
+    line of its own.
     """
     whole = re.sub(r"(?<![\w+-])behavesim [^;,`\n]+", lambda command: command[0].replace(" ", _KEPT), text)
     wrapper = TextWrapper(columns, break_long_words=False, break_on_hyphens=False)
@@ -56,18 +52,12 @@ def wrap(text: str, columns: int) -> str:
 
 
 def one_line(text: str, limit: int = 500) -> str:
-    """Return the text on one line, `printable` and cut to `limit` characters; white space becomes single spaces.
-
-    White space at both ends goes. Only the first 4 * `limit` characters are read.
-    """
+    """Return the text on one line, `printable` and cut to `limit` characters; white space becomes single spaces."""
     return printable(" ".join(text[: 4 * limit].split()))[:limit]
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the text; if it is longer than `limit` characters, cut to at most that many, the "…" at its end included.
-
-    It is cut between words where a space stands in the second half of what may be kept.
-    """
+    """Return the text, cut between words if it is longer than `limit` characters, the "…" at its end included."""
     if len(text) <= limit:
         return text
     # languages without spaces, and one long name, are cut where they have to be
@@ -76,34 +66,29 @@ def shorten(text: str, limit: int) -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that is not blank, such as of a process's errors, without white space around it; else ""."""
+    """Return the last line that is not blank, without white space around it; else ""."""
     lines = text.strip().splitlines()
     return lines[-1].strip() if lines else ""
 
 
-def comment(line: str) -> str:
-    """Return the text as one line after "# "; line ends become spaces, unprintable characters escapes. "" gives "#"."""
-    return f"# {printable(' '.join(line.splitlines()))}".rstrip()
-
-
 def count_noun(count: int, noun: str) -> str:
-    """Return a count with its noun: "1 run", "3,000 runs". `noun` is the singular, to which "s" is added."""
+    """Return a count with its noun: "1 run", "3,000 runs"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def duration(seconds: float) -> str:
-    """Return a time such as "9.6 s", "37 s" or "2.5 h": in the largest of d, h, min that fits twice, else in s.
+# Seconds of each unit of time above the second, largest first.
+_UNITS = {"d": 86400, "h": 3600, "min": 60}
 
-    Below ten of the unit it has at most two significant digits, without a zero at the end ("2 min"); from ten on it is
-    a whole number.
-    """
+
+def duration(seconds: float) -> str:
+    """Return a time such as "9.6 s", "37 s" or "2.5 h": in the largest of d, h, min that fits twice, else in s."""
     unit, size = next(((unit, size) for unit, size in _UNITS.items() if seconds >= 2 * size), ("s", 1))
     much = seconds / size
     return f"{much:{'.0f' if much >= 10 else '.2g'}} {unit}"
 
 
 def long_time(seconds: float) -> str:
-    """Return a time of hours or more in words, rounded up: "2 hours", "47 hours", from two days on "26,626 days"."""
+    """Return a time of hours or more in words, rounded up: "2 hours", from two days on "26,626 days"."""
     size, noun = (86400, "day") if seconds >= 2 * 86400 else (3600, "hour")
     return count_noun(math.ceil(seconds / size), noun)
 
@@ -119,9 +104,6 @@ def short_name(name: str) -> str:
     """Return the short name of a task or method: of a path to a .py or .toml file its stem, else the name itself."""
     # A person's task is a file, and its folder says nothing about the problem.
     return Path(name).stem if name.endswith((".py", ".toml")) else name
-
-
-# Says in plain words why a value was refused by pydantic: what was expected, and what came.
 
 
 # What was expected, by pydantic's type of the error; braces hold names of the error's context.
@@ -148,7 +130,7 @@ LONGEST = 100
 def validation_message(error: ValidationError) -> str:
     """Return the first thing that is wrong, such as "budget should be at least 1, not 0".
 
-    A key in a table, or an entry of a list, follows the name after a dot. Entries are counted from 0.
+    A key in a table, or an entry of a list from 0, follows the name after a dot.
     """
     first = error.errors()[0]
     key = ".".join(map(str, first["loc"]))
@@ -160,13 +142,9 @@ def validation_message(error: ValidationError) -> str:
 
 
 def _wanted(error: ErrorDetails) -> str:
-    """Return what was expected, from WANTED, or as pydantic or the check of a setting says it."""
     if error["type"] in WANTED:
         return WANTED[error["type"]].format(**error.get("ctx", {}))
     return error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-
-
-# Parses Python source, in one thread at a time.
 
 
 # Held while a thread parses; reentrant, since a garbage collection in the middle may run code that parses.
@@ -174,16 +152,16 @@ _PARSING = threading.RLock()
 
 
 def parse(source: str | bytes, filename: str = "<unknown>") -> ast.Module:
-    """Return the syntax tree of a module's source; raises what `ast.parse` does, such as SyntaxError.
-
-    Errors name `filename`; no file is read. Threads wait for one another: two at once could get a SystemError for a
-    correct program. Some Pythons count the depth of a tree for all threads together (CPython issue 106905).
-    """
+    """Return the syntax tree of a module's source; raises what `ast.parse` does. Threads wait for one another."""
+    # Two at once could get a SystemError for a correct program: some Pythons count the depth of a tree for all threads
+    # together (CPython issue 106905).
     with _PARSING:
         return ast.parse(source, filename)
 
 
-# Comment lines in the language of a file, which its suffix tells.
+def comment(line: str) -> str:
+    """Return the text as one line after "# "; "" gives "#"."""
+    return f"# {printable(' '.join(line.splitlines()))}".rstrip()
 
 
 # Suffixes without their dot, separated by spaces, by the mark that begins a comment line in such files.
@@ -198,16 +176,15 @@ _MARKS = {
 
 
 def with_header(source: str, headline: str, suffix: str = ".py") -> str:
-    """Return a program's text below `headline` as a comment line and a blank line; unknown suffixes get neither.
+    """Return a program's text below `headline` as a comment and a blank line; unknown suffixes get neither.
 
-    `suffix` is the file's, with or without its dot, in any case. Line feeds at both ends of the program are removed,
-    and one ends the text. A first line that begins with "#!" stays first, with the comment below it and no blank line.
-    No comment below it declares an encoding: Python reads one from the first two lines only.
+    A first line that begins with "#!" stays first, with the comment below it and no blank line.
     """
     mark = next((mark for mark, names in _MARKS.items() if suffix.lower().lstrip(".") in names.split()), None)
     body = source.strip("\n")
     if mark is None:
         return f"{body}\n"
     line = mark + comment(headline).removeprefix("#")
+    # nothing below the headline declares an encoding: Python reads one from the first two lines only
     first, _, rest = body.partition("\n")
     return f"{first}\n{line}\n{rest}\n" if first.startswith("#!") else f"{line}\n\n{body}\n"

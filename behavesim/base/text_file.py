@@ -15,8 +15,7 @@ MOST_BYTES = 1 << 20
 def read_text_file(path: Path, noun: str) -> str:
     """Return the text of a regular file in UTF-8, with "\\n" for every line end.
 
-    Raises UsageError, whose message calls the file `noun`, if the file cannot be read, is not UTF-8, is a pipe, a
-    device or a folder, or has more than `MOST_BYTES`.
+    Raises UsageError, which calls the file `noun`, if it cannot be read, is not UTF-8, no regular file, or too long.
     """
     try:
         data = _read(path)
@@ -31,7 +30,6 @@ def read_text_file(path: Path, noun: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """Return at most `MOST_BYTES` + 1 bytes of a file; raises OSError if it is not regular or cannot be read."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # opening a pipe waits for a writer
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -70,7 +70,7 @@ class Usage:
         )
 
     def with_estimates(self, prompt: str, completion: str) -> Usage:
-        """Return a copy with estimates from these texts where `prompt` or `completion` has no count and no estimate."""
+        """Return a copy with estimates from these texts where a count and an estimate are lacking."""
         estimates: dict[str, Any] = {}
         if self.prompt is None and self.estimated_prompt is None:
             estimates["estimated_prompt"] = estimate_tokens(prompt)
@@ -100,7 +100,7 @@ class Tokens:
     cache_write: int = 0
     """Tokens of the prompts that were written to a cache."""
     cost_usd: float = 0.0
-    """Cost in USD at list prices, where known, of the requests whose prompt and completion the endpoint counted."""
+    """USD for requests with counted tokens, at list prices; unknown prices add 0 (see `unpriced`)."""
     unpriced: int = 0
     """Number of requests without a cost: their list price is unknown; they add nothing to the costs."""
     unreported: int = 0
@@ -131,7 +131,7 @@ class Tokens:
         return self._with(other, operator.add)
 
     def or_more(self, other: Tokens) -> Tokens:
-        """Return a new value: the larger number of the two, field by field."""
+        """Return the larger number of the two, field by field."""
         return self._with(other, max)
 
     def with_estimates(self) -> Tokens:
@@ -175,10 +175,7 @@ class Spending:
 
     @classmethod
     def of(cls, tokens: Mapping[str, Tokens], price: Price) -> Spending:
-        """Return the sum over all models, estimates included; models without a request are left out.
-
-        `tokens` are by model; `price` is called with each model's name and its tokens.
-        """
+        """Return the sum over all models with a request, estimates included; `tokens` are by model."""
         used = {model: each.with_estimates() for model, each in tokens.items() if each.calls}
         costs = [price(model, each) for model, each in used.items()]
         return cls(

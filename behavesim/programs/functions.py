@@ -119,10 +119,9 @@ def rename_function(source: str, tree: ast.Module, wanted: EntryPoint) -> str | 
 
 
 def with_entry_point(source: str, template: str, entry_point: str) -> str:
-    """Return a program with a last line that gives its function the name `entry_point` too, if it has another name.
+    """Return a program with a last line that gives its function the name `entry_point` too.
 
-    The function is the only one at the top level that can be called as the template's, and that no other function or
-    class there names. Any other source is unchanged.
+    Only if exactly one top-level function has the right signature and is not called by the others.
     """
     try:
         tree = parse(source)

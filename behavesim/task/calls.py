@@ -1,4 +1,4 @@
-"""Calls of a task's own methods, with checks of what they return and errors that name the method."""
+"""Calls of a task's own methods, with checks of what they return and errors that name the method; also in words."""
 
 from __future__ import annotations
 
@@ -36,23 +36,6 @@ def instances_of(task: Task, split: Split) -> Sequence[Any]:
     return made[split]
 
 
-def begin_instances(task: Task, split: Split, starts: int) -> list[Any]:
-    """Return the instances of a split; for `starts` above 1, up to so many versions of each, one after the other.
-
-    `Task.starts` makes the versions, such as tours from other cities. Raises TaskError if it raises, gives none, too
-    many or no list, or if the instances cannot be made (see `instances_of`).
-    """
-    instances = instances_of(task, split)
-    if starts == 1:
-        return list(instances)
-    begun = [call_task(task, "starts", task.starts, each, starts) for each in instances]
-    if not all(isinstance(each, Sequence | np.ndarray) and 1 <= len(each) <= starts for each in begun):
-        raise TaskError(
-            f"`starts` of task {task.name!r} must give a list of 1 to {starts} instances where {starts} are asked for"
-        )
-    return [each for versions in begun for each in versions]
-
-
 def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -> Sequence[Any]:
     """Return the instances of a split from a new call of `task.instances`.
 
@@ -77,6 +60,21 @@ def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -
     if split == "search" and len(found) == 0:
         raise TaskError(f"`instances({split!r})` of task {task.name!r} gives none, where a search needs one at least")
     return found
+
+
+def begin_instances(task: Task, split: Split, starts: int) -> list[Any]:
+    """Return the instances of a split; for `starts` above 1, up to so many versions of each, one after the other.
+
+    `Task.starts` makes the versions, such as tours from other cities. Raises TaskError if it raises, gives none, too
+    many or no list, or if the instances cannot be made (see `instances_of`).
+    """
+    instances = instances_of(task, split)
+    if starts == 1:
+        return list(instances)
+    begun = [call_task(task, "starts", task.starts, each, starts) for each in instances]
+    if not all(isinstance(each, Sequence | np.ndarray) and 1 <= len(each) <= starts for each in begun):
+        raise TaskError(f"`starts` of task {task.name!r} must return 1 to {starts} instances")
+    return [each for versions in begun for each in versions]
 
 
 def picture_of(task: Task, instance: Any) -> Picture | None:
@@ -118,18 +116,6 @@ def number_from(task: Task, method: str, returned: object) -> float:
         raise TaskError(f"`{method}` of task {task.name!r} must return {wanted}, not {came}") from None
 
 
-def task_error(task: Task, method: str, error: BaseException) -> TaskError:
-    """Return, not raise, a TaskError that says that `method` of a task raised `error`, and in which line of its file.
-
-    The line is left out if the error did not pass through the task's file.
-    """
-    told = traceback.TracebackException.from_exception(error)
-    told.__notes__ = None  # which would come last, where the error's own line is
-    said = one_line([*told.format_exception_only()][-1])
-    line = line_in(file_of(type(task)), error)
-    return TaskError(f"`{method}` of task {task.name!r} raised {said}{f', in line {line}' if line else ''}")
-
-
 def call_task(task: Task, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function of the task, which messages call `name`, and return its result.
 
@@ -145,13 +131,16 @@ def call_task(task: Task, name: str, function: Callable[P, T], *args: P.args, **
         raise task_error(task, name, error) from error
 
 
-# A task's instances, decisions and costs as prompts and comparisons say them.
+def task_error(task: Task, method: str, error: BaseException) -> TaskError:
+    """Return, not raise, a TaskError that says that `method` of a task raised `error`, and in which line of its file.
 
-
-# An instance's name is cut to this many characters: it is the first column of a table in prompts.
-LONGEST_NAME = 40
-# A decision in words is cut to this many characters.
-LONGEST_CHOICE = 160
+    The line is left out if the error did not pass through the task's file.
+    """
+    told = traceback.TracebackException.from_exception(error)
+    told.__notes__ = None  # which would come last, where the error's own line is
+    said = one_line([*told.format_exception_only()][-1])
+    line = line_in(file_of(type(task)), error)
+    return TaskError(f"`{method}` of task {task.name!r} raised {said}{f', in line {line}' if line else ''}")
 
 
 def rank_words(rank: int, measure: str) -> str:
@@ -160,6 +149,12 @@ def rank_words(rank: int, measure: str) -> str:
         return f"the {measure}"
     ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
     return f"the {rank}{ending} {measure}"
+
+
+# An instance's name is cut to this many characters: it is the first column of a table in prompts.
+LONGEST_NAME = 40
+# A decision in words is cut to this many characters.
+LONGEST_CHOICE = 160
 
 
 @dataclass(frozen=True)
@@ -202,7 +197,6 @@ class InWords:
         return tuple(cost - before for cost, before in zip(total, [0.0, *total], strict=False))
 
     def _line(self, method: str, longest: int, index: int, *rest: object) -> str:
-        """Return a text of the task's `method` for an instance on one line of at most `longest` characters."""
         found = self._called(method, index, *rest)
         if not isinstance(found, str):
             raise TaskError(f"`{method}` of task {self.task.name!r} must return a text, not {type(found).__name__}")
@@ -210,7 +204,6 @@ class InWords:
         return one_line(found.replace("`", "'"), longest)
 
     def _called(self, method: str, index: int, *rest: object) -> Any:
-        """Return what the task's `method` returns for an instance; raises TaskError, which names it, if it fails."""
         try:
             return getattr(self.task, method)(instances_of(self.task, self.split)[index], *rest)
         except TaskError:

@@ -1,4 +1,4 @@
-"""Tasks made of an evaluator and a first program, named in a small TOML file; both run in the sandbox."""
+"""Tasks made of an evaluator and a first program, named in a small TOML file; also programs of several files."""
 
 from __future__ import annotations
 
@@ -19,80 +19,12 @@ from behavesim.base.text_file import read_text_file
 from behavesim.task.task import Direction, Objective, Solution, Split, Task
 from behavesim.trajectory import AlgorithmRun
 
-# Programs of several files, as one text: each file begins with a line that names its path.
-
-
-_HEADER = re.compile(r"^=== file: (?P<path>[^\n]+?) ===\n", re.MULTILINE)
-# Most files that one program may have; with more it is refused.
-MOST_FILES = 100
-# Most bytes (UTF-8) of a file's path in a program, which is refused if a path is longer.
-LONGEST_PATH = 500
-# Most bytes (UTF-8) of one folder or file name in a path: file systems take 255.
-LONGEST_NAME = 200
-
-
-def join_files(files: Mapping[str, str]) -> str:
-    """Return files, texts by path, as one text that `separate_files` reads; raises ValueError if it could not.
-
-    It could not if there is no file or too many, a path is not valid, or a text holds a header line. A text that is not
-    empty and lacks a final line break gets one.
-    """
-    text = "".join(
-        f"=== file: {path} ===\n{body if body.endswith(chr(10)) or not body else body + chr(10)}"
-        for path, body in files.items()
-    )
-    if list(separate_files(text)) != list(files):
-        raise ValueError(
-            "a file of the program holds a line such as `=== file: name ===`, by which files are told apart"
-        )
-    return text
-
-
-def separate_files(text: str) -> dict[str, str]:
-    """Return the files of a program by path; the whole text as the path "" if no header line comes before other text.
-
-    Paths are in their plain form, such as "a/b.py" for "./a//b.py". Raises ValueError for a path that leads out of the
-    program's folder, is blank, too long, or has a backslash or an unprintable character. It is also raised if a path
-    occurs twice or goes through another file, and for more than MOST_FILES files.
-    """
-    headers = list(_HEADER.finditer(text))
-    if not headers or text[: headers[0].start()].strip():
-        return {"": text}
-    if len(headers) > MOST_FILES:
-        raise ValueError(f"a program has at most {MOST_FILES} files, not {len(headers)}")
-    files: dict[str, str] = {}
-    for header, following in zip(headers, [*headers[1:], None], strict=True):
-        path = _plain(header["path"])
-        if path in files:
-            raise ValueError(f"the file {path!r} occurs twice; write each file once")
-        files[path] = text[header.end() : following.start() if following else len(text)]
-    folders = {str(folder) for path in files for folder in PurePosixPath(path).parents}
-    if both := sorted(folders & files.keys()):
-        raise ValueError(f"{both[0]!r} cannot be both a file of the program and a folder with other files")
-    return files
-
-
-def _plain(path: str) -> str:
-    """Return a path without needless parts; raises ValueError for one that no file of a program may have."""
-    parts = PurePosixPath(path.strip()).parts
-    if not parts or ".." in parts or path.startswith(("/", "~")) or "\\" in path or not path.isprintable():
-        raise ValueError(f"{path[:100]!r} cannot be the path of a file of the program: use a path below its folder")
-    plain = "/".join(parts)
-    if len(plain.encode(errors="replace")) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
-        raise ValueError(f"the path {path[:100]!r} is too long; at most {LONGEST_PATH} bytes are taken")
-    return plain
-
-
 # How an evaluator is called: as the project of that name does, or as a command.
 Convention = Literal["openevolve", "shinka", "llm4ad", "eoh", "command"]
 # How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown.
 Edits = Literal["full", "diff"]
 # What the behaviours of a task without an evaluator are taken from: `Task.trajectory`.
 TRAJECTORY = "trajectory"
-# Steps from this on are taken for hashes of values (31 bits); of these, one in 2 000 is smaller.
-_SMALLEST_HASH = 1_000_000
-# Largest size of a first program, all its files together, in characters: prompts show it.
-LARGEST = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -143,7 +75,6 @@ class EvaluatorFile:
 
     @classmethod
     def _checked(cls, path: Path, values: Mapping[str, Any]) -> EvaluatorFile:
-        """Return `values`, by key, as a file's content; raises TaskError with `path` and the first of a wrong type."""
         from pydantic import TypeAdapter, ValidationError  # imported late: the sandbox does without it
 
         try:
@@ -152,7 +83,7 @@ class EvaluatorFile:
             raise TaskError(f"{path}: {validation_message(error)}") from None
 
     def from_folder(self, folder: Path) -> EvaluatorFile:
-        """Return the same content with `folder` before relative paths; `runs_in` is "" if `evaluator` is no command."""
+        """Return the same content with `folder` before relative paths."""
         evaluator = str(folder / self.evaluator) if self.evaluator_path else self.evaluator
         runs_in = str(folder / self.runs_in) if self.convention == "command" else ""
         return replace(self, evaluator=evaluator, program=str(folder / self.program), runs_in=runs_in)
@@ -173,10 +104,7 @@ class EvaluatorFile:
 
     @property
     def folder(self) -> Path:
-        """The folder in which the evaluator runs and which it can read.
-
-        It is a command's `runs_in`, else the folder of the evaluator's file, else that of the program.
-        """
+        """The folder in which the evaluator runs and which it can read."""
         if self.runs_in:
             return Path(self.runs_in)
         if self.evaluator_path:
@@ -201,12 +129,12 @@ class EvaluatorFile:
         return cls(**{**values, "thresholds": tuple(values["thresholds"])})
 
 
-class EvaluatorTask(Task):
-    """A task whose evaluator and programs run together in the sandbox. So its scores are self-reported.
+# Steps from this on are taken for hashes of values (31 bits); of these, one in 2 000 is smaller.
+_SMALLEST_HASH = 1_000_000
 
-    Its one instance, in the split "search" (others have none), identifies the evaluator: its hash, and convention,
-    thresholds and entry point of the TOML file.
-    """
+
+class EvaluatorTask(Task):
+    """A task whose evaluator and programs run together in the sandbox. So its scores are self-reported."""
 
     def __init__(self, file: EvaluatorFile, name: str) -> None:
         """`name` is the task's if the file gives none. Raises UsageError if `first_program` cannot take the program."""
@@ -234,10 +162,9 @@ class EvaluatorTask(Task):
 
     @property
     def calls_a_function(self) -> bool:
-        """Whether the first program defines a function named `entry_point` at its top level.
+        """Whether the first program defines a function `entry_point`: programs are then read as functions are.
 
-        Programs are then taken from replies as functions are. Raises TaskError if that program is not Python, unless
-        `entry_point` is "".
+        Raises TaskError if that program is not Python, unless `entry_point` is "".
         """
         try:
             body = parse(self.template).body if self.entry_point else []
@@ -247,10 +174,7 @@ class EvaluatorTask(Task):
 
     @property
     def evaluator_hash(self) -> str:
-        """The SHA-256 (hexadecimal) of the evaluator's file; of the text of `evaluator` for a module or a command.
-
-        Raises TaskError if its file is gone.
-        """
+        """The SHA-256 of the evaluator's file, of `evaluator` for a module or a command; TaskError if it is gone."""
         path = self.file.evaluator_path
         if path and not path.is_file():
             raise TaskError(
@@ -283,17 +207,21 @@ class EvaluatorTask(Task):
         return str(decision) if decision < _SMALLEST_HASH else "a value of its own"
 
 
-def first_program(path: Path) -> str:
-    """Return a program file's text, or the files of a folder as one text (see `files.joined`).
+# Largest size of a first program, all its files together, in characters: prompts show it.
+LARGEST = 1 << 20
 
-    Files and folders whose names begin with a dot, and Python's caches, are left out. Raises UsageError if the file
-    cannot be read as UTF-8 text. Raises TaskError if one in the folder cannot, if `join_files` refuses the files, or
-    if the text is blank or longer than LARGEST characters.
+
+def first_program(path: Path) -> str:
+    """Return a program file's text, or the files of a folder as one text (see `join_files`).
+
+    Raises UsageError if the file cannot be read as UTF-8 text, and TaskError if one in the folder cannot, if
+    `join_files` refuses the files, or if the text is blank or longer than LARGEST characters.
     """
     if not path.is_dir():
         text = read_text_file(path, "program")
     else:
         found = sorted(file.relative_to(path) for file in path.rglob("*") if file.is_file())
+        # neither what is hidden nor Python's caches
         kept = [file for file in found if not any(part.startswith((".", "__pycache__")) for part in file.parts)]
         if not kept:
             raise TaskError(f"the folder {path} holds no file of a program")
@@ -308,3 +236,62 @@ def first_program(path: Path) -> str:
     if not text.strip() or len(text) > LARGEST:
         raise TaskError(f"the program {path} must hold between 1 and {LARGEST} characters, not {len(text)}")
     return text
+
+
+_HEADER = re.compile(r"^=== file: (?P<path>[^\n]+?) ===\n", re.MULTILINE)
+# Most files that one program may have; with more it is refused.
+MOST_FILES = 100
+# Most bytes (UTF-8) of a file's path in a program, which is refused if a path is longer.
+LONGEST_PATH = 500
+# Most bytes (UTF-8) of one folder or file name in a path: file systems take 255.
+LONGEST_NAME = 200
+
+
+def join_files(files: Mapping[str, str]) -> str:
+    """Return files, texts by path, as one text that `separate_files` reads; raises ValueError if it could not.
+
+    A text that is not empty and lacks a final line break gets one.
+    """
+    text = "".join(
+        f"=== file: {path} ===\n{body if body.endswith(chr(10)) or not body else body + chr(10)}"
+        for path, body in files.items()
+    )
+    if list(separate_files(text)) != list(files):
+        raise ValueError(
+            "a file of the program holds a line such as `=== file: name ===`, by which files are told apart"
+        )
+    return text
+
+
+def separate_files(text: str) -> dict[str, str]:
+    """Return the files of a program by path; the whole text as the path "" if no header line comes before other text.
+
+    Raises ValueError for a path that no file of a program may have, for one that occurs twice or goes through another
+    file, and for more than MOST_FILES files.
+    """
+    headers = list(_HEADER.finditer(text))
+    if not headers or text[: headers[0].start()].strip():
+        return {"": text}
+    if len(headers) > MOST_FILES:
+        raise ValueError(f"a program has at most {MOST_FILES} files, not {len(headers)}")
+    files: dict[str, str] = {}
+    for header, following in zip(headers, [*headers[1:], None], strict=True):
+        path = _plain(header["path"])
+        if path in files:
+            raise ValueError(f"the file {path!r} occurs twice; write each file once")
+        files[path] = text[header.end() : following.start() if following else len(text)]
+    folders = {str(folder) for path in files for folder in PurePosixPath(path).parents}
+    if both := sorted(folders & files.keys()):
+        raise ValueError(f"{both[0]!r} cannot be both a file of the program and a folder with other files")
+    return files
+
+
+def _plain(path: str) -> str:
+    """Return a path in plain form, such as "a/b.py" for "./a//b.py"; ValueError if no file may have it."""
+    parts = PurePosixPath(path.strip()).parts
+    if not parts or ".." in parts or path.startswith(("/", "~")) or "\\" in path or not path.isprintable():
+        raise ValueError(f"{path[:100]!r} cannot be the path of a file of the program: use a path below its folder")
+    plain = "/".join(parts)
+    if len(plain.encode(errors="replace")) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
+        raise ValueError(f"the path {path[:100]!r} is too long; at most {LONGEST_PATH} bytes are taken")
+    return plain

@@ -10,6 +10,11 @@ from behavesim.base.plugins import Kind, absolute, docstring
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from behavesim.task.task import Objective, Task
 
+# The suffix of task files that name an evaluator and a first program.
+EVALUATED = ".toml"
+# Finds tasks by installed name or .py file, not by .toml file; raises TaskError if there is no such task.
+TASKS = Kind("task", TaskError)
+
 
 @dataclass(frozen=True)
 class TaskReference:
@@ -59,15 +64,9 @@ class TaskReference:
         return f"{place.rpartition(':')[0]}:{size}" if size else place
 
     def _parts(self) -> tuple[str, str]:
-        """Return what stands before and after the first colon; of a text that ends in .py, or has none, all and ""."""
+        """Return what stands before and after the first colon; of a .py file's path all and ""."""
         name, _, size = self.text.partition(":")
         return (self.text, "") if self.text.endswith(".py") else (name, size)
-
-
-# The suffix of task files that name an evaluator and a first program.
-EVALUATED = ".toml"
-# Finds tasks by installed name or .py file, not by .toml file; raises TaskError if there is no such task.
-TASKS = Kind("task", TaskError)
 
 
 def task_from(place: str) -> Task:
@@ -86,7 +85,6 @@ def installed_tasks() -> list[str]:
 
 
 def _complete(task: object, stem: str) -> Task:
-    """Return the task with its name (by default `stem`) and description filled in."""
     if isinstance(task, type) and issubclass(task, Task):
         raise TaskError(f"`task` must be an instance of its class; write `task = {task.__name__}()`")
     if not isinstance(task, Task):

@@ -11,6 +11,12 @@ from behavesim.base.text import one_line, storable
 
 # Numbers by name; in place of one that is not finite or not known stands a text of WORDS.
 Metrics = Mapping[str, float | str]
+# The text in place of a metric's mean if some instances lack the metric and no other text stands in its place.
+MISSING = "missing"
+# All texts that may stand in place of a metric's number.
+WORDS = frozenset({"nan", "inf", "-inf", MISSING})
+# What the names of metrics begin with that people see and models must not.
+PRIVATE = "private"
 
 # Most metrics of a program that are kept: each is a column of tables and pages.
 MOST_METRICS = 100
@@ -18,12 +24,6 @@ MOST_METRICS = 100
 LONGEST_NAME = 100
 # Longest feedback of a program that is kept, in characters; the rest is cut, as the journal holds it for each.
 MOST_FEEDBACK = 8_000
-# The text in place of a metric's mean if some instances lack the metric and no other text stands in its place.
-MISSING = "missing"
-# What the names of metrics begin with that people see and models must not.
-PRIVATE = "private"
-# All texts that may stand in place of a metric's number.
-WORDS = frozenset({"nan", "inf", "-inf", MISSING})
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,16 @@ class Score:
 
 
 def limit_metrics(metrics: Mapping[str, SupportsFloat | str]) -> dict[str, float | str]:
-    """Return the first MOST_METRICS metrics: numbers as floats, or as a text of WORDS if they are not finite.
+    """Return the first MOST_METRICS metrics, with short names, as floats or texts of WORDS.
 
-    Names are put on one line and cut after LONGEST_NAME characters; of names that become equal the last counts. Raises
-    TypeError or ValueError if a value is neither a number nor one of WORDS.
+    Raises TypeError or ValueError if a value is neither a number nor one of WORDS.
     """
     kept = list(metrics.items())[:MOST_METRICS]
     return {one_line(str(name), LONGEST_NAME): _number_or_word(value) for name, value in kept}
 
 
 def _number_or_word(value: SupportsFloat | str) -> float | str:
-    """Return a number as a float, or as its text ("nan", "inf", "-inf") if it is not finite; one of WORDS as it is."""
+    """Return a number as a float, or as its text if it is not finite; one of WORDS as it is."""
     if isinstance(value, str):
         if value not in WORDS:
             raise ValueError(f"{value[:LONGEST_NAME]!r} is no number")
@@ -68,7 +67,7 @@ def _number_or_word(value: SupportsFloat | str) -> float | str:
 
 
 def mean_metrics(metrics: Sequence[Metrics]) -> dict[str, float | str]:
-    """Return the mean of each metric over instances, from one mapping for each; at most the first MOST_METRICS names.
+    """Return the mean of each metric over instances, from one mapping for each.
 
     A metric with a text in place of a number becomes the first such text other than MISSING. Else one that some
     instance lacks becomes MISSING.
@@ -78,7 +77,6 @@ def mean_metrics(metrics: Sequence[Metrics]) -> dict[str, float | str]:
 
 
 def _mean(values: Sequence[float | str]) -> float | str:
-    """Return the mean of numbers; if there are texts, the first other than MISSING, or MISSING."""
     words = [value for value in values if isinstance(value, str)]
     if words:
         return next((word for word in words if word != MISSING), MISSING)
@@ -89,19 +87,13 @@ def _mean(values: Sequence[float | str]) -> float | str:
 
 
 def join_feedback(feedback: Sequence[str]) -> str:
-    """Return the feedback on all instances, one text for each, as one text of at most MOST_FEEDBACK characters.
-
-    Unless there is one instance, each text begins with its instance's number, from 1; empty texts are left out.
-    """
+    """Return the feedback on all instances as one text of at most MOST_FEEDBACK characters, each with its number."""
     if len(feedback) == 1:
         return limit_feedback(feedback[0])
     return limit_feedback("\n".join(f"instance {number}: {said}" for number, said in enumerate(feedback, 1) if said))
 
 
 def limit_feedback(feedback: str) -> str:
-    """Return a text cut to MOST_FEEDBACK characters, where a cut one ends in "…"; U+FFFD replaces lone surrogates."""
+    """Return a text that can be stored, cut to MOST_FEEDBACK characters, where a cut one ends in "…"."""
     text = storable(feedback[: MOST_FEEDBACK + 1])
     return text if len(text) <= MOST_FEEDBACK else f"{text[: MOST_FEEDBACK - 1]}…"
-
-
-# Who computes a program's score.

@@ -1,4 +1,4 @@
-"""A task: the problem that programs solve, and the trusted code that scores their solutions."""
+"""A task: the problem that programs solve, its objective and pictures, and the trusted code that scores solutions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,23 @@ from behavesim.base.text import one_line, parse
 from behavesim.task.score import Score
 from behavesim.trajectory import AlgorithmRun
 
-# The objective of a task: which scores are better, and the best score known.
+Split = Literal["search", "validation", "held-out", "shifted"]
+"""The name of a set of instances.
 
+The search uses the instances of "search". The choice of the recommended program also uses those of "validation", and
+only reports use those of "held-out" and, if the task has them, of "shifted": these come from another distribution.
+"""
+
+# The splits of every task, in the order in which a run uses them.
+SPLITS: tuple[Split, ...] = ("search", "validation", "held-out")
+
+# What a program does in a task. It chooses each next step ("constructive"), ranks the choices ("priority"), changes a
+# whole solution ("improvement"), minimises a function that it can only evaluate ("black-box"), or returns the whole
+# solution ("packing"). In an "evaluator" task code of the user's runs it; "other" is anything else.
+TaskKind = Literal["constructive", "priority", "improvement", "black-box", "packing", "evaluator", "other"]
+
+# What `Task.solve` returns for one instance: an array, or several arrays by name.
+Solution = NDArray[Any] | Mapping[str, NDArray[Any]]
 
 # Which scores are better: the lower or the higher ones.
 Direction = Literal["minimise", "maximise"]
@@ -60,7 +75,8 @@ class Objective:
         return (self.utility(self.best_known) - self.utility(score)) / abs(self.best_known)
 
 
-# Pictures: how the HTML page of a run draws trajectories on an instance.
+class InvalidSolution(ValueError):
+    """A solution that breaks a rule of the task; the message says which rule."""
 
 
 @dataclass(frozen=True)
@@ -94,30 +110,6 @@ class Bins:
 
 # Any of the pictures.
 Picture = Route | Disks | Bins
-
-Split = Literal["search", "validation", "held-out", "shifted"]
-"""The name of a set of instances.
-
-The search uses the instances of "search". The choice of the recommended program also uses those of "validation", and
-only reports use those of "held-out" and, if the task has them, of "shifted": these come from another distribution.
-"""
-
-# The splits of every task, in the order in which a run uses them.
-SPLITS: tuple[Split, ...] = ("search", "validation", "held-out")
-
-# What `Task.solve` returns for one instance: an array, or several arrays by name.
-Solution = NDArray[Any] | Mapping[str, NDArray[Any]]
-
-# What a program does in a task.
-#
-# It chooses each next step ("constructive"), ranks the choices ("priority"), changes a whole solution ("improvement"),
-# minimises a function that it can only evaluate ("black-box"), or returns the whole solution ("packing"). In an
-# "evaluator" task code of the user's runs it; "other" is anything else.
-TaskKind = Literal["constructive", "priority", "improvement", "black-box", "packing", "evaluator", "other"]
-
-
-class InvalidSolution(ValueError):
-    """A solution that breaks a rule of the task; the message says which rule."""
 
 
 class Task(ABC):

@@ -16,8 +16,8 @@ from behavesim.trajectory import AlgorithmRun
 class Sent:
     """The bytes that a program's process sent: nothing of them is read or believed yet.
 
-    `instances` is the number of instances that it ran on. `cpu_s` is CPU seconds of all its processes. `counted_s` are
-    those of them that count towards the limit, None if unknown: an allowance for the first call does not count.
+    `cpu_s` is CPU seconds of all its processes on `instances` instances; `counted_s` those that count towards the
+    limit, without an allowance for the first call, None if unknown.
     """
 
     data: bytes
@@ -30,9 +30,8 @@ class Sent:
 class Solved:
     """The solutions a program returned, one for each instance of a split, in order. They are not checked yet.
 
-    `cpu_s` is CPU seconds over all instances. For a stateless task, `answers` has an array for each instance, with a
-    row for each call of the program's function; for others it is empty. `counted_s` are those of the CPU seconds that
-    count towards the limit, None if unknown: an allowance for the first call does not count.
+    `cpu_s` and `counted_s` are as in `Sent`. For a stateless task, `answers` has an array for each instance, with a row
+    for each call of the program's function.
     """
 
     solutions: tuple[Solution, ...]
@@ -45,9 +44,8 @@ class Solved:
 class Verdict:
     """The evaluation of a program that did not fail: its score, and a score and a trajectory for each instance.
 
-    `cpu_s` is the program's CPU seconds on all instances together. `metrics` are further numbers by name, means over
-    the instances, and `feedback` is text about the program; both are empty if the task gives none. `counted_s` are the
-    CPU seconds that count towards the limit, without repeated calls and compiling; None if unknown.
+    `cpu_s` and `counted_s` are as in `Sent`. `metrics` are means over the instances, `feedback` is text about the
+    program; both are empty if the task gives none.
     """
 
     score: float
@@ -63,7 +61,7 @@ class Verdict:
 class Failure:
     """Why a program failed: a word such as "timeout", a line for people (at most 500 characters), and CPU seconds.
 
-    `metrics` (numbers by name) and `feedback` (text) are what an evaluator says more of it; empty if nothing.
+    `metrics` and `feedback` are what an evaluator says more of it.
     """
 
     reason: str

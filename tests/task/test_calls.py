@@ -141,7 +141,7 @@ def test_versions_of_an_instance_are_a_list_of_as_many_as_asked_for(given: Any) 
         def starts(self, instance: Any, count: int) -> Any:
             return given
 
-    with pytest.raises(TaskError, match="`starts` of task 'odd' must give a list of 1 to 2 instances where 2 are ask"):
+    with pytest.raises(TaskError, match="`starts` of task 'odd' must return 1 to 2 instances"):
         begin_instances(Begun([1]), "search", 2)
 
 
