@@ -23,7 +23,7 @@ import numpy as np
 from dtaidistance import dtw_ndim
 from similarity_parts.bar import Bar
 from similarity_parts.machine import bits_compared, machine
-from similarity_parts.peers import best_peer, prefixes, published, text
+from similarity_parts.peers import best_peer, prefixes, published
 from similarity_parts.timing import interleaved, repeated
 
 from behavesim.similarity import Archive, BehaveSim
@@ -125,37 +125,6 @@ def vector_bars(rounds: int) -> Iterator[Bar]:
         yield Bar(f"Euclidean, {dimensions}-D, v. dtaidistance's C", 4, 7, ours, by_peer * count / 400, error)
 
 
-def sorting(values: Any) -> list[list[int]]:
-    """Return the array as it is, and after each pass of a bubble sort."""
-    array, states = values.tolist(), [values.tolist()]
-    for last in range(len(array) - 1, 0, -1):
-        for i in range(last):
-            if array[i] > array[i + 1]:
-                array[i], array[i + 1] = array[i + 1], array[i]
-        states.append(list(array))
-    return states
-
-
-def permutation_bars(rounds: int) -> Iterator[Bar]:
-    """Yield rows for states that are permutations: one sorting of 20 and of 50 numbers against 2 000 others."""
-    for size, ambitious in ((20, 10), (50, 5)):
-        members, x, m = (
-            [sorting(RNG.permutation(size)) for _ in range(2000)],
-            sorting(RNG.permutation(size)),
-            BehaveSim(size),
-        )
-        archive, candidate = Archive([Trajectory.sequences(y)] for y in members), [Trajectory.sequences(x)]
-        texts, x_text = [[text(state) for state in y] for y in members[:200]], [text(state) for state in x]
-        ours, by_peer = interleaved(
-            rounds,
-            lambda m=m, c=candidate, a=archive: m.one_vs_many(c, a),
-            lambda x=x_text, texts=texts, n=size: [best_peer(x, y, 1 / n) for y in texts],
-        )
-        error = np.abs(m.one_vs_many(candidate, archive)[:200] - [best_peer(x_text, y, 1 / size) for y in texts]).max()
-        name = f"permutations of {size} (sorting), v. rapidfuzz + tslearn"
-        yield Bar(name, 2.5, ambitious, ours, by_peer * 10, error)
-
-
 def matrix_bar(rounds: int) -> Bar:
     """Return the row for a full matrix of 2 000 algorithms over 1 000 comparisons of one algorithm with 2 000."""
     members, (x,), m = tours(2000, INSTANCES, CITIES), tours(1, INSTANCES, CITIES), BehaveSim(CITIES)
@@ -240,7 +209,7 @@ def main() -> None:
         "|---|---:|---:|---:|---|---|---:|",
         sep="\n",
     )
-    for bars in (tsp_bars, pair_bars, vector_bars, permutation_bars):
+    for bars in (tsp_bars, pair_bars, vector_bars):
         for bar in bars(arguments.rounds):
             print(bar.row(), flush=True)
     for single in (matrix_bar, start_bar):

@@ -27,7 +27,7 @@ from tests import experiments, forks
 from tests.cli.command import Command
 from tests.shared import shared
 
-KERNELS = [f"behavesim.similarity.kernels.{name}" for name in ("sequence", "prefix", "scalar", "euclidean")]
+KERNELS = [f"behavesim.similarity.kernels.{name}" for name in ("prefix", "scalar", "euclidean")]
 
 
 def pytest_configure() -> None:

@@ -1,4 +1,4 @@
-"""Algorithms to compare with, encoded once: an archive that grows in place."""
+"""An archive: algorithms to compare with, which grows in place, each run encoded once for the kernel of its kind."""
 
 from __future__ import annotations
 
@@ -6,462 +6,23 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.base.errors import TrajectoryError
-from behavesim.similarity.pairs import MeasureSettings, check_alike, check_prefix_distances, check_run, states_of
+from behavesim.similarity.pairs import MeasureSettings, check_alike, check_prefix_distances, check_run
 from behavesim.trajectory import AlgorithmRun, Kind, Samples, Trajectory, describe_value
-
-# The distinct runs of an archive on one instance, encoded for the kernel that compares one run with all of them.
-
-
-Sims = NDArray[np.float64]
-
-# Compares a run with a snapshot of an archive's distinct runs: `compare(run, length, first, settings)`.
-#
-# It returns, (runs - first,), the unclipped Sim of the run's first `length` states and each distinct run from index
-# `first` on; the bits equal those of `pairs.raw_similarity`. It returns None if the runs have too many states, too many
-# different tokens or too long states for the kernel. Raises DistanceError if a distance is above the normaliser and the
-# settings are strict.
-Compare = Callable[[Trajectory, int, int, MeasureSettings], Sims | None]
-
-
-class Encoder(Protocol):
-    """Collects the distinct runs of one instance, all truncated alike, in the form that one kernel reads.
-
-    A run is an algorithm's trajectory on an instance.
-    """
-
-    @property
-    def count(self) -> int:
-        """How many runs were appended."""
-        ...
-
-    def append(self, run: Trajectory, length: int) -> None:
-        """Add the first `length` states of a trajectory."""
-        ...
-
-    def comparer(self) -> Compare:
-        """Return the comparison with the runs so far; runs appended later do not change it."""
-        ...
-
-
-def check_blocks(found: Sims, first: int, settings: MeasureSettings) -> Sims:
-    """Return the Sims that a kernel found, from run `first` on.
-
-    found: (2, runs) the Sim of each run, and the largest distance between two states. Raises DistanceError if the
-    settings are strict and a distance is above the normaliser; equal runs are not checked.
-    """
-    sims, largest = found[0, first:], found[1, first:]
-    settings.check_distance(largest[sims != 1.0].max(initial=0.0))
-    return sims
-
-
-class GrowingArray:
-    """A one-dimensional array of one type that grows at its end; `size` is how many numbers it has."""
-
-    def __init__(self, dtype: type[np.generic]) -> None:
-        """Begin without numbers; those that are added become numbers of type `dtype`."""
-        self._numbers = np.empty(0, dtype)
-        self.size = 0
-
-    def extend(self, numbers: Any) -> None:
-        """Append an array of numbers, (count,), or a single number."""
-        size = self.size + np.size(numbers)
-        if size > self._numbers.size:
-            room = np.empty(max(64, 2 * size), self._numbers.dtype)
-            room[: self.size] = self._numbers[: self.size]
-            self._numbers = room
-        self._numbers[self.size : size] = numbers
-        self.size = size
-
-    @property
-    def numbers(self) -> NDArray[Any]:
-        """The numbers so far, (size,), read-only; later numbers do not change this view."""
-        view = self._numbers[: self.size]
-        view.setflags(write=False)
-        return view
-
-
-class Blocks(NamedTuple):
-    """A snapshot of sequences of numbers, side by side in blocks; later additions do not change it."""
-
-    numbers: NDArray[Any]
-    """(rows, lanes); the numbers of sequence k are in lane k % lanes, from row starts[k // lanes] on."""
-    starts: NDArray[np.int64]
-    """(blocks + 1,) the row where each block of `lanes` sequences starts, and the one where the last ends."""
-    lengths: NDArray[np.int32]
-    """(sequences,) how many numbers each sequence has; the rest of its lane in the block is padding."""
-
-    def sequence(self, position: int) -> NDArray[Any]:
-        """Return the numbers, (length,), of the sequence at `position`, counted from 0."""
-        block, lane = divmod(position, self.numbers.shape[1])
-        start = self.starts[block]
-        return np.ascontiguousarray(self.numbers[start : start + self.lengths[position], lane])
-
-
-class BlockEncoder:
-    """An encoder that turns each run into one sequence of numbers; rows are copied only when the array has to grow."""
-
-    def __init__(
-        self,
-        lanes: int,
-        dtype: type[np.generic],
-        padding: float,
-        encode: Callable[[Trajectory, int], NDArray[Any]],
-        compare: Callable[[Blocks, Trajectory, int, int, MeasureSettings], Sims | None],
-    ) -> None:
-        """Begin with no run appended.
-
-        lanes: runs in a block; `padding` fills the ends of shorter ones. dtype: the type of stored numbers. encode:
-        returns the numbers, (length,), of a run's first states. compare: takes the encoded runs, then a run, how many
-        of its states count, the index of the first encoded run to compare with, and the settings; returns what a
-        `Compare` does.
-        """
-        self._padding, self._encode, self._compare = padding, encode, compare
-        self._rows = np.empty((0, lanes), dtype)
-        self._starts = [0]
-        self._lengths = GrowingArray(np.int32)
-
-    @property
-    def count(self) -> int:
-        """How many runs were appended."""
-        return self._lengths.size
-
-    def append(self, run: Trajectory, length: int) -> None:
-        """Add the first `length` states of a trajectory."""
-        from behavesim.similarity.kernels.compiler import empty
-
-        numbers, lanes = self._encode(run, length), self._rows.shape[1]
-        if self.count % lanes == 0:
-            self._starts.append(self._starts[-1])
-        start = self._starts[-2]
-        end = start + numbers.size
-        if end > len(self._rows):
-            room = empty(max(end, 2 * len(self._rows)), lanes, self._rows.dtype)
-            room[: len(self._rows)] = self._rows
-            room[len(self._rows) :] = self._padding
-            self._rows = room
-        self._rows[start:end, self.count % lanes] = numbers
-        self._starts[-1] = max(end, self._starts[-1])
-        self._lengths.extend(numbers.size)
-
-    def comparer(self) -> Compare:
-        """Return the comparison with the runs appended so far; later ones do not change it."""
-        # `starts` is copied: a longer run in the last block would move its end
-        return partial(self._compare, Blocks(self._rows, np.array(self._starts), self._lengths.numbers))
-
-
-# Prefix trajectories of an archive, encoded for the kernel that compares one with all of them.
-
-
-PADDING, UNKNOWN = 2**16 - 1, 2**16 - 2
-"""Two tokens that equal no decision of the archive. PADDING stands after a run's last decision, and UNKNOWN for a
-candidate's decision that no run of the archive has."""
-
-# Most states of a run for which edit distances fit 16 bits; longer runs are compared pair by pair.
-LONGEST = 2**16 - 1
-# Most states for which a path's sum fits 16 bits: one path is the diagonal, then straight on, 1 + 2 + … + n.
-LONGEST_16 = 361
-
-
-def prefix_encoder() -> Encoder:
-    """Return an encoder of prefix trajectories, to which no run was appended yet; it stores a decision in 16 bits.
-
-    Its comparison returns None if a run has more than LONGEST states, or if the archive has more than UNKNOWN different
-    decisions.
-    """
-    from behavesim.similarity.kernels import prefix
-
-    numbers: dict[int, int] = {}
-    return BlockEncoder(
-        prefix.LANES,
-        np.uint16,
-        PADDING,
-        encode=lambda run, length: number_states(run.data[:length], numbers),
-        compare=partial(_compare_prefixes, numbers),
-    )
-
-
-def number_states(tokens: NDArray[np.int64], numbers: dict[int, int]) -> NDArray[np.uint16]:
-    """Return the 16-bit number of each token; a token that `numbers` does not have yet gets the next number there.
-
-    Numbers above 65 535 wrap around: comparisons must check the size of `numbers`.
-    """
-    found = [numbers.setdefault(token, len(numbers)) for token in tokens.tolist()]
-    return np.array(found, np.int64).astype(np.uint16)
-
-
-def _compare_prefixes(
-    numbers: Mapping[int, int], blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings
-) -> Sims | None:
-    """Return, (runs - first,), unclipped Sim of a run's first `length` states and each run of `blocks` from `first` on.
-
-    `numbers` has the number of each decision in `blocks`. None if a run has more than LONGEST states, or if there are
-    more than UNKNOWN numbers. Raises DistanceError if the settings are strict and a distance is above the normaliser.
-    """
-    from behavesim.similarity.kernels import prefix
-
-    columns, is_pairwise = int(blocks.lengths.max()), settings.normaliser == "pair"
-    longest = max(length, columns)
-    if longest > LONGEST or len(numbers) > UNKNOWN:
-        return None
-    x = np.array([numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
-    if settings.strict and not is_pairwise and longest > settings.unit:
-        _check_distances(x, blocks, first, settings)
-    whole = np.uint16 if longest <= LONGEST_16 else np.uint32
-    path_row = np.empty((columns, prefix.LANES), np.float64 if is_pairwise else whole)
-    reciprocals = 1.0 / np.arange(1, longest + prefix.ROWS + 1) if is_pairwise else None
-    sims = np.empty(blocks.lengths.size)
-    prefix.similarities(x, tuple(blocks), first // prefix.LANES, reciprocals, settings.unit, path_row, sims)
-    return sims[first:]
-
-
-def _check_distances(x: NDArray[np.uint16], blocks: Blocks, first: int, settings: MeasureSettings) -> None:
-    """Raise DistanceError if a distance between prefixes of x and of a run from `first` on is above the normaliser."""
-    # x: (states,) the numbers of the run's decisions, as `blocks` has them. Equal runs are not checked. No such
-    # distance is larger than the longer length, less 1 if the first tokens are equal. So only runs for which that is
-    # above the normaliser are compared.
-    beginnings = blocks.numbers[blocks.starts[:-1]].ravel()[: blocks.lengths.size]
-    bound = np.maximum(x.size, blocks.lengths) - (beginnings == x[0])
-    for position in np.flatnonzero(bound > settings.unit):
-        if position >= first:
-            check_prefix_distances(x, blocks.sequence(int(position)), settings)
-
-
-# Vector trajectories of an archive, encoded for the kernel that compares one with all of them.
-
-
-def vector_encoder() -> Encoder:
-    """Return an encoder of vector trajectories, to which no run was appended yet; it stores coordinates as float64."""
-    from behavesim.similarity.kernels import euclidean
-
-    return BlockEncoder(
-        euclidean.LANES,
-        np.float64,
-        np.nan,
-        encode=lambda run, length: _padded(run, length).ravel(),
-        compare=_compare_vectors,
-    )
-
-
-def _compare_vectors(blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims:
-    """Return, (runs - first,), unclipped Sim of a run's first `length` states and each run of `blocks` from `first` on.
-
-    Raises DistanceError if the settings are strict and a distance is above the normaliser.
-    """
-    from behavesim.similarity.kernels import euclidean
-
-    x = np.pad(_padded(run, length), ((0, -length % euclidean.STATES), (0, 0)), constant_values=np.nan)
-    found = np.empty((2, blocks.lengths.size))
-    flat = blocks.numbers.ravel(), blocks.starts, blocks.lengths
-    euclidean.similarities(x, length, flat, first // euclidean.LANES, settings.unit, found)
-    return check_blocks(found, first, settings)
-
-
-def _padded(run: Trajectory, length: int) -> NDArray[np.float64]:
-    """Return the first `length` states, (length, dimensions), with zeros up to a multiple of COORDINATES columns."""
-    from behavesim.similarity.kernels import euclidean
-
-    states = run.data[:length]
-    return np.pad(states, ((0, 0), (0, -states.shape[1] % euclidean.COORDINATES)))
-
-
-# Sequence trajectories of an archive, encoded for the kernel that compares one with all of them.
-
-
-# From this many different tokens on, runs are compared pair by pair: tokens' numbers are 16 bits wide.
-MOST_TOKENS = 2**16
-# Most words of bit patterns for each of the kernel's 64 lanes: 64 MB in all. If more are needed, runs are compared pair
-# by pair.
-MOST_PATTERNS = 2**17
-
-
-class Sequences(NamedTuple):
-    """A snapshot of sequence trajectories as token numbers; later additions do not change it."""
-
-    tokens: NDArray[np.uint16]
-    """(tokens,) the numbers of all runs' states, end to end."""
-    ends: NDArray[np.int64]
-    """(states,) where each state ends in `tokens`."""
-    runs: NDArray[np.int64]
-    """(runs + 1,) run k has the states runs[k] to runs[k + 1] - 1."""
-
-
-class SequenceEncoder:
-    """Collects sequence trajectories as 16-bit token numbers, all states end to end; see `blocks.Encoder`."""
-
-    def __init__(self) -> None:
-        """Begin with no run appended."""
-        self._tokens, self._ends, self._runs = GrowingArray(np.uint16), GrowingArray(np.int64), GrowingArray(np.int64)
-        self._runs.extend(0)
-        self._numbers: dict[int, int] = {}
-        self._longest = 0
-
-    @property
-    def count(self) -> int:
-        """How many runs were appended."""
-        return self._runs.size - 1
-
-    def append(self, run: Trajectory, length: int) -> None:
-        """Add the first `length` states of a trajectory; `length` is from 1 to the number of its states."""
-        tokens, ends = states_of(run, length)
-        self._longest = max(self._longest, int(np.diff(ends, prepend=0).max()))
-        self._ends.extend(ends + self._tokens.size)
-        self._tokens.extend(number_states(tokens, self._numbers))
-        self._runs.extend(self._ends.size)
-
-    def comparer(self) -> Compare:
-        """Return the comparison with the runs appended so far; later ones do not change it.
-
-        It returns None if the archive, or the run to compare, has MOST_TOKENS different tokens or more, or if more than
-        MOST_PATTERNS words of bit patterns are needed.
-        """
-        sequences = Sequences(self._tokens.numbers, self._ends.numbers, self._runs.numbers)
-        return partial(_compare_sequences, sequences, self._longest, self._numbers)
-
-
-def _compare_sequences(
-    members: Sequences,
-    longest: int,
-    numbers: Mapping[int, int],
-    run: Trajectory,
-    length: int,
-    first: int,
-    settings: MeasureSettings,
-) -> Sims | None:
-    """Return, (runs - first,), unclipped Sim of a run's first `length` states and each of `members` from `first` on."""
-    # longest: tokens of the members' longest state. numbers: the number of each token of the members. None if there are
-    # too many tokens or bit patterns (MOST_TOKENS, MOST_PATTERNS).
-    from behavesim.similarity.kernels import sequence
-
-    tokens, ends = states_of(run, length)
-    distinct, inverse = np.unique(tokens, return_inverse=True)
-    word, words = (np.uint32, 1) if longest <= 32 else (np.uint64, -(-longest // 64))
-    if max(len(numbers), distinct.size) >= MOST_TOKENS or words * distinct.size > MOST_PATTERNS:
-        return None
-    ours = np.full(MOST_TOKENS, distinct.size, np.uint16)  # the candidate's number of each of the members' tokens
-    for number, token in enumerate(distinct.tolist()):
-        if token in numbers:
-            ours[numbers[token]] = number
-    forwards = inverse.astype(np.uint16)
-    backwards = np.concatenate([state[::-1] for state in np.split(forwards, ends[:-1])])
-    # states that end alike are read backwards: more columns of the state before are used again
-    known, x = max(
-        ((sequence.shared_prefix_lengths(x, ends), x) for x in (forwards, backwards)), key=lambda each: each[0].sum()
-    )
-    patterns = np.empty((words, distinct.size + 1, sequence.LANES), word)
-    carry = np.empty((2, sequence.LANES), word) if words > 1 else None
-    found = np.empty((2, members.runs.size - 1))
-    archive = (*members, ours, x is backwards)
-    is_pairwise, block = settings.normaliser == "pair", first // sequence.LANES
-    sequence.similarities((x, ends, known), archive, block, settings.unit, is_pairwise, patterns, carry, found)
-    return check_blocks(found, first, settings)
-
 
 # One run for each instance; or for each instance a sequence of runs, one for each starting point.
 Algorithm = Sequence[AlgorithmRun | Sequence[AlgorithmRun]]
 
-# For each kind of trajectory with a kernel that compares one run with many: makes an empty encoder.
-ENCODERS: dict[Kind, Callable[[], Encoder]] = {
-    "prefixes": prefix_encoder,
-    "sequences": SequenceEncoder,
-    "vectors": vector_encoder,
-}
-
-# The module of `kernels` that compares each kind of trajectory: sets pair by pair, the others one run with many.
-KERNELS = {"prefixes": "prefix", "sequences": "sequence", "vectors": "euclidean", "sets": "scalar"}
-
 # The number of starting points of each instance, in the order of the instances.
 Shape = tuple[int, ...]
 
-
-def runs_of(algorithm: Algorithm) -> tuple[tuple[AlgorithmRun, ...], Shape]:
-    """Return the runs of an algorithm, instance by instance, and the number of runs of each instance.
-
-    Raises TrajectoryError if there is no instance, if one has no run, or if something is not a run.
-    """
-    if isinstance(algorithm, Trajectory | Samples):
-        raise TrajectoryError("an algorithm is a sequence of trajectories, one for each instance; got a single one")
-    instances = [
-        (entry,) if isinstance(entry, Trajectory | Samples) else _entries(entry, "Trajectory or Samples")
-        for entry in _entries(algorithm, "trajectories, one for each instance")
-    ]
-    if not instances or not all(instances):
-        raise TrajectoryError(
-            "an algorithm needs a trajectory for every instance; got an instance without one, or none"
-        )
-    runs = tuple(run for instance in instances for run in instance)
-    for run in runs:
-        check_run(run)
-    return runs, tuple(len(instance) for instance in instances)
-
-
-def _entries(value: Any, expected: str) -> tuple[Any, ...]:
-    """Return the entries of `value`; raises TrajectoryError that names `expected` if it is a text or not iterable."""
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
-        raise TrajectoryError(f"an algorithm is made of {expected}; got {describe_value(value)}")
-    return tuple(value)
-
-
-def check_shapes(left: Shape, right: Shape) -> None:
-    """Raise TrajectoryError if the shapes of two algorithms differ: the numbers of instances or of starting points."""
-    if len(left) != len(right):
-        raise TrajectoryError(
-            f"algorithms are compared on the same instances; got {len(left)} and {len(right)} instances"
-        )
-    if left != right:
-        raise TrajectoryError(
-            "algorithms are compared from the same starting points; "
-            f"got {list(left)} and {list(right)} of them on the instances"
-        )
-
-
-class Column:
-    """The runs of all algorithms of an archive on one instance from one starting point; equal runs are stored once."""
-
-    def __init__(self) -> None:
-        """Begin with no run."""
-        self.distinct: list[AlgorithmRun] = []
-        """The different runs, in order of first arrival."""
-        self._positions: dict[AlgorithmRun, int] = {}
-        self._indices = GrowingArray(np.intp)
-        self._has_encoder = True
-        self._encoders: dict[float, Encoder] = {}  # by `truncate`, which decides how many states are encoded
-        self._encoding = threading.Lock()
-
-    def append(self, run: AlgorithmRun) -> None:
-        """Add the next algorithm's run; a run equal to an earlier one is not stored again."""
-        position = self._positions.setdefault(run, len(self.distinct))
-        if position == len(self.distinct):
-            self._has_encoder = self._has_encoder and isinstance(run, Trajectory) and run.kind in ENCODERS
-            self.distinct.append(run)
-        self._indices.extend(position)
-
-    @property
-    def indices(self) -> NDArray[np.intp]:
-        """The index in `distinct` of each algorithm's run, (algorithms,)."""
-        return self._indices.numbers
-
-    def comparer(self, settings: MeasureSettings) -> Compare | None:
-        """Return the comparison of a run with the distinct runs by the kernel of their kind; None if there is none.
-
-        There is none for sets, samples, and settings other than plain ones (`MeasureSettings.is_plain`). Runs appended
-        since the last call are encoded now. Several threads may call this.
-        """
-        if not (self._has_encoder and settings.is_plain):
-            return None
-        with self._encoding:
-            if settings.truncate not in self._encoders:
-                self._encoders[settings.truncate] = ENCODERS[self.distinct[0].kind]()
-            encoder = self._encoders[settings.truncate]
-            for run in self.distinct[encoder.count :]:
-                assert isinstance(run, Trajectory), "samples have no encoder"
-                encoder.append(run, settings.length(len(run)))
-            return encoder.comparer()
+# The module of `kernels` that compares each kind: sequences and sets pair by pair, the others one run with many.
+KERNELS = {"prefixes": "prefix", "vectors": "euclidean", "sequences": "scalar", "sets": "scalar"}
 
 
 class Archive:
@@ -524,3 +85,293 @@ class Archive:
         """Load the kernels for the kinds of its runs: about 1 s, or up to 60 s where they are compiled first."""
         for kind in {column.distinct[0].kind for column in self.columns if column.distinct}:
             import_module(f"behavesim.similarity.kernels.{KERNELS[kind]}")
+
+
+class Column:
+    """The runs of all algorithms of an archive on one instance from one starting point; equal runs are stored once."""
+
+    def __init__(self) -> None:
+        """Begin with no run."""
+        self.distinct: list[AlgorithmRun] = []
+        """The different runs, in order of first arrival."""
+        self._positions: dict[AlgorithmRun, int] = {}
+        self._indices = GrowingArray(np.intp)
+        self._has_encoder = True
+        self._encoders: dict[float, BlockEncoder] = {}  # by `truncate`, which decides how many states are encoded
+        self._encoding = threading.Lock()
+
+    def append(self, run: AlgorithmRun) -> None:
+        """Add the next algorithm's run; a run equal to an earlier one is not stored again."""
+        position = self._positions.setdefault(run, len(self.distinct))
+        if position == len(self.distinct):
+            self._has_encoder = self._has_encoder and isinstance(run, Trajectory) and run.kind in ENCODERS
+            self.distinct.append(run)
+        self._indices.extend(position)
+
+    @property
+    def indices(self) -> NDArray[np.intp]:
+        """The index in `distinct` of each algorithm's run, (algorithms,)."""
+        return self._indices.numbers
+
+    def comparer(self, settings: MeasureSettings) -> Compare | None:
+        """Return the comparison of a run with the distinct runs by the kernel of their kind; None if there is none.
+
+        There is none for sequences, sets, samples, and settings other than plain ones. Several threads may call this.
+        """
+        if not (self._has_encoder and settings.is_plain):
+            return None
+        with self._encoding:
+            if settings.truncate not in self._encoders:
+                self._encoders[settings.truncate] = ENCODERS[self.distinct[0].kind]()
+            encoder = self._encoders[settings.truncate]
+            for run in self.distinct[encoder.count :]:
+                assert isinstance(run, Trajectory), "samples have no encoder"
+                encoder.append(run, settings.length(len(run)))
+            return encoder.comparer()
+
+
+def runs_of(algorithm: Algorithm) -> tuple[tuple[AlgorithmRun, ...], Shape]:
+    """Return the runs of an algorithm, instance by instance, and the number of runs of each instance.
+
+    Raises TrajectoryError if there is no instance, if one has no run, or if something is not a run.
+    """
+    if isinstance(algorithm, Trajectory | Samples):
+        raise TrajectoryError("an algorithm is a sequence of trajectories, one for each instance; got a single one")
+    instances = [
+        (entry,) if isinstance(entry, Trajectory | Samples) else _entries(entry, "Trajectory or Samples")
+        for entry in _entries(algorithm, "trajectories, one for each instance")
+    ]
+    if not instances or not all(instances):
+        raise TrajectoryError(
+            "an algorithm needs a trajectory for every instance; got an instance without one, or none"
+        )
+    runs = tuple(run for instance in instances for run in instance)
+    for run in runs:
+        check_run(run)
+    return runs, tuple(len(instance) for instance in instances)
+
+
+def _entries(value: Any, expected: str) -> tuple[Any, ...]:
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
+        raise TrajectoryError(f"an algorithm is made of {expected}; got {describe_value(value)}")
+    return tuple(value)
+
+
+def check_shapes(left: Shape, right: Shape) -> None:
+    """Raise TrajectoryError if two algorithms have other numbers of instances or of starting points."""
+    if len(left) != len(right):
+        raise TrajectoryError(
+            f"algorithms are compared on the same instances; got {len(left)} and {len(right)} instances"
+        )
+    if left != right:
+        raise TrajectoryError(
+            "algorithms are compared from the same starting points; "
+            f"got {list(left)} and {list(right)} of them on the instances"
+        )
+
+
+# ---- How runs are encoded for the kernels that compare one with many ----
+
+
+Sims = NDArray[np.float64]
+
+# Compares a run with a snapshot of an archive's distinct runs: `compare(run, length, first, settings)` returns, (runs -
+# first,), the unclipped Sim of the run's first `length` states and each distinct run from index `first` on, with the
+# bits of `pairs.raw_similarity`. It returns None if the runs have too many states or different tokens for the kernel,
+# and raises DistanceError if the settings are strict and a distance is above the normaliser.
+Compare = Callable[[Trajectory, int, int, MeasureSettings], Sims | None]
+
+
+class GrowingArray:
+    """A one-dimensional array that grows at its end; `size` is how many numbers it has."""
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        """Begin without numbers."""
+        self._numbers = np.empty(0, dtype)
+        self.size = 0
+
+    def extend(self, numbers: Any) -> None:
+        """Append an array of numbers, (count,), or a single number."""
+        size = self.size + np.size(numbers)
+        if size > self._numbers.size:
+            room = np.empty(max(64, 2 * size), self._numbers.dtype)
+            room[: self.size] = self._numbers[: self.size]
+            self._numbers = room
+        self._numbers[self.size : size] = numbers
+        self.size = size
+
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """The numbers so far, (size,), read-only; later numbers do not change this view."""
+        view = self._numbers[: self.size]
+        view.setflags(write=False)
+        return view
+
+
+class Blocks(NamedTuple):
+    """A snapshot of sequences of numbers, side by side in blocks; later additions do not change it."""
+
+    numbers: NDArray[Any]
+    """(rows, lanes); the numbers of sequence k are in lane k % lanes, from row starts[k // lanes] on."""
+    starts: NDArray[np.int64]
+    """(blocks + 1,) the row where each block of `lanes` sequences starts, and the one where the last ends."""
+    lengths: NDArray[np.int32]
+    """(sequences,) how many numbers each sequence has; the rest of its lane in the block is padding."""
+
+    def sequence(self, position: int) -> NDArray[Any]:
+        """Return the numbers, (length,), of the sequence at `position`, counted from 0."""
+        block, lane = divmod(position, self.numbers.shape[1])
+        start = self.starts[block]
+        return np.ascontiguousarray(self.numbers[start : start + self.lengths[position], lane])
+
+
+class BlockEncoder:
+    """Collects runs of one instance, truncated alike, each as one sequence of numbers; rows are copied only to grow."""
+
+    def __init__(
+        self,
+        lanes: int,
+        dtype: type[np.generic],
+        padding: float,
+        encode: Callable[[Trajectory, int], NDArray[Any]],
+        compare: Callable[[Blocks, Trajectory, int, int, MeasureSettings], Sims | None],
+    ) -> None:
+        """Begin with no run appended.
+
+        lanes: runs in a block; `padding` fills the ends of shorter ones. encode: returns the numbers, (length,), of a
+        run's first states. compare: what `Compare` does, given the encoded runs first.
+        """
+        self._padding, self._encode, self._compare = padding, encode, compare
+        self._rows = np.empty((0, lanes), dtype)
+        self._starts = [0]
+        self._lengths = GrowingArray(np.int32)
+
+    @property
+    def count(self) -> int:
+        """How many runs were appended."""
+        return self._lengths.size
+
+    def append(self, run: Trajectory, length: int) -> None:
+        """Add the first `length` states of a trajectory."""
+        from behavesim.similarity.kernels.compiler import empty
+
+        numbers, lanes = self._encode(run, length), self._rows.shape[1]
+        if self.count % lanes == 0:
+            self._starts.append(self._starts[-1])
+        start = self._starts[-2]
+        end = start + numbers.size
+        if end > len(self._rows):
+            room = empty(max(end, 2 * len(self._rows)), lanes, self._rows.dtype)
+            room[: len(self._rows)] = self._rows
+            room[len(self._rows) :] = self._padding
+            self._rows = room
+        self._rows[start:end, self.count % lanes] = numbers
+        self._starts[-1] = max(end, self._starts[-1])
+        self._lengths.extend(numbers.size)
+
+    def comparer(self) -> Compare:
+        """Return the comparison with the runs appended so far; later ones do not change it."""
+        # `starts` is copied: a longer run in the last block would move its end
+        return partial(self._compare, Blocks(self._rows, np.array(self._starts), self._lengths.numbers))
+
+
+# Two tokens that equal no decision of the archive: PADDING stands after a run's last decision, UNKNOWN for a
+# candidate's decision that no run of the archive has.
+PADDING, UNKNOWN = 2**16 - 1, 2**16 - 2
+# Most states of a run for which edit distances fit 16 bits; longer runs are compared pair by pair.
+LONGEST = 2**16 - 1
+# Most states for which a path's sum fits 16 bits: one path is the diagonal, then straight on, 1 + 2 + … + n.
+LONGEST_16 = 361
+
+
+def prefix_encoder() -> BlockEncoder:
+    """Return an encoder of prefix trajectories, which stores a decision in 16 bits."""
+    from behavesim.similarity.kernels import prefix
+
+    numbers: dict[int, int] = {}
+    return BlockEncoder(
+        prefix.LANES,
+        np.uint16,
+        PADDING,
+        encode=lambda run, length: number_states(run.data[:length], numbers),
+        compare=partial(_compare_prefixes, numbers),
+    )
+
+
+def number_states(tokens: NDArray[np.int64], numbers: dict[int, int]) -> NDArray[np.uint16]:
+    """Return the 16-bit number of each token; beyond 2**16 they wrap, so check the size of `numbers`."""
+    found = [numbers.setdefault(token, len(numbers)) for token in tokens.tolist()]
+    return np.array(found, np.int64).astype(np.uint16)
+
+
+def _compare_prefixes(
+    numbers: Mapping[int, int], blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings
+) -> Sims | None:
+    """Compare a run with prefix trajectories, a `Compare` but for the first two arguments."""
+    from behavesim.similarity.kernels import prefix
+
+    columns, is_pairwise = int(blocks.lengths.max()), settings.normaliser == "pair"
+    longest = max(length, columns)
+    if longest > LONGEST or len(numbers) > UNKNOWN:
+        return None
+    x = np.array([numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
+    if settings.strict and not is_pairwise and longest > settings.unit:
+        _check_distances(x, blocks, first, settings)
+    whole = np.uint16 if longest <= LONGEST_16 else np.uint32
+    path_row = np.empty((columns, prefix.LANES), np.float64 if is_pairwise else whole)
+    reciprocals = 1.0 / np.arange(1, longest + prefix.ROWS + 1) if is_pairwise else None
+    sims = np.empty(blocks.lengths.size)
+    prefix.similarities(x, tuple(blocks), first // prefix.LANES, reciprocals, settings.unit, path_row, sims)
+    return sims[first:]
+
+
+def _check_distances(x: NDArray[np.uint16], blocks: Blocks, first: int, settings: MeasureSettings) -> None:
+    """Raise DistanceError if a distance between prefixes of x and of a run from `first` on is above the normaliser."""
+    # No distance is larger than the longer length, less 1 if the first tokens are equal: only runs for which that is
+    # above the normaliser are compared.
+    beginnings = blocks.numbers[blocks.starts[:-1]].ravel()[: blocks.lengths.size]
+    bound = np.maximum(x.size, blocks.lengths) - (beginnings == x[0])
+    for position in np.flatnonzero(bound > settings.unit):
+        if position >= first:
+            check_prefix_distances(x, blocks.sequence(int(position)), settings)
+
+
+def vector_encoder() -> BlockEncoder:
+    """Return an encoder of vector trajectories, which stores coordinates as float64."""
+    from behavesim.similarity.kernels import euclidean
+
+    return BlockEncoder(
+        euclidean.LANES,
+        np.float64,
+        np.nan,
+        encode=lambda run, length: _padded(run, length).ravel(),
+        compare=_compare_vectors,
+    )
+
+
+def _compare_vectors(blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims:
+    """Compare a run with vector trajectories, a `Compare` but for the first argument."""
+    from behavesim.similarity.kernels import euclidean
+
+    x = np.pad(_padded(run, length), ((0, -length % euclidean.STATES), (0, 0)), constant_values=np.nan)
+    found = np.empty((2, blocks.lengths.size))
+    flat = blocks.numbers.ravel(), blocks.starts, blocks.lengths
+    euclidean.similarities(x, length, flat, first // euclidean.LANES, settings.unit, found)
+    sims, largest = found[0, first:], found[1, first:]
+    settings.check_distance(largest[sims != 1.0].max(initial=0.0))  # equal runs are not checked
+    return sims
+
+
+def _padded(run: Trajectory, length: int) -> NDArray[np.float64]:
+    """Return the first `length` states, (length, dimensions), with zeros up to a multiple of COORDINATES columns."""
+    from behavesim.similarity.kernels import euclidean
+
+    states = run.data[:length]
+    return np.pad(states, ((0, 0), (0, -states.shape[1] % euclidean.COORDINATES)))
+
+
+# For each kind of trajectory with a kernel that compares one run with many: makes an empty encoder.
+ENCODERS: dict[Kind, Callable[[], BlockEncoder]] = {
+    "prefixes": prefix_encoder,
+    "vectors": vector_encoder,
+}

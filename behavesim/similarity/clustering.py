@@ -1,4 +1,4 @@
-"""Groups of algorithms by their distances: by average linkage, as scipy finds it, or by k-means.
+"""Groups of algorithms by their distances (average linkage, k-means), and the best of those that behave apart.
 
 scipy takes a quarter of a second to load, so it is loaded at the first use.
 """
@@ -16,11 +16,6 @@ from behavesim.similarity.archive import Archive
 from behavesim.similarity.measure import BehaveSim
 from behavesim.trajectory import AlgorithmRun, pack_states
 
-# Number of random starts of `k_means`, of which the best counts.
-STARTS = 10
-# Most rounds of one start of `k_means`; a hundred algorithms settle within ten or so.
-ROUNDS = 300
-
 
 @dataclass(frozen=True)
 class Join:
@@ -35,23 +30,10 @@ class Join:
     distance: float
 
 
-def tree(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scipy's matrix of average linkage, (N - 1, 4), of (N, N) symmetric distances: all joins, nearest first.
-
-    A row has the numbers of two groups as in `Join`, their distance, and how many algorithms they have together. N is
-    at least 2. Distances below 0, which rounding makes, count as 0.
-    """
-    from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import squareform
-
-    found: NDArray[np.float64] = linkage(squareform(np.maximum(distances, 0.0), checks=False), method="average")
-    return found
-
-
 def average_linkage(distances: NDArray[np.float64], count: int) -> list[int]:
-    """Return the number of the group of each of N algorithms, from (N, N) symmetric distances; at most `count` groups.
+    """Return the group of each of N algorithms, from (N, N) symmetric distances; at most `count` groups.
 
-    Groups are joined until `count`, 1 or more, are left. They are numbered from 0 in order of their first members.
+    Groups are numbered from 0 in order of their first members.
     """
     size = len(distances)
     if size <= count:
@@ -63,10 +45,7 @@ def average_linkage(distances: NDArray[np.float64], count: int) -> list[int]:
 
 
 def joins(distances: NDArray[np.float64], labels: list[int]) -> list[Join]:
-    """Return the G − 1 joins of the G groups of `average_linkage`, nearest first, until one group is left.
-
-    distances: (N, N), symmetric. labels: what `average_linkage` returned for these distances, with N at least 1.
-    """
+    """Return the G − 1 joins of the G groups that `average_linkage` returned as `labels`, nearest first."""
     named, count = list(labels), max(labels) + 1
     found: list[Join] = []
     for a, b, distance, _ in tree(distances).tolist() if count > 1 else ():
@@ -79,11 +58,29 @@ def joins(distances: NDArray[np.float64], labels: list[int]) -> list[Join]:
     return found
 
 
-def k_means(points: NDArray[np.float64], count: int, rng: np.random.Generator) -> list[int]:
-    """Return the number of the group of each of N points, (N, D); at most `count` groups, and fewer if points coincide.
+def tree(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scipy's matrix of average linkage, (N - 1, 4), of (N, N) symmetric distances: all joins, nearest first.
 
-    Of STARTS starts by k-means++ the one with the least sum of squared distances to the groups' means counts, the first
-    of equal ones. Groups are numbered from 0 in order of their first members.
+    N is at least 2. Distances below 0, which rounding makes, count as 0.
+    """
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
+    found: NDArray[np.float64] = linkage(squareform(np.maximum(distances, 0.0), checks=False), method="average")
+    return found
+
+
+# Number of random starts of `k_means`, of which the best counts.
+STARTS = 10
+# Most rounds of one start of `k_means`; a hundred algorithms settle within ten or so.
+ROUNDS = 300
+
+
+def k_means(points: NDArray[np.float64], count: int, rng: np.random.Generator) -> list[int]:
+    """Return the group of each of N points, (N, D); at most `count` groups, and fewer if points coincide.
+
+    Of STARTS starts by k-means++ the one with the least sum of squared distances to the groups' means counts. Groups
+    are numbered from 0 in order of their first members.
     """
     # not scipy's: its k-means++ divides by zero if there are fewer different points than groups, and the name of its
     # argument for the generator depends on its release. Sums here are numpy's own, not BLAS's, whose last bit depends
@@ -104,8 +101,7 @@ def _spread(points: NDArray[np.float64], count: int, rng: np.random.Generator) -
 
 
 def _settled(points: NDArray[np.float64], centres: NDArray[np.float64]) -> tuple[float, NDArray[np.intp]]:
-    """Move the centres to the means of their points until no point changes its group."""
-    # Return the sum of squared distances, and the place of each point's centre.
+    """Move the centres to their points' means until none moves; return the sum of squares, and the groups."""
     labels = np.full(len(points), -1)
     for _ in range(ROUNDS):
         squared = _squared(points, centres)
@@ -122,9 +118,6 @@ def _squared(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArr
     return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
 
 
-# Clearing: of programs with similar behaviour, only the best is chosen.
-
-
 # Sort key of a program; the best program has the smallest key. It is the negated utility (the score, turned so that
 # higher is better), the length of the source in characters, and the program's number.
 Preference = tuple[float, int, int]
@@ -134,32 +127,8 @@ Preference = tuple[float, int, int]
 BASE = 100
 
 
-def select_apart(size: int, count: int, apart: float, distances: Callable[[int], NDArray[np.float64]]) -> list[int]:
-    """Return the ranks, ascending from 0, of at most `count` of `size` ranked programs that are far from one another.
-
-    From the best on, a program is chosen if its distance to each one chosen before is at least `apart`; with `apart` 0,
-    the first `count` are chosen. `distances(rank)` returns, (size,), the distances of the program of that rank to all.
-    """
-    free, chosen = np.ones(size, dtype=bool), list[int]()
-    while len(chosen) < count and free.any():
-        chosen.append(int(free.argmax()))
-        if apart > 0:
-            free &= distances(chosen[-1]) >= apart
-        free[chosen[-1]] = False
-    return chosen
-
-
-def median_distance(distances: NDArray[np.float64]) -> float:
-    """Return the median distance of two different programs, from (N, N) symmetric distances; 0.0 if N is below 2."""
-    pairs = distances[np.triu_indices(len(distances), 1)]
-    return float(np.median(pairs)) if pairs.size else 0.0
-
-
 class DiverseBest:
-    """Programs by behaviour, from which `clear` chooses. It keeps the distances of those it chose last.
-
-    Programs with equal trajectories share one behaviour, represented by the best of them.
-    """
+    """Programs by behaviour, from which `clear` chooses; programs with equal trajectories share one, the best's."""
 
     def __init__(self, measure: BehaveSim) -> None:
         """Begin without programs; `measure` compares their behaviours."""
@@ -190,12 +159,11 @@ class DiverseBest:
         insort(self._ranking, (preference, number))
 
     def clear(self, radius: float, count: int) -> list[int]:
-        """Return the numbers (the last of `Preference`) of at most `count` programs, best first, far from one another.
+        """Return the numbers of at most `count` programs, best first, that are far from one another.
 
         Far means a distance (1 − BehaveSim) of at least `radius` times the median distance of the first hundred
-        distinct behaviours. With radius 0 behaviours only have to differ. Empty if no program was added. Raises
-        TrajectoryError if two cannot be compared: DistanceError if the measure is strict and a distance is above its
-        normaliser.
+        distinct behaviours; with radius 0 behaviours only have to differ. Raises TrajectoryError if two cannot be
+        compared: DistanceError if the measure is strict and a distance is above its normaliser.
         """
         order = np.array([number for _, number in self._ranking], dtype=np.intp)
         apart = radius * self._median() if radius else 0.0
@@ -213,7 +181,7 @@ class DiverseBest:
         return self._scale[1]
 
     def _distances(self, number: int) -> NDArray[np.float64]:
-        """Return, (N,), the distances, 1 − BehaveSim, of the behaviour of this number to all N; computed once."""
+        """Return, (N,), the distances of the behaviour of this number to all N; computed once."""
         if number not in self._rows:
             self._rows[number] = 1.0 - self._measure.one_vs_many(self._algorithms[number], self._archive)
         return self._rows[number]
@@ -227,3 +195,24 @@ class DiverseBest:
         for number, row in self._rows.items():
             tail = 1.0 - self._measure.one_vs_many(self._algorithms[number], fresh)
             self._rows[number] = np.concatenate([row, tail])
+
+
+def select_apart(size: int, count: int, apart: float, distances: Callable[[int], NDArray[np.float64]]) -> list[int]:
+    """Return the ranks, ascending from 0, of at most `count` of `size` ranked programs that are far from one another.
+
+    From the best on, a program is chosen if its distance to each one chosen before is at least `apart`.
+    `distances(rank)` returns, (size,), the distances of the program of that rank to all.
+    """
+    free, chosen = np.ones(size, dtype=bool), list[int]()
+    while len(chosen) < count and free.any():
+        chosen.append(int(free.argmax()))
+        if apart > 0:
+            free &= distances(chosen[-1]) >= apart
+        free[chosen[-1]] = False
+    return chosen
+
+
+def median_distance(distances: NDArray[np.float64]) -> float:
+    """Return the median distance of two different programs, from (N, N) symmetric distances; 0.0 if N is below 2."""
+    pairs = distances[np.triu_indices(len(distances), 1)]
+    return float(np.median(pairs)) if pairs.size else 0.0

@@ -161,9 +161,8 @@ class BehaveSim(MeasureSettings):
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])
 
     def _is_within_unit(self, run: AlgorithmRun, column: Column) -> bool:
-        """Return whether `run` and those of the column are prefixes too short for a distance above the normaliser."""
-        # The edit distance of two prefixes is at most the length of the longer one. True for prefixes of any length if
-        # the normaliser is "pair"; False for other kinds, and for settings that are not plain.
+        """Whether `run` and those of the column are prefixes too short for a distance above the normaliser."""
+        # the edit distance of two prefixes is at most the length of the longer one
         compared = (run, *column.distinct)
         if not self.is_plain or not all(isinstance(each, Trajectory) and each.kind == "prefixes" for each in compared):
             return False
@@ -208,8 +207,7 @@ def _archive(algorithms: Archive | Sequence[Algorithm]) -> Archive:
 def _expectation(sims: Iterator[Similarities], shape: Shape) -> Similarities:
     """Return the mean over instances of the mean over their starting points (paper, definition of BehaveSim(A1, A2)).
 
-    sims: an array for each starting point of each instance, all of one shape; they are overwritten, so that only two
-    are in memory. shape: the number of starting points of each instance.
+    sims: an array for each starting point of each instance; overwritten, so that only two are in memory.
     """
     total = np.zeros(())
     for starts in shape:

@@ -1,6 +1,7 @@
 """Sim of one pair of runs by its definition: all distances between states, then a measure over them.
 
-This covers every kind, measure and option. The kernels for a whole archive give the same bits for the common ones.
+This covers every kind, measure and option; the settings are checked here. The kernels for a whole archive give the same
+bits for the common ones.
 """
 
 from __future__ import annotations
@@ -17,9 +18,6 @@ from numpy.typing import NDArray
 
 from behavesim.base.errors import DistanceError, TrajectoryError
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, describe_value, trajectories_of
-
-# The settings of the measure, checked when they are made.
-
 
 # How two trajectories are compared: by dynamic time warping (dtw), edit distance with real penalty (erp), the mean
 # distance at equal steps (mean), or the mean cosine of equal steps' segments (cosine, for vectors only).
@@ -80,7 +78,7 @@ class MeasureSettings:
     def kept(self, states: int) -> NDArray[np.intp]:
         """Return the indices, ascending, of those of a run's states that are compared: truncated, then sampled.
 
-        Sampling n, the same appendix's, skips `skip` states between kept ones; it keeps the first and the last.
+        Sampling (the paper's n, same appendix) skips `skip` states between kept ones; the first and the last stay.
         """
         last = self.length(states) - 1
         stride = np.arange(0, last + 1, self.skip + 1)
@@ -97,14 +95,10 @@ class MeasureSettings:
         return 1.0 if self.normaliser == "pair" else float(self.normaliser)
 
     def check_distance(self, distance: float) -> None:
-        """Raise DistanceError if `strict` and a distance is NaN or above the normaliser (1 for "pair").
-
-        Rounding is allowed for: TOLERANCE, a fraction of the normaliser.
-        """
+        """Raise DistanceError if `strict` and a distance is NaN or, but for rounding, above the normaliser."""
         if self.strict and not distance <= self.unit * (1 + TOLERANCE):
             raise DistanceError(
-                f"a distance of {distance:g} occurs, outside 0 to {self.unit:g}; "
-                "normaliser must be the greatest distance two solutions of the problem can have"
+                f"two states are {distance:g} apart, more than the task's `normaliser` of {self.unit:g}; raise it"
             )
 
 
@@ -127,8 +121,8 @@ Indices = NDArray[np.intp]
 def raw_similarity(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
     """Return Sim(x, y) before clipping, at most 1.0 (paper, "Similarity Between PSTrajs").
 
-    Raises TrajectoryError if the two cannot be compared. Raises DistanceError if the settings are `strict` and a
-    distance is above the normaliser, or if their own distance function returns no finite number of 0 or more.
+    Raises TrajectoryError if the two cannot be compared; DistanceError if a distance is above the normaliser and the
+    settings are `strict`, or if their own distance function returns no finite number of 0 or more.
     """
     if isinstance(x, Trajectory) and isinstance(y, Trajectory) and x.kind == y.kind == "prefixes" and settings.is_plain:
         return _prefix_dtw(x, y, settings)
@@ -140,33 +134,6 @@ def raw_similarity(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) 
     similarity = _cosine(x, y, settings) if settings.measure == "cosine" else _by_costs(x, y, settings)
     check_finite(similarity)
     return similarity
-
-
-def check_finite(similarities: float | NDArray[np.float64]) -> None:
-    """Raise TrajectoryError if a similarity is infinite or not a number."""
-    if not np.isfinite(similarities).all():
-        raise TrajectoryError(
-            "these trajectories have no finite similarity: their distances are too large for floating point; "
-            "rescale the vectors"
-        )
-
-
-def check_coordinates(run: AlgorithmRun) -> None:
-    """Raise TrajectoryError if a coordinate is beyond ±1e100 (`LARGEST`), so that a comparison could overflow."""
-    largest = max(float(abs(each.data).max()) for each in trajectories_of(run)) if run.kind == "vectors" else 0.0
-    if largest > LARGEST:
-        raise TrajectoryError(f"coordinates must lie within ±{LARGEST:g}, or distances overflow; got {largest:g}")
-
-
-def check_comparable(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> None:
-    """Raise TrajectoryError if two runs differ in kind or dimensions, or do not suit the measure and normaliser."""
-    check_alike(x, y)
-    if x.kind == "vectors" and settings.normaliser == "pair" and settings.measure != "cosine":
-        raise TrajectoryError("vectors have no pairwise normaliser; give the greatest distance of the problem")
-    if settings.measure == "cosine" and x.kind != "vectors":
-        raise TrajectoryError(f"measure='cosine' needs vectors; got {x.kind}")
-    if settings.measure == "cosine" and (isinstance(x, Samples) or isinstance(y, Samples)):
-        raise TrajectoryError("measure='cosine' is not defined for samples; use dtw, erp or mean, or a fixed seed")
 
 
 def check_run(run: Any) -> None:
@@ -185,6 +152,33 @@ def check_alike(x: AlgorithmRun, y: AlgorithmRun) -> None:
         dimensions = [run.data.shape[1] for run in (*trajectories_of(x), *trajectories_of(y))]
         if min(dimensions) != max(dimensions):
             raise TrajectoryError(f"vectors must have the same dimensions; got {min(dimensions)} and {max(dimensions)}")
+
+
+def check_comparable(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> None:
+    """Raise TrajectoryError if two runs differ in kind or dimensions, or do not suit the measure and normaliser."""
+    check_alike(x, y)
+    if x.kind == "vectors" and settings.normaliser == "pair" and settings.measure != "cosine":
+        raise TrajectoryError("vectors have no pairwise normaliser; give the greatest distance of the problem")
+    if settings.measure == "cosine" and x.kind != "vectors":
+        raise TrajectoryError(f"measure='cosine' needs vectors; got {x.kind}")
+    if settings.measure == "cosine" and (isinstance(x, Samples) or isinstance(y, Samples)):
+        raise TrajectoryError("measure='cosine' is not defined for samples; use dtw, erp or mean, or a fixed seed")
+
+
+def check_coordinates(run: AlgorithmRun) -> None:
+    """Raise TrajectoryError if a coordinate is beyond ±1e100 (`LARGEST`), so that a comparison could overflow."""
+    largest = max(float(abs(each.data).max()) for each in trajectories_of(run)) if run.kind == "vectors" else 0.0
+    if largest > LARGEST:
+        raise TrajectoryError(f"coordinates must lie within ±{LARGEST:g}, or distances overflow; got {largest:g}")
+
+
+def check_finite(similarities: float | NDArray[np.float64]) -> None:
+    """Raise TrajectoryError if a similarity is infinite or not a number."""
+    if not np.isfinite(similarities).all():
+        raise TrajectoryError(
+            "these trajectories have no finite similarity: their distances are too large for floating point; "
+            "rescale the vectors"
+        )
 
 
 @cache
@@ -212,19 +206,13 @@ def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: MeasureSettings)
 
 
 def check_prefix_distances(x: NDArray[Any], y: NDArray[Any], settings: MeasureSettings) -> None:
-    """Raise DistanceError if a prefix of x and a prefix of y, of any lengths, are too far apart for the settings.
-
-    x and y are the decisions of two runs, as integers. The limit on their edit distance is the setting `normaliser`,
-    which must not be "pair".
-    Nothing is checked if the settings are not strict or if x equals y.
-    """
-    if not np.array_equal(x, y):
+    """Raise DistanceError if a prefix of x and a prefix of y, integer decisions, are too far apart for the settings."""
+    if not np.array_equal(x, y):  # equal runs have no distance but 0 on the path that counts
         _, largest = _scalar().edit_distances(x.astype(np.int64), y.astype(np.int64))
         settings.check_distance(largest)
 
 
 def _by_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
-    """Return unclipped Sim by dtw, mean or erp; DistanceError as `raw_similarity` raises it."""
     scalar, cost = _scalar(), _expected_costs(x, y, settings)
     occurring: tuple[Costs, ...] = (cost,)
     if settings.measure == "dtw":
@@ -278,11 +266,7 @@ def _gap_costs(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
 
 
 def _reference(like: Trajectory, settings: MeasureSettings) -> Trajectory:
-    """Return ERP's reference, a trajectory of one state: the settings' gap; else an empty sequence, set or the origin.
-
-    `like` is a trajectory whose kind and dimensions it gets; for prefixes it is a sequence. Raises TrajectoryError if
-    the gap does not have the dimensions of the states.
-    """
+    """Return ERP's reference, a trajectory of one state: the settings' gap; else empty, or the origin."""
     if like.kind == "vectors":
         gap = np.zeros(like.data.shape[1]) if settings.gap is None else np.asarray(settings.gap)
         if gap.shape != like.data.shape[1:]:
@@ -294,8 +278,7 @@ def _reference(like: Trajectory, settings: MeasureSettings) -> Trajectory:
 
 def _costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices, settings: MeasureSettings) -> Costs:
     """Return the (m, n) distances between the states `steps_x` of x and `steps_y` of y."""
-    # For the normaliser "pair", each is divided by the length of the longer state. Steps after a run's end mean its
-    # last state: one sample may have fewer states than another.
+    # steps after a run's end mean its last state: one sample may have fewer states than another
     steps_x, steps_y = np.minimum(steps_x, len(x) - 1), np.minimum(steps_y, len(y) - 1)
     if settings.distance is not None:
         cost = _own_costs(x, steps_x, y, steps_y, settings.distance)
@@ -313,7 +296,7 @@ def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
         return np.asarray(scalar.vector_costs(x.data[:m], y.data[:n]))
     if x.kind == y.kind == "prefixes":
         return np.asarray(scalar.edit_table(x.data[:m].astype(np.int64), y.data[:n].astype(np.int64)))
-    return np.asarray(scalar.token_costs(*states_of(x, m), *states_of(y, n), x.kind == "sets"))
+    return np.asarray(scalar.token_costs(*_states_of(x, m), *_states_of(y, n), x.kind == "sets"))
 
 
 def _own_costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices, distance: Distance) -> Costs:
@@ -335,11 +318,8 @@ def _own_costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices,
     return cost
 
 
-def states_of(run: Trajectory, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the tokens of the first `count` states of sets, sequences or prefixes, end to end, and where each ends.
-
-    State i ends before the token at ends[i], where state i + 1 begins. `count` is at most the number of states.
-    """
+def _states_of(run: Trajectory, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the tokens of the first `count` states, end to end, and where each ends."""
     if run.ends is not None:
         return run.data[: run.ends[count - 1]].astype(np.int64), run.ends[:count]
     written_out = [run.data[: i + 1] for i in range(count)]
@@ -347,5 +327,5 @@ def states_of(run: Trajectory, count: int) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _sizes(run: Trajectory) -> NDArray[np.int64]:
-    """Return, (states,), the number of tokens in each state of sets, sequences or prefixes."""
+    """Return, (states,), the number of tokens in each state."""
     return np.arange(1, len(run) + 1) if run.ends is None else np.diff(run.ends, prepend=0)

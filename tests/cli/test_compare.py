@@ -83,7 +83,7 @@ def test_where_the_tasks_normaliser_does_not_fit_another_is_named_that_does(beha
         (("template", "template", "--figure", "map.gif"), "ending in .png"),
         (("template", "template", "--normaliser", "long"), "a number or 'pair'"),
         (("template", "template", "--metric", "likeness"), "rouge, bleu, crystalbleu, ast, codebleu"),
-        (("template", "farthest.py", "--normaliser", "10"), "a distance of 49 occurs"),
+        (("template", "farthest.py", "--normaliser", "10"), "two states are 49 apart"),
         (("template", "farthest.py", "--metric", "cosine"), "needs vectors; got prefixes"),
     ],
 )

@@ -89,16 +89,6 @@ def test_a_multiplication_and_an_addition_are_rounded_once():
     assert fused(1 + tiny, 1 + tiny, -(1 + 2 * tiny)) == tiny * tiny
 
 
-@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
-def test_ones_are_counted_in_the_type_of_the_bits(dtype: type[np.unsignedinteger]):
-    @njit
-    def count(bits):
-        return [compiler.count_ones(word) for word in bits]
-
-    words = np.array([0, 1, 0b1011, np.iinfo(dtype).max], dtype)
-    assert count(words) == [0, 1, 3, np.iinfo(dtype).bits]
-
-
 @pytest.mark.parametrize("dtype", [np.uint16, np.float64])
 def test_room_begins_with_a_line_of_the_cache(dtype: type[np.generic]):
     for _ in range(20):

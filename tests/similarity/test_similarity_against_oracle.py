@@ -182,10 +182,10 @@ def test_longer_prefixes(seed, tokens):
         assert by_pair == pytest.approx(1.0 - dtw(ratio) / min(len(x), len(y)), abs=1e-12)
 
 
-@pytest.mark.parametrize(("kind", "width"), [("vectors", 0), ("sequences", 40), ("sequences", 130), ("sets", 40)])
+@pytest.mark.parametrize(("kind", "width"), [("vectors", 0), ("sequences", 40), ("sets", 40)])
 @settings(max_examples=5)
 @given(seed=st.integers(0, 2**32))
-def test_more_and_larger_states_of_other_kinds_than_one_word_takes(kind, width, seed):
+def test_larger_states_and_longer_runs_of_other_kinds(kind, width, seed):
     rng = np.random.default_rng(seed)
     measure = BehaveSim(200, clip=False)
     longest = 60 if kind == "vectors" else 3
@@ -193,21 +193,6 @@ def test_more_and_larger_states_of_other_kinds_than_one_word_takes(kind, width, 
     for y, similarity in zip(members, measure.one_vs_many([x], [[y] for y in members]), strict=True):
         assert agrees(similarity, oracle(x, y, measure), measure, kind)
         assert similarity == measure.similarity(x, y)
-
-
-@pytest.mark.parametrize("size", [20, 40, 130, 300])
-@pytest.mark.parametrize("end", [slice(None), slice(None, None, -1)])
-def test_states_that_begin_or_end_as_the_one_before(size, end):
-    """What they have in common is not compared again, but for states so long that their columns are not kept."""
-    rng = np.random.default_rng(size)
-    steps = [np.concatenate([np.arange(kept), rng.permutation(9) + kept]) for kept in (3, size - 9, size - 9, 5, 5)]
-    x, *members = [
-        Trajectory.sequences([state[end] for state in states])
-        for states in (steps, steps[::-1], steps[1:4], [rng.permutation(30)], [steps[0][:0], steps[0]])
-    ]
-    measure = BehaveSim(2000, clip=False)
-    for y, similarity in zip(members, measure.one_vs_many([x], [[y] for y in members]), strict=True):
-        assert similarity == measure.similarity(x, y) == oracle(x, y, measure)
 
 
 @pytest.mark.parametrize("normaliser", [3000, "pair"])
@@ -271,21 +256,3 @@ def test_a_distance_of_ones_own_that_is_none_is_refused_wherever_it_occurs(measu
     for compare in (lambda: m.similarity(x, y), lambda: m.one_vs_many([x], [[y]]), lambda: m.matrix([[x], [y]])):
         with pytest.raises(TrajectoryError, match="`distance` must return a finite number, 0 or more; got"):
             compare()
-
-
-@pytest.mark.parametrize("many", [65_534, 65_535, 65_536, 65_537, 70_000])
-def test_states_of_more_tokens_than_sixteen_bits_count_have_the_similarity_of_the_oracle(many):
-    large, small = Trajectory.sequences([np.arange(many)]), Trajectory.sequences([[5, 4], [many]])
-    m = BehaveSim(1e6)
-    expected = 1.0 - (many - 1 + many) / 1e6
-    assert m.one_vs_many([large], [[small], [large]]).tolist() == [expected, 1.0]
-    assert m.one_vs_many([small], [[large], [small]]).tolist() == [expected, 1.0]
-    assert m.similarity(large, small) == expected
-
-
-def test_states_too_long_for_the_kernels_patterns_are_compared_pair_by_pair():
-    """Side by side they would take gigabytes."""
-    rng = np.random.default_rng(0)
-    x, y = (Trajectory.sequences([rng.permutation(9000)]) for _ in range(2))
-    m = BehaveSim(9000)
-    assert m.one_vs_many([x], [[y]]).tolist() == [m.similarity(x, y)]

@@ -117,7 +117,7 @@ class TestRefusal:
         ("trajectory", "said"),
         [
             (Trajectory.vectors(np.zeros((3, 2))), "one kind; got"),
-            (Trajectory.prefixes(range(10, 20)), "normaliser must be the greatest distance"),
+            (Trajectory.prefixes(range(10, 20)), "two states are 10 apart"),
         ],
     )
     def test_what_cannot_is_refused_with_the_reason(self, trajectory: Trajectory, said: str) -> None:

@@ -1,4 +1,4 @@
-"""How kernels are compiled, and three LLVM intrinsics that numba does not expose."""
+"""How kernels are compiled, and two LLVM intrinsics that numba does not expose."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__fi
 def kernel(*signatures: Any) -> Callable[[Function], Function]:
     """Return a decorator that compiles a function for these signatures, or reads it from numba's cache.
 
-    The cache identifies a function by its name and its own file, and does not see changes in the files of functions
-    that it calls. So the digest of all files becomes part of the name. No fastmath and no contraction: a result has the
-    same bits on every machine.
+    No fastmath and no contraction: a result has the same bits on every machine.
     """
 
     def compiled(function: Function) -> Function:
+        # the cache knows a function by its name and its own file, and sees no change in the files of what it calls: so
+        # the digest of all files becomes part of the name
         function.__qualname__ += f"-{SOURCES[:16]}"
         dispatcher: Any = njit(nogil=True, error_model="numpy")(function)
         dispatcher.enable_caching()
@@ -45,10 +45,7 @@ def inline(function: Function) -> Function:
 
 @register_jitable
 def empty(rows: int, columns: int, dtype: Any) -> NDArray[Any]:
-    """Return an uninitialised (rows, columns) array that starts at a cache line: registers load twice as fast.
-
-    Both kernels and Python can call it.
-    """
+    """Return an uninitialised (rows, columns) array that starts at a cache line: registers load twice as fast."""
     numbers = np.empty(rows * columns + 64, dtype)  # 64 numbers of room to move the start by less than 64 bytes
     start = (-numbers.ctypes.data % 64) // numbers.itemsize
     return numbers[start : start + rows * columns].reshape(rows, columns)
@@ -58,30 +55,21 @@ def empty(rows: int, columns: int, dtype: Any) -> NDArray[Any]:
 def multiply_add(typing_context: Any, left: Any, right: Any, addend: Any) -> Any:
     """Return left * right + addend of float64, rounded once, so that the result is the same on every machine.
 
-    It is one instruction where the processor has it, else a call. Numba gives `typing_context`; callers leave it out.
+    Numba gives `typing_context`.
     """
     signature = types.float64(types.float64, types.float64, types.float64)
     return signature, lambda context, builder, signature, arguments: builder.fma(*arguments)
 
 
 @intrinsic
-def count_ones(typing_context: Any, bits: Any) -> Any:
-    """Return how many bits of an unsigned integer are set, in the integer's own type.
-
-    Numba gives `typing_context`; callers leave it out.
-    """
-    return bits(bits), lambda context, builder, signature, arguments: builder.ctpop(*arguments)
-
-
-@intrinsic
 def use_widest_registers(typing_context: Any) -> Any:
     """Let the calling kernel use 512-bit registers where the processor has them; results are the same.
 
-    On some processors LLVM uses 256 bits unless told otherwise, and a kernel takes 1.3 to 1.6 times as long. Numba
-    gives `typing_context`; callers leave it out.
+    Numba gives `typing_context`.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # On some processors LLVM uses 256 bits unless told otherwise, and a kernel takes 1.3 to 1.6 times as long.
         # llvmlite's `add` refuses attributes that only some processors have, so the set's own is called.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         return context.get_dummy_value()

@@ -40,8 +40,7 @@ def edit_table(x: Tokens, y: Tokens) -> Matrix:
 def edit_distances(x: Tokens, y: Tokens) -> Any:
     """Return the Levenshtein distance of two sequences, and the largest one of a prefix of x and a prefix of y.
 
-    Both are integer numbers of edits, and the prefixes have at least one token. Where x or y is empty, both results are
-    the length of the other.
+    Prefixes have at least one token. Where x or y is empty, both results are the length of the other.
     """
     if x.size == 0 or y.size == 0:
         return max(x.size, y.size), max(x.size, y.size)
@@ -57,10 +56,7 @@ def edit_distances(x: Tokens, y: Tokens) -> Any:
 
 @kernel(int64(_tokens, _tokens))
 def set_distance(x: Tokens, y: Tokens) -> Any:
-    """Return how many edits (insert, delete, replace) turn one set into the other.
-
-    Both are given as ascending tokens without repetition.
-    """
+    """Return how many edits (insert, delete, replace) turn one set into the other, given as ascending tokens."""
     i, j, common = 0, 0, 0
     while i < x.size and j < y.size:
         common += x[i] == y[j]
