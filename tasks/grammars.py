@@ -1,9 +1,8 @@
 """Grammars of the offline proposer for the built-in tasks: the building blocks of the programs that it writes."""
 
-# The end of grammars for programs that rank the choices at hand: it makes a priority for each choice.
-#
-# It combines vectors with one number for each choice. A grammar puts its own definitions before it, and at least one
-# rule for `vector`.
+# The end of grammars for programs that rank the choices at hand: it makes a priority for each choice. It combines
+# vectors with one number for each choice. A grammar puts its own definitions before it, and at least one rule for
+# `vector`.
 RANKING = """
 vector = vector + number * vector | vector - number * vector | vector * vector | vector / (np.abs(vector) + 0.01)
 vector = np.minimum(vector, vector) | np.maximum(vector, vector) | np.where(vector > scalar, vector, vector)
@@ -15,9 +14,8 @@ score: vector
 return score
 """
 
-# Grammar for `asp`: counts over a vector and its groups of three.
-#
-# One rule reads past the end of the vector, as models sometimes do.
+# Grammar for `asp`: counts over a vector and its groups of three. One rule reads past the end of the vector, as models
+# sometimes do.
 ASP = """
 groups: triples = [el[i:i + 3] for i in range(0, n, 3)]
 ones: scalar = el.count(1)
@@ -132,10 +130,9 @@ score: total
 return float(score)
 """
 
-# Grammar for `cpp`: a program places the centres, then linear programs move and grow all circles.
-#
-# Each linear program replaces the distances between centres by their tangents. Distances are convex, so this is
-# stricter, and each step stays feasible up to the solver's tolerance.
+# Grammar for `cpp`: a program places the centres, then linear programs move and grow all circles. Each linear program
+# replaces the distances between centres by their tangents. Distances are convex, so this is stricter, and each step
+# stays feasible up to the solver's tolerance.
 CPP = """
 from scipy.optimize import linprog
 
@@ -361,9 +358,8 @@ vector = (covers @ rarity ** power) / price | new ** power / price | new / price
 power = 0.5 | 0.7 | 0.9 | 1.2 | 1.5 | 2 | 3
 {RANKING}"""
 
-# Grammar for `tsp` and `tsp_hard`: the distance to each city, and terms added to it.
-#
-# One rule ignores that few cities are left at the end and makes programs fail, as those of models sometimes do.
+# Grammar for `tsp` and `tsp_hard`: the distance to each city, and terms added to it. One rule ignores that few cities
+# are left at the end and makes programs fail, as those of models sometimes do.
 TSP = """
 left: scalar = len(unvisited_nodes)
 share: scalar = left / len(distance_matrix)

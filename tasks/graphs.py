@@ -1,4 +1,4 @@
-"""Graphs for tasks: random ones, and the queens' graphs, as symmetric matrices of neighbours."""
+"""Random instances as the literature draws them: graphs, as symmetric matrices of neighbours, and other fields."""
 
 from __future__ import annotations
 
@@ -44,9 +44,6 @@ def queens(side: int) -> Graph:
     lines = [row, column, row + column, row - column]
     joined = np.any([line[:, None] == line for line in lines], axis=0)
     return np.asarray(joined & ~np.eye(side * side, dtype=bool))
-
-
-# Random instances as the literature draws them: each function returns the fields of a task's instance.
 
 
 # Number of sets that cover each element of a set cover. So few make relaxations weak: a third of each set will do.

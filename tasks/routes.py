@@ -1,4 +1,4 @@
-"""Routes of vehicles from a depot, node 0: what all tasks of such routes share."""
+"""Places in the unit square, closed tours through them, and routes of vehicles from a depot, node 0."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from behavesim_tasks.decisions import DecisionTask, Integers, Random
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Route, Solution, as_integer, as_integers, rank_words
-
-# Places in the unit square: drawn uniformly, or in clusters.
-
 
 # (x, y) of each place, (places, 2) float64.
 Places = NDArray[np.float64]
@@ -47,9 +44,6 @@ def filling(places: NDArray[Any]) -> Places:
     corner = places.min(axis=0)
     scaled: Places = (places - corner) / (places.max(axis=0) - corner).max()
     return scaled
-
-
-# Closed tours through cities: what prompts and pages say of them, and their improvement by 2-opt.
 
 
 # Smallest gain in length for which 2-opt exchanges two edges: less is rounding.

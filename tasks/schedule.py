@@ -1,4 +1,4 @@
-"""A schedule of a job shop under construction."""
+"""A schedule of a job shop under construction, and Taillard's generator of shop problems (1993)."""
 
 from __future__ import annotations
 
@@ -46,9 +46,6 @@ class Schedule:
         (machine,), (begin,), (time,) = self.step_of(np.array([job]))
         self.free[machine] = self.end[job] = begin + time
         self.done[job] += 1
-
-
-# Taillard's generator of shop problems (1993): seeds of his lists give the published instances.
 
 
 def fractions(seed: int) -> Iterator[float]:

@@ -1,4 +1,4 @@
-"""Similarity metrics of two programs: the protocol, the metrics by name, and the data that they compare."""
+"""Similarity metrics of two programs: of sources, results, behaviours and traces, and the data that they compare."""
 
 from __future__ import annotations
 
@@ -47,11 +47,25 @@ class Similarity(Protocol):
 
 
 @dataclass(frozen=True)
-class OfTraces:
-    """Similarity of two programs' execution traces by a metric of texts: the mean over instances and both directions.
+class OfSource:
+    """Similarity of two sources by a metric of texts: the mean of both directions unless it is symmetric."""
 
-    It is in [0, 1] if `of_texts` is.
-    """
+    name: str
+    of_texts: Callable[[str, str], float]
+    is_symmetric: bool = True
+
+    def similarity(self, a: Observed, b: Observed) -> float:
+        """Return the similarity of the sources, 1 for equal ones; raises what `of_texts` raises."""
+        if a.source == b.source:
+            return 1.0  # CodeBLEU gives less to short sources, which have no data flow
+        if self.is_symmetric:
+            return self.of_texts(a.source, b.source)
+        return (self.of_texts(a.source, b.source) + self.of_texts(b.source, a.source)) / 2
+
+
+@dataclass(frozen=True)
+class OfTraces:
+    """Similarity of two programs' traces by a metric of texts: the mean over instances and both directions."""
 
     name: str
     of_texts: Callable[[str, str], float]
@@ -66,122 +80,13 @@ class OfTraces:
 
 
 @dataclass(frozen=True)
-class OfSource:
-    """Similarity of two sources by a metric of texts: the mean of both directions unless it is symmetric.
-
-    Equal sources have 1. It is in [0, 1] if `of_texts` is.
-    """
-
-    name: str
-    of_texts: Callable[[str, str], float]
-    is_symmetric: bool = True
-
-    def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the similarity of the sources in [0, 1]; raises what `of_texts` raises."""
-        if a.source == b.source:
-            return 1.0  # CodeBLEU gives less to short sources, which have no data flow
-        if self.is_symmetric:
-            return self.of_texts(a.source, b.source)
-        return (self.of_texts(a.source, b.source) + self.of_texts(b.source, a.source)) / 2
-
-
-# Metrics that need optional packages: CodeBLEU, and those by the embeddings of a language model.
-
-
-# The modules that each metric with optional packages imports, by the metric's name. Other metrics need none.
-NEEDS = {
-    "codebleu": ("codebleu", "tree_sitter_python"),
-    "codebertscore": ("sentence_transformers",),
-    "embedding": ("sentence_transformers",),
-    "trace-embedding": ("sentence_transformers",),
-}
-
-
-def missing(metric: str, model: str | None) -> str:
-    """Return what is missing for a metric, a package or a model, and how to get it; "" if nothing is.
-
-    `model` is the name or folder of an embedding model, None if none is given; whether it exists is not checked.
-    """
-    if any(find_spec(module) is None for module in NEEDS.get(metric, ())):
-        extra = "codebleu" if metric == "codebleu" else "embeddings"
-        return f'not installed: pip install "behavesim[{extra}]"'
-    if model is None and NEEDS.get(metric) == ("sentence_transformers",):
-        return "no model: --embedding-model NAME"
-    return ""
-
-
-def codebleu(reference: str, candidate: str) -> float:
-    """Return the CodeBLEU (Ren and others 2020), with equal weights, of a Python source against a reference, in [0, 1].
-
-    It is not symmetric. Raises ImportError if the package `codebleu` is not installed.
-    """
-    from codebleu import calc_codebleu
-
-    return float(calc_codebleu([reference], [candidate], "python")["codebleu"])
-
-
-def embeddings(model: str) -> tuple[Similarity, ...]:
-    """Return three metrics by the embeddings of a sentence-transformers model, given by name or by its folder's path.
-
-    They are, in this order, the F1 score of the best matches of tokens ("codebertscore"; Zhou and others 2023), the
-    cosine of programs ("embedding"), and the cosine of execution traces ("trace-embedding"). A negative value counts as
-    0. A text is cut at the model's longest input. Raises UsageError if the model does not exist or cannot be
-    downloaded, ImportError without the package.
-    """
-    from sentence_transformers import SentenceTransformer
-
-    try:
-        transformer = SentenceTransformer(model)
-    except (OSError, ValueError) as error:
-        expected = "the name of a sentence-transformers model, or its folder"
-        raise UsageError(
-            f"no model {model!r} for embeddings ({one_line(str(error), 200)}); {expected} was expected"
-        ) from None
-    whole = cache(lambda text: _unit(transformer.encode(text)))
-    each = cache(lambda text: _unit(np.asarray(transformer.encode(text, output_value="token_embeddings").cpu())))
-
-    def cosine(a: str, b: str) -> float:
-        """Return the cosine of two texts' embeddings, cut to [0, 1]."""
-        return float(np.clip(whole(a) @ whole(b), 0.0, 1.0))
-
-    return (
-        OfSource("codebertscore", lambda a, b: _matched(each(a), each(b))),
-        OfSource("embedding", cosine),
-        OfTraces("trace-embedding", cosine),
-    )
-
-
-def _matched(a: NDArray[Any], b: NDArray[Any]) -> float:
-    """Return the F1 score, in [0, 1], of two texts' tokens, each counted by its greatest cosine to one of the other."""
-    # a, b: (tokens, dimensions), each row a token's embedding divided by its length.
-    cosines = a @ b.T
-    recall, precision = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
-    return max(0.0, 2 * recall * precision / (recall + precision)) if recall + precision > 0 else 0.0
-
-
-def _unit(vectors: Any) -> NDArray[Any]:
-    """Return the vectors, (…, dimensions), divided by their lengths; a vector of length 0 becomes NaN."""
-    found: NDArray[Any] = np.asarray(vectors) / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return found
-
-
-# Metrics of what programs return and do, and the tracing of their executions.
-
-
-# Most characters of a value in a trace, pysnooper's default; longer values are cut.
-LONGEST_VALUE = 100
-# Number of changes after which a trace ends; a few more may come from the same line.
-LONGEST_TRACE = 5_000
-
-
-@dataclass(frozen=True)
 class Results:
     """The metric that is 1 if two programs' solutions are equal on every instance, else 0."""
 
     name: str = "results"
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return 1.0 if the recorded solutions are equal (also if both are empty), else 0.0."""
+        """Return 1.0 if the recorded solutions are equal, else 0.0."""
         return float(a.solutions == b.solutions)
 
 
@@ -200,40 +105,6 @@ class OfBehaviour:
         """
         runs = zip(self.measures, a.trajectories, b.trajectories, strict=True)
         return sum(measure.similarity(x, y) for measure, x, y in runs) / len(self.measures)
-
-
-@contextmanager
-def trace_execution(filename: str) -> Iterator[list[str]]:
-    """Yield a list to which changes of local variables, in functions of the file, are added as `name = value`.
-
-    `filename` is the one that the functions' code objects have. Callables are left out, values are cut after
-    LONGEST_VALUE characters, and after LONGEST_TRACE changes no more are added. Only for trusted programs, which run in
-    this process. A debugger or coverage tool sees nothing in the meantime.
-    """
-    lines: list[str] = []
-    known: dict[int, dict[str, str]] = {}  # the variables of each call that has not returned, as text
-
-    def watch(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
-        if frame.f_code.co_filename != filename:
-            return None
-        before = known.setdefault(id(frame), {})
-        now = {name: repr(value)[:LONGEST_VALUE] for name, value in frame.f_locals.items() if not callable(value)}
-        if len(lines) < LONGEST_TRACE:
-            lines.extend(f"{name} = {text}" for name, text in now.items() if before.get(name) != text)
-        known[id(frame)] = now
-        if event == "return":
-            del known[id(frame)]
-        return watch
-
-    previous = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        yield lines
-    finally:
-        sys.settrace(previous)
-
-
-# Metrics of source code by name.
 
 
 # The names that `of_source` knows, in the order in which tables and commands list them.
@@ -269,3 +140,110 @@ def source_matrix(metric: Similarity, sources: Sequence[str]) -> NDArray[np.floa
             raise UsageError(f"{metric.name} compares Python programs, and one is none: {error}") from None
         matrix[row, column] = matrix[column, row] = similarity
     return matrix
+
+
+# The modules that each metric with optional packages imports, by the metric's name. Other metrics need none.
+NEEDS = {
+    "codebleu": ("codebleu", "tree_sitter_python"),
+    "codebertscore": ("sentence_transformers",),
+    "embedding": ("sentence_transformers",),
+    "trace-embedding": ("sentence_transformers",),
+}
+
+
+def missing(metric: str, model: str | None) -> str:
+    """Return what is missing for a metric, a package or a model, and how to get it; "" if nothing is."""
+    if any(find_spec(module) is None for module in NEEDS.get(metric, ())):
+        extra = "codebleu" if metric == "codebleu" else "embeddings"
+        return f'not installed: pip install "behavesim[{extra}]"'
+    if model is None and NEEDS.get(metric) == ("sentence_transformers",):
+        return "no model: --embedding-model NAME"
+    return ""
+
+
+def codebleu(reference: str, candidate: str) -> float:
+    """Return the CodeBLEU (Ren and others 2020) of a Python source against a reference, in [0, 1]; not symmetric.
+
+    Raises ImportError if the package `codebleu` is not installed.
+    """
+    from codebleu import calc_codebleu
+
+    return float(calc_codebleu([reference], [candidate], "python")["codebleu"])
+
+
+def embeddings(model: str) -> tuple[Similarity, ...]:
+    """Return three metrics by the embeddings of a sentence-transformers model, given by name or by its folder's path.
+
+    They are the F1 score of the best matches of tokens ("codebertscore"; Zhou and others 2023), the cosine of programs
+    ("embedding"), and the cosine of execution traces ("trace-embedding"). A negative value counts as 0. Raises
+    UsageError if the model does not exist or cannot be downloaded, ImportError without the package.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        transformer = SentenceTransformer(model)
+    except (OSError, ValueError) as error:
+        expected = "the name of a sentence-transformers model, or its folder"
+        raise UsageError(
+            f"no model {model!r} for embeddings ({one_line(str(error), 200)}); {expected} was expected"
+        ) from None
+    whole = cache(lambda text: _unit(transformer.encode(text)))
+    each = cache(lambda text: _unit(np.asarray(transformer.encode(text, output_value="token_embeddings").cpu())))
+
+    def cosine(a: str, b: str) -> float:
+        return float(np.clip(whole(a) @ whole(b), 0.0, 1.0))
+
+    return (
+        OfSource("codebertscore", lambda a, b: _matched(each(a), each(b))),
+        OfSource("embedding", cosine),
+        OfTraces("trace-embedding", cosine),
+    )
+
+
+def _matched(a: NDArray[Any], b: NDArray[Any]) -> float:
+    """Return the F1 score of two texts' tokens (rows), each counted by its greatest cosine to one of the other."""
+    cosines = a @ b.T
+    recall, precision = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
+    return max(0.0, 2 * recall * precision / (recall + precision)) if recall + precision > 0 else 0.0
+
+
+def _unit(vectors: Any) -> NDArray[Any]:
+    """Return the vectors, (…, dimensions), divided by their lengths; a vector of length 0 becomes NaN."""
+    found: NDArray[Any] = np.asarray(vectors) / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return found
+
+
+# Most characters of a value in a trace, pysnooper's default; longer values are cut.
+LONGEST_VALUE = 100
+# Number of changes after which a trace ends; a few more may come from the same line.
+LONGEST_TRACE = 5_000
+
+
+@contextmanager
+def trace_execution(filename: str) -> Iterator[list[str]]:
+    """Yield a list to which changes of local variables, in functions of the file, are added as `name = value`.
+
+    `filename` is that of the functions' code objects. Only for trusted programs, which run in this process; a debugger
+    or coverage tool sees nothing in the meantime.
+    """
+    lines: list[str] = []
+    known: dict[int, dict[str, str]] = {}  # the variables of each call that has not returned, as text
+
+    def watch(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
+        if frame.f_code.co_filename != filename:
+            return None
+        before = known.setdefault(id(frame), {})
+        now = {name: repr(value)[:LONGEST_VALUE] for name, value in frame.f_locals.items() if not callable(value)}
+        if len(lines) < LONGEST_TRACE:
+            lines.extend(f"{name} = {text}" for name, text in now.items() if before.get(name) != text)
+        known[id(frame)] = now
+        if event == "return":
+            del known[id(frame)]
+        return watch
+
+    previous = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        yield lines
+    finally:
+        sys.settrace(previous)

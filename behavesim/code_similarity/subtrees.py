@@ -1,4 +1,4 @@
-"""Distances of programs by text: the subtrees that their syntax trees do not share."""
+"""Distances of programs by the subtrees that their syntax trees do not share."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from behavesim.base.text import parse
 def subtree_distances(sources: Sequence[str]) -> NDArray[np.float64]:
     """Return (N, N) distances of programs: 1 − 2 · common subtrees / all subtrees of two syntax trees, in [0, 1].
 
-    Subtrees are counted with repetition. Names and constants count, layout and comments do not. Of a text that is no
-    Python, or is nested too deep to read, the lines are counted in place of subtrees.
+    Subtrees are counted with repetition. Of a text that is no Python the lines are counted in place of subtrees.
     """
     counters = [_parts(source) for source in sources]
     names = {name: column for column, name in enumerate(dict.fromkeys(name for each in counters for name in each))}

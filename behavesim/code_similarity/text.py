@@ -1,4 +1,4 @@
-"""BLEU (Papineni and others 2002), and CrystalBLEU (Eghbali and Pradel 2022), which ignores n-grams that are common."""
+"""Similarity of programs as token sequences: BLEU, CrystalBLEU without common n-grams, and ROUGE-L."""
 
 from __future__ import annotations
 
@@ -9,36 +9,6 @@ import tokenize
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-
-# Splits a program into its tokens.
-
-
-# Kinds of tokens that are left out: layout and comments.
-_LAYOUT = {
-    *(tokenize.ENCODING, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
-    tokenize.COMMENT,
-}
-# Number of programs whose tokens are cached: to compare all with all, each is needed many times.
-KEPT = 1000
-
-
-@lru_cache(KEPT)
-def words(source: str) -> tuple[str, ...]:
-    """Return the tokens of Python source without comments and layout.
-
-    For a text that Python's tokenizer refuses, return its words and signs, as `text_words` does.
-    """
-    try:
-        found = tokenize.generate_tokens(io.StringIO(source).readline)
-        return tuple(token.string for token in found if token.type not in _LAYOUT)
-    except (tokenize.TokenError, SyntaxError):
-        return text_words(source)
-
-
-def text_words(text: str) -> tuple[str, ...]:
-    """Return the words of any text and, one by one, its other characters, in order; white space is left out."""
-    return tuple(re.findall(r"\w+|[^\w\s]", text))
-
 
 # Most words of the n-grams that are compared, as in the paper.
 LONGEST = 4
@@ -54,23 +24,19 @@ Ngram = tuple[str, ...]
 
 
 def bleu(reference: str, candidate: str) -> float:
-    """Return the BLEU of one Python source against another, with n-grams up to LONGEST, in [0, 1]; not symmetric."""
+    """Return the BLEU (Papineni and others 2002) of one Python source against another, in [0, 1]; not symmetric."""
     return bleu_of_words(words(reference), words(candidate))
 
 
 def text_bleu(reference: str, candidate: str) -> float:
-    """Return the BLEU of one text of any kind against another, in [0, 1]; not symmetric.
-
-    N-grams of up to LONGEST words and other characters are compared.
-    """
+    """Return the BLEU of one text of any kind against another, in [0, 1]; not symmetric."""
     return bleu_of_words(text_words(reference), text_words(candidate))
 
 
 def crystal_bleu(corpus: Iterable[str]) -> Callable[[str, str], float]:
     """Return a BLEU of Python sources, in [0, 1], that ignores the SHARED most frequent n-grams of the `corpus`.
 
-    The function takes a reference and a candidate as `bleu` does. N-grams of all lengths are counted together; ties go
-    to the one counted first: source by source, shorter ones first.
+    See Eghbali and Pradel (2022). N-grams of all lengths are counted together; ties go to the one counted first.
     """
     frequent = Counter[Ngram]()
     for source in corpus:
@@ -81,10 +47,7 @@ def crystal_bleu(corpus: Iterable[str]) -> Callable[[str, str], float]:
 
 
 def bleu_of_words(reference: Sequence[str], candidate: Sequence[str], shared: Collection[Ngram] = frozenset()) -> float:
-    """Return the BLEU of the candidate's words against the reference's, in [0, 1], without the n-grams in `shared`.
-
-    Equal sequences have 1; sequences without a common word that is not in `shared` have 0. It is not symmetric.
-    """
+    """Return the BLEU of the candidate's words against the reference's, in [0, 1], without the n-grams in `shared`."""
     if reference == candidate:
         return 1.0  # also where the words are fewer than the longest n-gram, or all n-grams are shared
     if not reference or not candidate:
@@ -102,15 +65,11 @@ def bleu_of_words(reference: Sequence[str], candidate: Sequence[str], shared: Co
 
 
 def _ngrams(tokens: Sequence[str], length: int) -> Counter[Ngram]:
-    """Return how often each run of `length` consecutive tokens occurs."""
     return Counter(zip(*(tokens[start:] for start in range(length)), strict=False))
 
 
-# ROUGE-L (Lin 2004): similarity of texts by their longest common subsequence.
-
-
 def rouge(a: str, b: str) -> float:
-    """Return the F1 score of the longest common subsequence of two sources' tokens, in [0, 1]; 1 if both have none."""
+    """Return ROUGE-L (Lin 2004): the F1 score of the longest common subsequence of two sources' tokens, in [0, 1]."""
     left, right = words(a), words(b)
     return 2 * _common(left, right) / (len(left) + len(right)) if left or right else 1.0
 
@@ -128,3 +87,27 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
         matches = row & places.get(word, 0)
         row = (row + matches | row - matches) & full
     return len(a) - row.bit_count()
+
+
+# Kinds of tokens that are left out: layout and comments.
+_LAYOUT = {
+    *(tokenize.ENCODING, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
+    tokenize.COMMENT,
+}
+# Number of programs whose tokens are cached: to compare all with all, each is needed many times.
+KEPT = 1000
+
+
+@lru_cache(KEPT)
+def words(source: str) -> tuple[str, ...]:
+    """Return the tokens of Python source without comments and layout; of any other text what `text_words` does."""
+    try:
+        found = tokenize.generate_tokens(io.StringIO(source).readline)
+        return tuple(token.string for token in found if token.type not in _LAYOUT)
+    except (tokenize.TokenError, SyntaxError):
+        return text_words(source)
+
+
+def text_words(text: str) -> tuple[str, ...]:
+    """Return the words of any text and, one by one, its other characters, in order; white space is left out."""
+    return tuple(re.findall(r"\w+|[^\w\s]", text))

@@ -20,8 +20,8 @@ _ARRAY = types.Array(int64, 1, "C", readonly=False)
 def tree_distance(x: Array, x_first: Array, x_roots: Array, y: Array, y_first: Array, y_roots: Array) -> Any:
     """Return the least number of nodes to insert, delete or relabel that turns one tree into the other.
 
-    x, y: (nodes,) labels in postorder. x_first, y_first: (nodes,) index of the first leaf below each node, for a leaf
-    its own. x_roots, y_roots: the indices of the keyroots, ascending.
+    x, y: (nodes,) labels in postorder. x_first, y_first: index of the first leaf below each node. x_roots, y_roots: the
+    keyroots, ascending.
     """
     trees = np.zeros((len(x), len(y)), np.int64)
     forests = np.zeros((len(x) + 1, len(y) + 1), np.int64)
@@ -54,8 +54,8 @@ KINDS = {name: number for number, name in enumerate(vars(ast))}
 def ast_similarity(a: str, b: str) -> float:
     """Return 1 - (edit distance of the syntax trees) / (nodes of the larger one), cut to [0, 1]; symmetric.
 
-    Trees of very different shape have 0: their distance exceeds the nodes. Nodes are equal if their kinds are: names
-    and constants do not count. Raises SyntaxError if a source is not Python or nested too deep to parse.
+    Nodes are equal if their kinds are: names and constants do not count. Raises SyntaxError if a source is not Python
+    or nested too deep to parse.
     """
 
     x, y = _postorder(a), _postorder(b)
@@ -84,7 +84,6 @@ def _postorder(source: str) -> tuple[Array, Array, Array]:
 
 
 def _parsed(source: str) -> ast.Module:
-    """Return the syntax tree; raises SyntaxError if the source is not Python or nested too deep to parse."""
     try:
         return parse(source)
     except (RecursionError, MemoryError) as error:

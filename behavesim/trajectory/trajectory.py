@@ -1,7 +1,7 @@
 """Problem-solving trajectories (PSTraj): the partial solutions an algorithm goes through, first to last.
 
 See the paper, section "BehaveSim: Measuring Behavioral Similarity between Algorithms", paragraph "Problem-solving
-Trajectory".
+Trajectory". Also samples of the trajectories of algorithms that draw at random, and how both are stored.
 """
 
 from __future__ import annotations
@@ -173,7 +173,6 @@ def describe_value(value: object) -> str:
 
 
 def _array(values: ArrayLike) -> NDArray[Any]:
-    """Return an array of the values, not copied if they are one; raises TrajectoryError if their shape is irregular."""
     try:
         return np.asarray(values)
     except (ValueError, OverflowError) as error:
@@ -182,7 +181,6 @@ def _array(values: ArrayLike) -> NDArray[Any]:
 
 def _check(kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None) -> None:
     """Raise TrajectoryError if kind, data and ends do not fit together; the constructor may be called directly."""
-    # `ends` must be None for prefixes and vectors. The number of states, and finite coordinates, are checked too.
     if kind not in KINDS or (ends is None) == (kind in ("sequences", "sets")):
         raise TrajectoryError(f"a trajectory is made by one of {', '.join(KINDS)}; got parts of none")
     if data.ndim != (2 if kind == "vectors" else 1) or not (
@@ -200,8 +198,7 @@ def _canonical(
     kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None
 ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
     """Return checked parts of a trajectory in the one form by which equal states have equal bytes."""
-    # That is the smallest type of integers, members of a set in ascending order and once each, and no -0.0. Parts that
-    # have it, as all of stored trajectories do, are not copied.
+    # the smallest integers, sets ascending, and no -0.0; parts that have it, as all stored ones do, are not copied
     if kind == "vectors":
         has_negative_zeros = not data.all() and bool(np.signbit(data[data == 0.0]).any())
         return (data + 0.0 if has_negative_zeros else data), ends  # -0.0 + 0.0 is 0.0
@@ -215,7 +212,6 @@ def _canonical(
 
 
 def _check_coordinates(states: NDArray[np.float64]) -> None:
-    """Raise TrajectoryError if vectors, one a row, have no coordinate or one that is not finite."""
     if states.shape[1] == 0:
         raise TrajectoryError("vectors need at least one dimension; got states without a coordinate")
     if not np.isfinite(states).all():
@@ -224,7 +220,6 @@ def _check_coordinates(states: NDArray[np.float64]) -> None:
 
 
 def _check_states(count: int) -> None:
-    """Raise TrajectoryError if the number of states is 0 or above MAX_STATES."""
     if count == 0:
         raise TrajectoryError("a trajectory needs at least one state; got none")
     if count > MAX_STATES:
@@ -246,7 +241,7 @@ def _tokens(values: ArrayLike, what: str) -> Tokens:
 
 
 def _in_smallest(array: NDArray[np.integer[Any]], copy: bool = False) -> Tokens:
-    """Return integers up to MAX_TOKEN in the smallest signed type that holds each, the array itself if it has it."""
+    """Return integers in the smallest signed type that holds each, the array itself if it has it."""
     if array.size == 0:
         return array.astype(np.int8, copy=copy)
     low, high = int(array.min()), int(array.max())
@@ -266,13 +261,10 @@ def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) 
 
 
 def _members(state: Iterable[int]) -> list[int]:
-    """Return a set as a list: numpy makes no array of a set. Raises TrajectoryError if `state` is not iterable."""
+    """Return a set as a list: numpy makes no array of a set."""
     if not isinstance(state, Iterable):
         raise TrajectoryError(f"a state must be a set of integers; got {describe_value(state)}")
     return list(state)
-
-
-# What an algorithm did on one instance: a trajectory, or samples of those of an algorithm that draws at random.
 
 
 # Runs an algorithm on an instance with the randomness it is given, and returns what the algorithm did.
@@ -356,10 +348,7 @@ def pack(behaviour: Sequence[AlgorithmRun]) -> bytes:
 
 
 def unpack(blob: bytes) -> tuple[AlgorithmRun, ...]:
-    """Return the runs from the bytes of `pack`; b"" gives no runs.
-
-    Raises ValueError (TrajectoryError is one) if the bytes are cut off or are something else.
-    """
+    """Return the runs from the bytes of `pack`; raises ValueError if they are cut off or are something else."""
     return tuple(_unpacked(part) for part in _parts(blob))
 
 
@@ -380,14 +369,11 @@ def _parts(blob: bytes) -> Iterator[bytes]:
         yield blob[start:end]
 
 
-# A program's runs on all instances as stored bytes, decoded at first use: most are never looked at.
-
-
 class Behaviour(Sequence[AlgorithmRun]):
-    """A program's runs, one for each instance, from the bytes that `pack` returned; equal to a tuple of the same runs.
+    """A program's runs, one for each instance, from the bytes of `pack`; equal to a tuple of the same runs.
 
-    The bytes are decoded at first use. Raises ValueError if it is given something else than bytes, such as None, and
-    TrajectoryError at first use if the bytes are damaged.
+    The bytes are decoded at first use, as most are never looked at. Raises ValueError if it is given something else
+    than bytes, and TrajectoryError at first use if the bytes are damaged.
     """
 
     def __init__(self, packed: object) -> None:
