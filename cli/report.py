@@ -100,8 +100,11 @@ def report(
     unseen: list[Unseen] = ["held-out", "shifted"] if shifted else ["held-out"] if held_out else []
     reports = asyncio.run(reports_of(loaded, tell, unseen, workers))
     compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
-    for note in (*(f"{each.summary.run}: {note}" for each in reports for note in each.notes), *remarks(compared)):
-        tell(note)
+    for each in reports:
+        for note in each.all_notes if len(reports) == 1 else each.notes:  # a comparison shows no details of its runs
+            tell(f"{each.summary.run}: {note}")
+    for remark in remarks(compared):
+        tell(remark)
     is_written = _write(compared, loaded, csv, html, figures)
     if form == "screen" and is_written:
         return

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import Sample, mean_of_all, mean_of_known, sample
@@ -189,27 +190,48 @@ def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
     The template is left out. Raises UsageError if the task cannot be loaded, PartError if its code raises, JournalError
     if the journal cannot be read, TrajectoryError if the measure fails.
     """
-    return _diversity(run, [group.members for group in run.state.islands.values()], run.state.registered, sample)
+    islands = [group.members for group in run.state.islands.values()]
+    (now,) = _diversities(run, [(run.state.registered, islands)], sample)
+    return Diversity(now.intra, now.inter)
 
 
 def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[DiversityAt, ...]:
     """Return the diversity after each tenth of the budget reached so far; `sample` and errors as for `diversity`."""
-    moments = ((registered, _diversity(run, islands, registered, sample)) for registered, islands in run.archives)
-    return tuple(DiversityAt(then.intra, then.inter, registered) for registered, then in moments)
+    return _diversities(run, run.archives, sample)
 
 
-def _diversity(run: Run, islands: Sequence[Sequence[int]], registered: int, sample: int) -> Diversity:
-    """Return the diversity of islands, given by their members, at most `sample` of each, after so many candidates."""
-    rng = np.random.default_rng([run.settings.seed, registered])  # fixed, so that every report is the same
-    groups = [_drawn([m for m in island if m >= 0], sample, rng) for island in islands]
-    members = sorted({member for group in groups for member in group})
-    if not members:
-        return Diversity(tuple(None for _ in groups), None)
-    distance = 1.0 - run.matrix(members)
-    row = {member: index for index, member in enumerate(members)}
+def _diversities(
+    run: Run, moments: Sequence[tuple[int, Sequence[Sequence[int]]]], sample: int
+) -> tuple[DiversityAt, ...]:
+    """Return the diversity at each moment: the number of candidates registered, and the members of each island then."""
+    drawn = []
+    for registered, islands in moments:
+        rng = np.random.default_rng([run.settings.seed, registered])  # fixed, so that every report is the same
+        drawn.append((registered, [_drawn([m for m in island if m >= 0], sample, rng) for island in islands]))
+    members = [sorted({member for group in groups for member in group}) for _, groups in drawn]
+    # Moments of a short run share most programs: one matrix encodes each once. Moments of a long one share few, and a
+    # matrix of all of them would mostly hold pairs that nobody asks for.
+    every = sorted(set().union(*members))
+    shared = run.matrix(every) if 0 < len(every) ** 2 <= 2 * sum(len(each) ** 2 for each in members) else None
+    found = []
+    for (registered, groups), here in zip(drawn, members, strict=True):
+        compared = every if shared is not None else here
+        similarity = run.matrix(here) if shared is None and here else shared
+        found.append(DiversityAt(*_mean_distances(similarity, compared, groups), registered))
+    return tuple(found)
+
+
+def _mean_distances(
+    similarity: NDArray[np.float64] | None, compared: Sequence[int], groups: Sequence[Sequence[int]]
+) -> tuple[tuple[float | None, ...], float | None]:
+    """Return `intra` and `inter` of groups of the candidates `compared`; the matrix is None only if all are empty."""
+    if similarity is None:
+        return (None,) * len(groups), None
+    distance = 1.0 - similarity
+    row = {member: index for index, member in enumerate(compared)}
     rows = [np.array([row[member] for member in group], dtype=int) for group in groups]
     inter = [float(distance[np.ix_(a, b)].mean()) for a, b in combinations(rows, 2) if len(a) and len(b)]
-    return Diversity(tuple(_intra(distance, group) for group in rows), mean_of_known(inter))
+    return tuple(_intra(distance, group) for group in rows), mean_of_known(inter)
 
 
 def _drawn(members: list[int], sample: int, rng: np.random.Generator) -> list[int]:

@@ -323,6 +323,7 @@ def _members(
     # without a program that was not tried, the portfolio would look worse than it is
     there_together: Sequence[float | None] = _together(there, objective, mean) if all(there) else [None] * len(kept)
     best = _best(objective)
+    nearest = _nearest(kept, clearing.measure)
     columns = list(zip(*(each.scores for each in kept), strict=True))
     winners = [column.index(best(column)) for column in columns]  # ties go to the first program
     return tuple(
@@ -336,7 +337,7 @@ def _members(
             wins=tuple(number for number, winner in enumerate(winners, 1) if winner == place),
             scores=each.scores,
             alike=alike[pack_states(each.behaviour)],
-            nearest=_nearest(each, kept[:place], clearing.measure),
+            nearest=nearest[place],
             validation=mean(there[place]) if there[place] else None,
             validation_together=there_together[place],
             adds=_adds(together, place, objective),
@@ -370,8 +371,7 @@ def _best(objective: Objective) -> Callable[[Iterable[float]], float]:
     return max if objective.direction == "maximise" else min
 
 
-def _nearest(entrant: Entrant, before: Sequence[Entrant], measure: BehaveSim) -> float | None:
-    """Return a program's smallest distance to those before it; None if there are none."""
-    if not before:
-        return None
-    return 1.0 - float(measure.one_vs_many(entrant.behaviour, [each.behaviour for each in before]).max())
+def _nearest(kept: Sequence[Entrant], measure: BehaveSim) -> list[float | None]:
+    """Return each program's smallest distance to those before it; None for the first."""
+    similarity = measure.matrix([each.behaviour for each in kept])
+    return [1.0 - float(similarity[place, :place].max()) if place else None for place in range(len(kept))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -55,14 +56,12 @@ T = TypeVar("T")
 class Origin:
     """A run's folder and settings, and in `versions` the hashes of its "task", "instances" and "template".
 
-    A hash is None if the run did not record it. `has_held_out` says if the task has held-out instances; it is True if
-    that is unknown. `beginning` is that of the run, which its forks share; None if unknown.
+    A hash is None if the run did not record it. `beginning` is that of the run, which its forks share; None if unknown.
     """
 
     folder: Path
     settings: Settings
     versions: Mapping[str, str | None]
-    has_held_out: bool = True
     beginning: tuple[str, float] | None = None
 
 
@@ -70,8 +69,23 @@ class Origin:
 LONGEST_LOOK_S = 1.0
 # Beginning of the note that says why behaviour could not be measured.
 UNMEASURED = "programs are not compared"
-# The empty portfolio, which a report has if the run has no programs or its behaviours cannot be measured.
+# What a report has if the run has no programs or its behaviours cannot be measured.
 NONE_CHOSEN = Portfolio(TOP, ())
+NO_CLUSTERS = Clustering()
+NO_DIVERSITY = Diversity((), None)
+
+
+@dataclass(frozen=True)
+class Details:
+    """The parts of a report that only views of a single run show.
+
+    `has_held_out` is True if it is unknown whether the task has such instances. `notes` say what could not be computed.
+    """
+
+    clustering: Clustering = NO_CLUSTERS
+    diversity: Diversity = NO_DIVERSITY
+    has_held_out: bool = True
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,19 +95,15 @@ class RunReport:
     `clusters` are behavioural, and `joins` say how they merge. `convergence` has the run at up to fifty numbers of
     candidates, `improvements` every new best program. `splits` are the scores of the template, the best and the
     recommended program on each set of instances. `notes` are sentences that say what could not be computed and why, for
-    example because the task is missing. `metrics` has the value of each metric by name, None if the run has none; it is
-    empty until `metrics.measured` fills it.
+    example because the task is missing. `metrics` has the value of each metric by name, None if the run has none.
     """
 
     origin: Origin
     summary: Summary
     convergence: tuple[Checkpoint, ...]
     islands: tuple[IslandSummary, ...]
-    clusters: tuple[Cluster, ...]
-    joins: tuple[Join, ...]
     failures: tuple[RejectionReason, ...]
     distinct: DistinctCounts
-    diversity: Diversity
     diversity_over_time: tuple[DiversityAt, ...]
     top: tuple[TopProgram, ...]
     improvements: tuple[Improvement, ...] = ()
@@ -103,6 +113,28 @@ class RunReport:
     shifted: HeldOut | None = None
     notes: tuple[str, ...] = ()
     metrics: Mapping[str, float | None] = field(default_factory=dict)
+    # A function, which `report` caches: a comparison of 100 runs shows none of this, and most of its time went there.
+    details: Callable[[], Details] = field(default=Details, repr=False, compare=False)
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """The behavioural clusters, best first."""
+        return self.details().clustering.clusters
+
+    @property
+    def joins(self) -> tuple[Join, ...]:
+        """How the clusters merge into one, smallest distance first."""
+        return self.details().clustering.joins
+
+    @property
+    def diversity(self) -> Diversity:
+        """The diversity of the islands now."""
+        return self.details().diversity
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes, with those on the details."""
+        return *self.notes, *self.details().notes
 
     def tables(self) -> tuple[Table, ...]:
         """Return the tables for a terminal, without those that have no rows."""
@@ -130,25 +162,19 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
 
     If behaviour cannot be measured, for example without the task, the report has no clusters, diversity or portfolio,
     and a note says why. Raises JournalError if the journal cannot be read, and UsageError if the settings in the run's
-    folder cannot be read or are invalid.
+    folder cannot be read or are invalid. The details are of the run as it is when they are first read.
     """
     unseen = unseen or {}
-    islands_found = islands(run.state)
-    nothing: _Measured = Clustering(), Diversity((None,) * len(islands_found), None), (), NONE_CHOSEN
-    (clusters, now, over_time, chosen), why = try_or_note(
-        lambda: (clustering(run), diversity(run), diversity_over_time(run), run.portfolio(TOP)), nothing, UNMEASURED
-    )
+    nothing: tuple[tuple[DiversityAt, ...], Portfolio] = (), NONE_CHOSEN
+    (over_time, chosen), why = try_or_note(lambda: (diversity_over_time(run), run.portfolio(TOP)), nothing, UNMEASURED)
     versions = {name: run.started.provenance.get(name) for name in ("task", "instances", "template")}
     return RunReport(
-        origin=Origin(run.folder.path, run.settings, versions, _has_held_out(run), run.beginning),
+        origin=Origin(run.folder.path, run.settings, versions, run.beginning),
         summary=summary(run),
         convergence=convergence(run),
-        islands=islands_found,
-        clusters=clusters.clusters,
-        joins=clusters.joins,
+        islands=islands(run.state),
         failures=failures(run),
         distinct=distinct(run),
-        diversity=now,
         diversity_over_time=over_time,
         top=top(run),
         portfolio=chosen,
@@ -157,10 +183,17 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
         held_out=unseen.get("held-out"),
         shifted=unseen.get("shifted"),
         notes=why,
+        details=cache(partial(_details, run, is_measured=not why)),
     )
 
 
-_Measured = tuple[Clustering, Diversity, tuple[DiversityAt, ...], Portfolio]
+def _details(run: Run, is_measured: bool) -> Details:
+    """Return the details of a run; without clusters and diversity if its behaviours are known not to be measurable."""
+    nothing = NO_CLUSTERS, Diversity((None,) * len(run.state.islands), None)
+    if not is_measured:  # the report says why already
+        return Details(*nothing, _has_held_out(run))
+    (clusters, now), why = try_or_note(lambda: (clustering(run), diversity(run)), nothing, UNMEASURED)
+    return Details(clusters, now, _has_held_out(run), why)
 
 
 def _has_held_out(run: Run) -> bool:

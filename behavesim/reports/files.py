@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,12 @@ from behavesim.base.score_source import mark
 from behavesim.base.text import one_line, printable, with_header
 from behavesim.reports.words import percent, program_name
 from behavesim.task.evaluated import separate_files
+
+# The parts of a report that its JSON document has besides the summary, in this order.
+PARTS = (
+    *("convergence", "islands", "clusters", "joins", "failures", "distinct", "diversity", "diversity_over_time"),
+    *("top", "improvements", "portfolio", "splits"),
+)
 
 # A row of a file: its values by the names of their columns.
 Row = Mapping[str, Any]
@@ -156,10 +162,18 @@ def json_document(comparison: RunComparison) -> dict[str, Any]:
 
 def _run(run: RunReport) -> dict[str, Any]:
     """Return a run's report as one flat mapping; its origin is left out, as it names folders."""
-    parts = asdict(run)
-    summary, unseen = parts.pop("summary"), {name: parts.pop(name) for name in ("held_out", "shifted")}
-    del parts["origin"]
-    return {**summary, **parts, **{name: found for name, found in unseen.items() if found is not None}}
+    unseen = {"held_out": run.held_out, "shifted": run.shifted}
+    parts = {name: getattr(run, name) for name in PARTS}
+    parts |= {"notes": run.all_notes, "metrics": run.metrics}
+    parts |= {name: found for name, found in unseen.items() if found is not None}
+    return asdict(run.summary) | {name: _plain(part) for name, part in parts.items()}
+
+
+def _plain(part: Any) -> Any:
+    """Return a part of a report with its dataclasses as mappings."""
+    if isinstance(part, tuple):
+        return [_plain(each) for each in part]
+    return asdict(part) if is_dataclass(part) and not isinstance(part, type) else part
 
 
 # Export a run: its programs as files, and its candidates as JSON lines.

@@ -107,7 +107,7 @@ def next_steps(run: RunReport, name: str, is_full: bool) -> dict[str, str]:
 
     If the report `is_full`, they do not ask for it again.
     """
-    is_untried = run.origin.has_held_out and run.top and not run.held_out
+    is_untried = run.top and not run.held_out and run.details().has_held_out
     steps = {
         **_going_on(run.summary, name),
         **({f"report {name} --held-out": "on unseen instances"} if is_untried else {}),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.behaviours import DistinctCounts
-from behavesim.analysis.convergence import Checkpoint, Diversity, DiversityAt
+from behavesim.analysis.convergence import Checkpoint, DiversityAt
 from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
 from behavesim.analysis.report import Origin, RunReport
 from behavesim.analysis.summary import Scored, Summary
@@ -49,11 +49,8 @@ def made(method: str, seed: int, gap: float | None, task: str = "tsp", **setting
         summary=summary,
         convergence=(Checkpoint(10, 1.0, 0.1, 0.2),),
         islands=(),
-        joins=(),
-        clusters=(),
         failures=(),
         distinct=DistinctCounts(feasible=100, programs=90, behaviours=60, top=4),
-        diversity=Diversity((), None),
         diversity_over_time=(
             DiversityAt((0.1, None), None, registered=10),
             DiversityAt((0.2 + 0.1 * seed,), 0.6, registered=20),

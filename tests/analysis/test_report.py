@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from behavesim.analysis.behaviours import clustering, distinct, top
+import pytest
+
+from behavesim.analysis.behaviours import Clustering, clustering, distinct, top
 from behavesim.analysis.candidate_details import failures
+from behavesim.analysis.comparison import comparison
 from behavesim.analysis.convergence import convergence, diversity, diversity_over_time, islands
 from behavesim.analysis.report import Origin, report
+from behavesim.analysis.run import Run
 from behavesim.analysis.run_summary import summary
+from behavesim.reports.files import json_document
+from behavesim.reports.screens import comparison_first_screen
 from tests.analysis.examples import tried
 from tests.analysis.journals import feasible, journalled, recommended, rejected, started
 
@@ -18,7 +24,7 @@ def test_a_report_is_all_that_is_said_of_a_run(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), feasible(0, 5.0), feasible(1, 6.0), rejected(2, "timeout"))
     found = report(run)
     assert found.origin == Origin(
-        run.folder.path, run.settings, {"task": "1", "instances": "2", "template": "3"}, True, run.beginning
+        run.folder.path, run.settings, {"task": "1", "instances": "2", "template": "3"}, run.beginning
     )
     assert found.summary == summary(run)
     assert found.convergence == convergence(run)
@@ -30,6 +36,34 @@ def test_a_report_is_all_that_is_said_of_a_run(tmp_path: Path) -> None:
     assert found.diversity_over_time == diversity_over_time(run)
     assert found.top == top(run)
     assert found.held_out is None
+
+
+def test_a_comparison_clusters_no_programs_until_a_view_of_one_run_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clustered = []
+
+    def counted(run: Run) -> Clustering:
+        clustered.append(run.folder.run)
+        return clustering(run)
+
+    monkeypatch.setattr("behavesim.analysis.report.clustering", counted)
+    programs = feasible(0, 5.0), feasible(1, 4.0, [3, 2, 1, 0])
+    found = [report(journalled(tmp_path / name, started(seed=len(name)), *programs)) for name in ("one", "other")]
+    compared = comparison(found)
+    comparison_first_screen(compared)
+    assert clustered == []
+    parts = json_document(compared)["runs"]
+    assert clustered == ["one", "other"], "each once, though several parts are read from them"
+    assert [len(part["clusters"]) for part in parts] == [2, 2]
+    assert not any(part["notes"] for part in parts)
+
+
+def test_a_report_without_its_task_says_so_once(tmp_path: Path) -> None:
+    programs = feasible(0, 5.0), feasible(1, 4.0, [3, 2, 1, 0])
+    found = report(journalled(tmp_path / "first", started(task=str(tmp_path / "gone.py")), *programs))
+    assert len(found.all_notes) == 1
+    assert (found.clusters, found.diversity.inter, found.portfolio.members) == ((), None, ())
 
 
 def test_a_report_has_a_table_of_what_there_is(tmp_path: Path) -> None:

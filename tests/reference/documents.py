@@ -40,11 +40,29 @@ def inner(*kinds: type[Any]) -> Iterator[type[Any]]:
     waiting, seen = list(kinds), set(kinds)
     while waiting:
         kind = waiting.pop(0)
-        for name, hint in get_type_hints(kind).items():
-            found = [each for each in _classes(hint) if each not in seen and name not in LEFT_OUT]
+        hints = get_type_hints(kind)
+        for name in _keys(kind):
+            hint = hints[name] if name in hints else get_type_hints(getattr(kind, name).fget)["return"]
+            found = [each for each in _classes(hint) if each not in seen]
             seen.update(found)
             waiting += found
             yield from found
+
+
+def _keys(kind: type[Any]) -> Iterator[str]:
+    """The keys of a document: fields, and in place of a report's details what is read from them."""
+    for name in (field.name for field in fields(kind)):
+        if name == "details":
+            yield from ("clusters", "joins", "diversity")
+        elif name not in LEFT_OUT:
+            yield name
+
+
+def _annotation(kind: type[Any], name: str) -> str:
+    """The type of a field or property, as it is written."""
+    if name in kind.__dataclass_fields__:
+        return str(kind.__dataclass_fields__[name].type)
+    return str(getattr(kind, name).fget.__annotations__["return"])
 
 
 def _classes(hint: Any) -> Iterator[type[Any]]:
@@ -55,8 +73,7 @@ def _classes(hint: Any) -> Iterator[type[Any]]:
 
 
 def _section(kind: type[Any], title: str, linked: set[str]) -> str:
-    shown = (field for field in fields(kind) if field.name not in LEFT_OUT)
-    rows = ((f"`{field.name}`", _linked(_named(str(field.type)), linked)) for field in shown)
+    rows = ((f"`{name}`", _linked(_named(_annotation(kind, name)), linked)) for name in _keys(kind))
     return f"## {title}\n\n{' '.join(cleandoc(kind.__doc__ or '').split())}\n\n{table(('key', 'value'), rows)}"
 
 
