@@ -271,8 +271,6 @@ def begin(launch: Launch, proposer: str, dry: bool, as_json: bool) -> None:
     first = "first program" if isinstance(launch.task, EvaluatorTask) else "template"
     tell(f"{datetime.now():%H:%M:%S} trying the {first}, {Limits.of(launch.settings).in_words}")
     if dry:
-        pass  # GONE  # imported late: a run does not need it
-
         say_what_it_would_take(launch, as_json)
         return
     _carry_out(launch, session.begin(launch, show_search, busy), as_json)
@@ -334,8 +332,6 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
         mended = " --fork NEW-ID" if isinstance(error, PartError) else ""  # resume refuses a method that has changed
         tell(f"what has arrived is kept; go on with: behavesim resume {run}{mended}")
         raise typer.Exit(error.exit_code) from error
-    pass  # GONE  # imported late: a run's first request does not wait for it
-
     report_end(launch, as_json, ended)
     if ended.reason == "interrupted":
         raise typer.Exit(INTERRUPTED)

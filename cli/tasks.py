@@ -137,8 +137,6 @@ def tasks(sizes: Timed = False, as_json: AsJson = False) -> None:
     """
     rows = [(name, TaskReference(name).load()) for name in installed_tasks()]
     if sizes:
-        pass  # GONE  # imported late: the plain list needs no sandbox
-
         show_sizes(
             [full for name, task in rows for full in (name, *(f"{name}:{size}" for size in task.sizes))], as_json
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from socket import SO_REUSEADDR, SOL_SOCKET, socket
 from typing import Any
 
 from behavesim.analysis.run import Run
@@ -75,8 +76,9 @@ def new_launch(
     `needs_key` is False for a dry run, which asks no model.
 
     Raises TaskError if the task cannot be loaded, JournalError if the journal of another run that it starts from cannot
-    be read. Raises UsageError if a setting does not fit, or the proposer lacks a key that it needs. It is also raised
-    if the run's folder exists or cannot be made, `start_with` brings no programs, or the run to replay cannot be read.
+    be read. Raises UsageError if a setting does not fit, or the proposer lacks a key or a free port that it needs. It
+    is also raised if the run's folder exists or cannot be made, `start_with` brings no programs, or the run to replay
+    cannot be read.
     """
     flags = {name: value for name, value in given.items() if (name, value) != ("proposer", "auto")}
     unsaid = "openai" if flags.get("models") or has_endpoint() else "genetic"  # who names a model wants it asked
@@ -93,7 +95,22 @@ def new_launch(
     launch = Launch(settings, loaded, folder, _first_events(settings, runs_dir, loaded, original))
     if needs_key:
         _ = launch.proposer  # which is made here, as it may refuse its settings
+        _refuse_taken_port(settings)
     return launch
+
+
+def _refuse_taken_port(settings: Settings) -> None:
+    """Raise UsageError if the proposer listens at a port that another program uses."""
+    # The proposer itself listens at its first candidate, after the template was evaluated: too late to be told.
+    kind, port = proposer_parts(settings.proposer)
+    if kind != "http" or int(port or 0) == 0:
+        return
+    with socket() as tried:
+        tried.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)  # as the proposer does: a server that just ended is no obstacle
+        try:
+            tried.bind(("127.0.0.1", int(port)))
+        except OSError as error:
+            raise UsageError(f"cannot take programs at port {port}: {error.strerror}; choose another") from None
 
 
 def _replayed(settings: Settings, runs_dir: Path) -> RunFolder | None:

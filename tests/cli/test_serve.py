@@ -60,6 +60,25 @@ def test_an_option_that_would_be_ignored_is_refused(behavesim: Command, tmp_path
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    "words", [("serve", "runs", "--evaluate", "tsp", "--port", "{}"), ("run", "tsp", "--proposer", "http:{}")]
+)
+def test_a_port_that_is_taken_is_refused_before_anything_is_tried(
+    behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ended = behavesim(*(word.format(port) for word in words))
+    assert (ended.code, ended.out) == (2, "")
+    assert (
+        ended.err.strip() == f"behavesim: cannot take programs at port {port}: Address already in use; choose another"
+    )
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_run_for_an_agent_heeds_each_other_option(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

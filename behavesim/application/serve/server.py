@@ -33,12 +33,11 @@ POLL_S = 2.0
 # Number of threads that read runs: the other pages wait only if so many slow pages are being made.
 READERS = 4
 # Seconds that a request waits for what is being read; then it gets a page that says so and asks again by itself.
-#
-# That is well below LIFE_S, at which a connection is closed without an answer.
 WAIT_S = 10.0
 # Largest number of connections at once; further ones are closed immediately. It bounds memory and descriptors.
 CONNECTIONS = 256
-# Seconds after its start at which a connection is closed, idle or busy: pages take less.
+# Seconds after its start at which a connection is closed, or as soon as the answer under way is sent; so many seconds
+# later it is cut off, whatever its client has not read by then.
 LIFE_S = 60.0
 # Seconds that the server, when it shuts down, waits for pages that are being made.
 SHUTDOWN_S = 1.0
@@ -54,6 +53,9 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+
+# What a request gets that does not come by the printed address (status 403).
+NOT_THIS_ADDRESS = "Open the exact address that `behavesim serve` printed, with its token if it has one.\n"
 
 # Function that answers a request.
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -90,6 +92,7 @@ class _Site:
         self._comparing = ThreadPoolExecutor(1, "comparing")  # a comparison is slow, and must not delay pages
         self._under_way: dict[str, asyncio.Future[Any]] = {}  # readings by key: equal requests share one
         self._pages: WeakKeyDictionary[Snapshot, bytes] = WeakKeyDictionary()  # kept as long as their snapshots
+        self._answering: set[web.RequestHandler] = set()  # connections whose request is being handled
 
     @asynccontextmanager
     async def listening(self, port: int) -> AsyncIterator[str]:
@@ -108,7 +111,7 @@ class _Site:
         await runner.setup()
         assert runner.server is not None, "a runner that is set up has a server"
         try:
-            server = await asyncio.get_running_loop().create_server(_bounded(runner.server), self._host, port)
+            server = await asyncio.get_running_loop().create_server(self._bounded(runner.server), self._host, port)
         except OSError as error:
             await runner.cleanup()
             why = error.strerror or str(error)
@@ -128,7 +131,8 @@ class _Site:
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
         if not self._is_meant(request):
-            raise web.HTTPForbidden(text="this address is served under another name, or with a token behind it\n")
+            raise web.HTTPForbidden(text=NOT_THIS_ADDRESS)
+        self._answering.add(request.protocol)
         try:
             return await handler(request)
         except TimeoutError:  # a run of 10 000 candidates may take minutes; the reading goes on meanwhile
@@ -138,6 +142,28 @@ class _Site:
             raise web.HTTPNotFound(text=f"{printable(str(error))}\n") from None
         except BehavesimError as error:
             raise web.HTTPInternalServerError(text=f"{printable(str(error))}\n") from None
+        finally:
+            self._answering.discard(request.protocol)
+
+    def _bounded(self, server: web.Server) -> Callable[[], asyncio.Protocol]:
+        """Return a factory of protocols that bounds connections in number and time, so that no client blocks others."""
+
+        def protocol() -> asyncio.Protocol:
+            if len(server.connections) >= CONNECTIONS:
+                return _HangingUp()
+            handler = server()
+            _later(LIFE_S, self._end, handler)
+            return handler
+
+        return protocol
+
+    def _end(self, handler: web.RequestHandler) -> None:
+        """Close a connection, after the answer that is being made on it."""
+        if handler in self._answering:
+            handler.close()  # a page may take until WAIT_S, and aiohttp closes after its answer
+        elif handler.transport is not None:
+            handler.transport.close()  # what is written already is still sent
+        _later(LIFE_S, _cut_off, handler)  # a client that reads nothing would keep the rest waiting for ever
 
     def _is_meant(self, request: web.Request) -> bool:
         """Whether a request has the token, or names this machine if there is no token."""
@@ -207,21 +233,13 @@ class _Site:
         return found
 
 
-def _bounded(server: web.Server) -> Callable[[], asyncio.Protocol]:
-    """Return a factory of protocols that bounds connections in number and time, so that no client blocks the others."""
-
-    def protocol() -> asyncio.Protocol:
-        if len(server.connections) >= CONNECTIONS:
-            return _HangingUp()
-        handler = server()
-        asyncio.get_running_loop().call_later(LIFE_S, _end, handler)
-        return handler
-
-    return protocol
+def _later(seconds: float, act: Callable[..., None], *given: object) -> None:
+    """Call `act(*given)` after so many seconds."""
+    asyncio.get_running_loop().call_later(seconds, act, *given)
 
 
-def _end(handler: web.RequestHandler) -> None:
-    """Close a connection at once, even while it is answered, unless it is closed already."""
+def _cut_off(handler: web.RequestHandler) -> None:
+    """Drop a connection with all that is not sent yet, unless it is closed already."""
     if handler.transport is not None:
         handler.transport.abort()
 

@@ -393,14 +393,56 @@ async def test_connections_are_bounded(address: str, monkeypatch: pytest.MonkeyP
         writer.close()
 
 
-async def test_who_says_nothing_is_let_go(address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch) -> None:
+Timers = list[tuple[Callable[..., None], tuple[Any, ...]]]
+
+
+@pytest.fixture
+def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
+    """What the server would do later, which a test calls when it is time."""
+    found: Timers = []
+    monkeypatch.setattr(server, "_later", lambda seconds, act, *given: found.append((act, given)))
+    return found
+
+
+def ring(timers: Timers) -> None:
+    act, given = timers.pop(0)
+    act(*given)
+
+
+async def test_who_says_nothing_is_let_go(address: str, client: ClientSession, timers: Timers) -> None:
     host, port = address.removeprefix("http://").split(":")
-    with monkeypatch.context() as briefly:
-        briefly.setattr(server, "LIFE_S", 0.05)
-        reader, writer = await asyncio.open_connection(host, int(port))
-        assert await closed(reader)
-        writer.close()
+    reader, writer = await asyncio.open_connection(host, int(port))
+    while not timers:
+        await asyncio.sleep(0)
+    ring(timers)
+    assert await closed(reader)
+    writer.close()
     assert (await client.get(f"{address}/")).status == 200
+
+
+@pytest.mark.parametrize("rings", [1, 2])
+async def test_a_connection_whose_time_is_over_gets_the_answer_that_is_being_made(
+    address: str, monkeypatch: pytest.MonkeyPatch, timers: Timers, rings: int
+) -> None:
+    begun, done, document = threading.Event(), threading.Event(), shelf.document
+
+    def slow(run: Run) -> Any:
+        begun.set()
+        done.wait()
+        return document(run)
+
+    monkeypatch.setattr(shelf, "document", slow)
+    waiting = asyncio.create_task(raw(address, "GET /document/first HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+    try:
+        await asyncio.to_thread(begun.wait)
+        for _ in range(rings):  # the second time, nothing is waited for any more
+            ring(timers)
+        if rings == 2:
+            assert await waiting == b""
+    finally:
+        done.set()
+    if rings == 1:
+        assert (await waiting).startswith(b"HTTP/1.1 200"), "and then it ends, though the client would keep it"
 
 
 async def test_a_port_that_is_taken_is_named(address: str, folder: Path) -> None:
