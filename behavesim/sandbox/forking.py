@@ -108,7 +108,7 @@ class Progress:
 # the program, if that is another one; see `program`.
 Perform = Callable[..., None]
 # Share of the limit by the clock that a program must have used up by itself to be at fault without another run.
-_OWN = 0.9
+OWN_SHARE = 0.9
 # Longest time (s) that one wait for the disk is expected to take on a busy machine, as when memory is swapped in.
 _DISK_S = 0.25
 
@@ -273,7 +273,7 @@ class ForkServer:
         # beside others the same work takes more CPU time, and a busy disk makes a program wait
         cpu_s = (usage.ru_utime + usage.ru_stime) * (1 - 1 / NEAR)
         own_s = child.awake_s - cpu_s - _DISK_S * (usage.ru_majflt + usage.ru_inblock)
-        return own_s >= _OWN * self._limits.wall_s
+        return own_s >= OWN_SHARE * self._limits.wall_s
 
     def _enforce_limits(self) -> float | None:
         """Kill candidates that exceeded a time limit; return how soon to look again (ms), None without candidates."""

@@ -24,9 +24,9 @@ from typing import NoReturn
 from behavesim.base.clock import Clock
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.sandbox import isolation, layers, processes
-from behavesim.sandbox.forking import ForkServer, prepare_for_forks
+from behavesim.sandbox.forking import OWN_SHARE, ForkServer, prepare_for_forks
 from behavesim.sandbox.layers import TreeConfinement
-from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.limits import NEAR, Limits
 from behavesim.sandbox.messages import (
     FORK,
     REQUEST,
@@ -125,11 +125,13 @@ class NurseryFailed(Exception):
 
 
 @dataclass
-class _Evaluation:
-    """A running evaluation: when it started and must end by the keeper's clock (s), why it was killed, its CPU time."""
+class Evaluation:
+    """A running evaluation; times by the keeper's clock (s).
 
-    # `killed` is "" if it was not. `handle` is a pidfd of its first process and `pid` that process's number; None and 0
-    # until the nursery sends the pidfd.
+    `killed` is why it was killed, "" if it was not. `handle` is a pidfd of its first process and `pid` that process's
+    number; None and 0 until the nursery sends the pidfd. `wanted_s` is how long its threads have run or waited for a
+    core or a disk, all together, as far as repeated looks show; the last was at `looked`.
+    """
 
     started: float
     deadline: float
@@ -137,6 +139,23 @@ class _Evaluation:
     handle: int | None = None
     pid: int = 0
     cpu: processes.CpuMeter = field(default_factory=processes.CpuMeter)
+    wanted_s: float = 0.0
+    looked: float = 0.0
+
+    def look(self, now: float, members: Mapping[int, processes.Process]) -> None:
+        """Note what it did since the last look; `members` are its living processes."""
+        # what they are doing now stands for the whole time; without a process it waits for the nursery
+        since_s = now - max(self.started, self.looked)
+        self.wanted_s += since_s * (processes.threads_awake(members) if self.pid else 1)
+        self.looked = now
+        self.cpu.read(members)
+
+    def slept(self, now: float, wall_s: float) -> bool:
+        """Whether it would have used up `wall_s` on a quiet machine, too, since it mostly slept."""
+        # beside others the same work takes more CPU time; work that ended between two looks is in `cpu` only
+        cpu_s = self.cpu.most_s
+        lost_s = max(self.wanted_s, cpu_s) - cpu_s / NEAR
+        return now - self.started - lost_s >= OWN_SHARE * wall_s
 
 
 class Keeper:
@@ -145,15 +164,24 @@ class Keeper:
     The nursery is the process that loads the evaluator and forks a child for each evaluation. `control` leads to the
     daemon and `link` to the nursery, whose process id is `nursery`. To load the evaluator, the nursery may use `load_s`
     seconds of CPU time and as much memory as an evaluation. Once it has loaded it, `ready` is sent to the daemon.
+    `has_devices` is whether evaluations use devices such as a GPU.
     """
 
     def __init__(
-        self, control: socket.socket, link: socket.socket, nursery: int, limits: Limits, load_s: float, ready: Ready
+        self,
+        control: socket.socket,
+        link: socket.socket,
+        nursery: int,
+        limits: Limits,
+        load_s: float,
+        ready: Ready,
+        has_devices: bool = False,
     ) -> None:
         self._control, self._link, self._nursery = control, link, nursery
         self._limits, self._load_s, self._ready = limits, load_s, ready
+        self._has_devices = has_devices
         self._clock = Clock()
-        self._running: dict[int, _Evaluation] = {}  # by the daemon's number
+        self._running: dict[int, Evaluation] = {}  # by the daemon's number
         self._rest = b""
         self._is_loaded = False
         self._loaded_memory = 0  # bytes that the nursery holds once it has loaded: evaluations share them
@@ -206,7 +234,7 @@ class Keeper:
             except OSError as error:
                 raise NurseryFailed(f"the evaluator's process takes no more programs: {error.strerror}") from error
             now = self._clock()
-            self._running[job] = _Evaluation(now, now + self._limits.wall_s)
+            self._running[job] = Evaluation(now, now + self._limits.wall_s)
             self._nursery_may_s += FORK_S
         elif each := self._running.get(job):  # otherwise it has just ended
             _kill(each, "cancelled")
@@ -289,21 +317,26 @@ class Keeper:
         self._limit_nursery(seen)
         return max(LOOK_MS, 1e3 * _SHARE * (self._clock() - began))
 
-    def _exceeded(self, each: _Evaluation, members: dict[int, processes.Process]) -> str:
+    def _exceeded(self, each: Evaluation, members: dict[int, processes.Process]) -> str:
         """Return the first limit that an evaluation, whose processes are `members`, exceeds; "" if none."""
-        # It is one of "processes", "cpu", "wall" or "waited", "memory", "files", in this order.
+        # It is one of "processes", "cpu", "wall" or "waited" or "asleep", "memory", "files", in this order.
         # processes come first: of very many it takes long to find out more
         if sum(process.threads for process in members.values()) > layers.MOST_PROCESSES:
             return "processes"
-        first_s = processes.cpu_seconds(each.pid) if each.pid else 0.0  # exact, where `members` count in ticks
-        if max(each.cpu.read(members), first_s) >= self._limits.most_s(0.0):
-            return "cpu"
         now = self._clock()
+        each.look(now, members)
+        first_s = processes.cpu_seconds(each.pid) if each.pid else 0.0  # exact, where `members` count in ticks
+        if max(each.cpu.most_s, first_s) >= self._limits.most_s(0.0):
+            return "cpu"
         if now >= each.deadline:
             without_s = sum(map(processes.seconds_without_a_core, members))
             each.deadline = each.started + min(self._limits.wall_s + without_s, self._limits.longest_s)
             if now >= each.deadline:
-                return "waited" if without_s >= self._limits.longest_s / 2 else "wall"
+                if without_s >= self._limits.longest_s / 2:
+                    return "waited"
+                # what seems to sleep may wait for a device that another evaluation uses
+                is_asleep = not self._has_devices and each.slept(now, self._limits.wall_s)
+                return "asleep" if is_asleep else "wall"
         if processes.holds_more(members, self._limits.memory + self._loaded_memory):
             return "memory"
         # few processes cannot have so many
@@ -329,7 +362,7 @@ class Keeper:
             raise NurseryFailed(f"the evaluator starts more than {layers.MOST_PROCESSES} processes when loaded")
 
 
-def _kill(each: _Evaluation, why: str) -> None:
+def _kill(each: Evaluation, why: str) -> None:
     """Note why an evaluation is killed, unless a reason is noted, and kill its first process and that one's group."""
     # With a namespace of its own, all its processes die with the first. Without a pidfd yet, the reason is only noted.
     each.killed = each.killed or why
@@ -364,7 +397,8 @@ def main(assignment: TreeAssignment, control: socket.socket) -> None:
         serve_nursery(theirs, assignment, confined)
     theirs.close()
     # the level was found before anything of the evaluator ran
-    Keeper(control, ours, pid, assignment.limits, assignment.load_s, Ready(level, confined.notes, 1)).serve()
+    ready, has_devices = Ready(level, confined.notes, 1), bool(assignment.devices)
+    Keeper(control, ours, pid, assignment.limits, assignment.load_s, ready, has_devices).serve()
 
 
 def load_echo(given: str) -> Callable[[str], bytes]:

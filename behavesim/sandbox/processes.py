@@ -150,7 +150,7 @@ def start_time(pid: int) -> int:
 
     Raises OSError if there is no such process here, or it cannot be seen.
     """
-    return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+    return int(_stat_fields(Path(f"/proc/{pid}"))[_STARTED])
 
 
 def require_handles() -> None:
@@ -245,8 +245,10 @@ def _children() -> list[int]:
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 # The unit of resident memory in /proc: bytes in a page.
 _PAGE = os.sysconf("SC_PAGESIZE")
-_PARENT, _FIRST_TIME, _THREADS, _STARTED, _RESIDENT = 1, 11, 17, 19, 21
+_STATE, _PARENT, _FIRST_TIME, _THREADS, _STARTED, _RESIDENT = 0, 1, 11, 17, 19, 21
 """Fields of /proc/PID/stat behind the command's name; from _FIRST_TIME on, two own times and two of reaped children."""
+# States in /proc of a thread that runs or waits for a core, and of one that waits for a disk.
+_AWAKE = (b"R", b"D")
 # Lines of /proc/PID/smaps_rollup on memory that no file backs; shared memory is divided among the processes.
 _SHARED_BY_ALL = ("Pss_Anon:", "Pss_Shmem:", "SwapPss:")
 # Lines of /proc/PID/status on the same memory; shared memory counts in full for each process.
@@ -258,7 +260,8 @@ class Process:
     """One process: the id of its parent, its own CPU time (s), that of children it waited for, and number of threads.
 
     `resident` is its resident memory (bytes), shared memory and files included. `start_time` (clock ticks since the
-    machine started) distinguishes it from an earlier process with the same id.
+    machine started) distinguishes it from an earlier process with the same id. `is_awake` is whether its main thread
+    runs, or waits for a core or a disk.
     """
 
     parent: int
@@ -267,6 +270,7 @@ class Process:
     resident: int
     threads: int
     started: int
+    is_awake: bool
 
 
 class CpuMeter:
@@ -353,10 +357,30 @@ def _held(pid: int, resident: int) -> int:
 
 def _read_process(folder: Path) -> Process:
     """Return what the kernel says of a process; raises OSError if it has ended. `folder` is its one in /proc."""
-    fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()  # a command's name may hold anything
+    fields = _stat_fields(folder)
     own, reaped = (sum(map(int, fields[at : at + 2])) / _TICKS_A_SECOND for at in (_FIRST_TIME, _FIRST_TIME + 2))
     resident = int(fields[_RESIDENT]) * _PAGE
-    return Process(int(fields[_PARENT]), own, reaped, resident, int(fields[_THREADS]), int(fields[_STARTED]))
+    threads, started, is_awake = int(fields[_THREADS]), int(fields[_STARTED]), fields[_STATE] in _AWAKE
+    return Process(int(fields[_PARENT]), own, reaped, resident, threads, started, is_awake)
+
+
+def _stat_fields(folder: Path) -> list[bytes]:
+    """Return what `stat` in a folder of /proc says behind the command's name, which may hold anything."""
+    return (folder / "stat").read_bytes().rpartition(b")")[2].split()
+
+
+def threads_awake(members: Mapping[int, Process]) -> int:
+    """Return how many threads of these processes run, or wait for a core or a disk."""
+    found = 0
+    for pid, process in members.items():
+        if process.threads == 1:
+            found += process.is_awake
+            continue
+        with contextlib.suppress(OSError):  # it has ended
+            for folder in Path(f"/proc/{pid}/task").iterdir():
+                with contextlib.suppress(OSError):
+                    found += _stat_fields(folder)[_STATE] in _AWAKE
+    return found
 
 
 def open_files(members: Mapping[int, Process]) -> int:

@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 
 from behavesim.base.errors import SandboxError, TaskError
-from behavesim.sandbox import namespaces
+from behavesim.sandbox import keeper, namespaces, processes
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
 from behavesim.task.verdict import Failure
@@ -218,6 +218,50 @@ async def test_the_time_limit_holds_for_all_processes_together(pool):
         "import os, time\nif os.fork():\n os.wait()\nelse:\n while time.process_time() < 0.3: pass\n os._exit(0)"
     )
     assert cpu_s > 0.25
+
+
+SLEEPERS = (
+    "import time\ntime.sleep(1000)",
+    "import os, threading\nthreading.Thread(target=threading.Event().wait).start()\nos.system('sleep 1000')",
+)
+"""One sleeps, the other waits with all its processes and threads for what never comes."""
+
+
+async def test_an_evaluation_that_sleeps_is_not_run_again_while_all_others_wait():
+    retried: list[str] = []
+    async with tree_pool(limits=HASTY) as hasty:
+        asleep = [hasty.evaluate(source, lambda reason, words: retried.append(reason)) for source in SLEEPERS]
+        found = await asyncio.gather(*asleep)
+    for sent, _ in found:
+        assert isinstance(sent, Failure) and sent.reason == "timeout" and "it slept or waited" in sent.message
+    assert retried == []
+
+
+@pytest.mark.parametrize(
+    ("source", "awake"),
+    [("import threading\ndef work():\n while True: pass\nthreading.Thread(target=work).start()", 1), ("input()", 0)],
+    ids=["a thread works while the main thread waits", "all wait"],
+)
+async def test_the_threads_of_a_tree_that_work_are_counted(source: str, awake: int) -> None:
+    def looked() -> int:
+        return processes.threads_awake(processes.with_descendants(child.pid, processes.all_processes()))
+
+    given = [sys.executable, "-c", f"print(flush=True)\n{source}"]
+    with subprocess.Popen(given, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout and child.stdout.readline()
+        assert any(looked() == awake for _ in range(5000)), "starting takes it a while"
+        child.kill()
+
+
+@pytest.mark.parametrize(
+    ("wanted_s", "cpu_s", "slept"),
+    [(0.0, 0.0, True), (1.0, 1.0, True), (2.0, 0.1, False), (0.0, 9.0, False)],
+    ids=["asleep", "worked a little", "kept from a core", "worked between two looks"],
+)
+async def test_what_wanted_a_core_and_had_none_did_not_sleep(wanted_s: float, cpu_s: float, slept: bool) -> None:
+    evaluation = keeper.Evaluation(0.0, 10.0, wanted_s=wanted_s)
+    evaluation.cpu.most_s = cpu_s
+    assert evaluation.slept(10.0, 10.0) is slept
 
 
 async def test_the_memory_limit_holds_for_all_processes_together(pool):
