@@ -44,7 +44,7 @@ from behavesim.cluster.task_files import platform_facts
 from behavesim.engine.admission import run_provenance, settings_from_person
 from behavesim.engine.build import assemble_search
 from behavesim.engine.caps import Caps
-from behavesim.sandbox.connection import Ran
+from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.frames import decode, encode_solutions
 from behavesim.sandbox.judge import RefereePool, SandboxJudge
 from behavesim.sandbox.limits import Limits
@@ -111,7 +111,7 @@ class Player:
         while True:
             job = await jobs.get()
             await asyncio.sleep(self.seconds)
-            ran = Ran(ProcessEnd(job, 0, "", self.seconds, 1 << 25), next(self.frames))
+            ran = RawResult(ProcessEnd(job, 0, "", self.seconds, 1 << 25), next(self.frames))
             message = {"beat": 1, "ran": [as_values(job, ran)]}
             self.sent += len(msgpack.packb(message))
             await line.send(message)

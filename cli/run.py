@@ -119,9 +119,9 @@ def _show(found: DryRun, launch: Launch) -> None:
     say(f"template {found.template_score:.6g}; {programs} if each takes as long as the template")
     # the limit that comes with an installed task is chosen: with another, results differ from those of other people
     is_chosen = not Path(settings.task).suffix and settings.timeout_s == launch.task.timeout_s
-    slack = Limits.of(settings).slack(found.evaluating_s * settings.workers_here / budget)
-    if slack and not is_chosen:
-        say(slack)
+    advice = Limits.of(settings).timeout_advice(found.evaluating_s * settings.workers_here / budget)
+    if advice and not is_chosen:
+        say(advice)
     say("comparing programs and the model's replies take time besides, often more")
     say("no model is asked, which costs nothing" if found.cost is None else found.cost.sentence)
 

@@ -186,7 +186,7 @@ def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Li
     # models often write programs that are several times slower than the template
     if cpu_s > limits.timeout_s / 5:
         return Finding("template", "warning", f"{message}; that is near the limit of {limits.timeout_s:g} s")
-    return Finding("template", "ok", "; ".join(filter(None, (message, limits.slack(seconds)))))
+    return Finding("template", "ok", "; ".join(filter(None, (message, limits.timeout_advice(seconds)))))
 
 
 def _deterministic(task: Task, first: Solved, second: Solved | Failure, verdict: Verdict) -> Finding:

@@ -16,7 +16,7 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import count_noun
 from behavesim.cluster.protocol import ENOUGH, HANDLER, Garbage, Line, LineLost, Order, failures_of, results_of
 from behavesim.cluster.task_files import TaskFiles, differing_facts
-from behavesim.sandbox.connection import GRACE_S, START_S, Ran
+from behavesim.sandbox.connection import GRACE_S, START_S, RawResult
 from behavesim.sandbox.isolation import LEVELS
 
 # Seconds of silence after which a worker counts as hanging: it gives five signs of life in that time.
@@ -46,7 +46,7 @@ class Job:
     source: str
     question: bytes
     alone: bool
-    done: asyncio.Future[Ran]
+    done: asyncio.Future[RawResult]
     lost: int = 0
     had_by: set[str] = field(default_factory=set)
     link: Link | None = None
@@ -56,13 +56,13 @@ class Job:
 class Terms:
     """What all workers of a run are told and must fulfil.
 
-    Each worker gets `order`, which says what it will run, and `parcel`, the files for that. `facts` are the versions
+    Each worker gets `order`, which says what it will run, and `files` for that. `facts` are the versions
     and the processor of the machine that runs the search. A worker whose facts differ is refused unless `allow_others`.
     `most` is the largest frame that a program may send, in bytes.
     """
 
     order: Order
-    parcel: TaskFiles
+    files: TaskFiles
     facts: Mapping[str, str]
     allow_others: bool
     most: int
@@ -80,7 +80,7 @@ class Link:
     line: Line
     clock: Heartbeat
     terms: Terms
-    ended: Callable[[Link, Job, Ran | str], None]
+    ended: Callable[[Link, Job, RawResult | str], None]
     isolation: str
     notes: list[str]
     places: int
@@ -142,11 +142,11 @@ class Link:
             for number, text in failures_of(message.get("failed") or []):
                 self._end(number, text)
 
-            longest_s = self.terms.order.limits.longest_s + GRACE_S
+            longest_s = self.terms.order.limits.wall_kill_s + GRACE_S
             if self.held and self.clock() - self._moved_s > longest_s:
                 raise LineLost(f"it has ended no program for {longest_s:g} s, longer than any may take")
 
-    def _end(self, number: int, found: Ran | str) -> None:
+    def _end(self, number: int, found: RawResult | str) -> None:
         """Pass on what came of the program with this number, unless it was cancelled."""
         self._moved_s = self.clock()
         if job := self.held.pop(number, None):
@@ -159,7 +159,7 @@ async def open_link(
     context: ssl.SSLContext | None,
     terms: Terms,
     clock: Heartbeat,
-    ended: Callable[[Link, Job, Ran | str], None],
+    ended: Callable[[Link, Job, RawResult | str], None],
 ) -> Link:
     """Connect to the worker at an address, start its sandbox for this run, and return the link to it.
 
@@ -177,7 +177,7 @@ async def open_link(
         differs = differing_facts(terms.facts, _facts_in(await _next_message(line, clock, SILENT_S)))
         if differs and not terms.allow_others:
             raise Refused(f"worker {name} differs: {'; '.join(differs)}; results could. Accept it with --set {ALLOWED}")
-        for piece in terms.parcel.pieces():
+        for piece in terms.files.pieces():
             await line.send({"file": piece})
         await line.send({"file": None})
         isolation, notes, places = await _when_ready(line, name, clock)
@@ -276,7 +276,7 @@ class Dispatcher:
         """The number of programs that the workers can run at once."""
         return sum(link.places for link in self.links)
 
-    def put(self, source: str, question: bytes, alone: bool = False) -> Job:
+    def submit(self, source: str, question: bytes, alone: bool = False) -> Job:
         """Return a new program to be run, `alone` on its worker or not; it has been dealt out if there is room.
 
         `question` holds the encoded calls that it is to answer; empty if it runs on every instance.
@@ -287,7 +287,7 @@ class Dispatcher:
             self._deal()
         return job
 
-    def drop(self, job: Job) -> None:
+    def cancel(self, job: Job) -> None:
         """Forget a program; the worker that has it kills it."""
         if job.link:
             job.link.cancel(job)
@@ -296,16 +296,16 @@ class Dispatcher:
             self._waiting.remove(job)
             self._deal()
 
-    def join(self, link: Link) -> None:
+    def add_worker(self, link: Link) -> None:
         """Let a worker serve."""
         self.links.add(link)
         self._deal()
 
-    def part(self, link: Link, why: str) -> None:
+    def remove_worker(self, link: Link, why: str) -> None:
         """Take a worker out of service, and put the programs that it has before all that wait for a worker.
 
         If it had any, that counts against the worker. After MOST_STRIKES times without a result it is left out for the
-        reason `why`, a text for people. Otherwise it may join again. It also counts against the programs that ran
+        reason `why`, a text for people. Otherwise it may be added again. It also counts against the programs that ran
         there, as they may be the cause, but not against those that only waited there.
         """
         self.links.discard(link)
@@ -316,7 +316,7 @@ class Dispatcher:
             self._again(job, link.name, is_suspect=at < link.places)
         self._deal()
 
-    def end(self, link: Link, job: Job, found: Ran | str) -> None:
+    def finish(self, link: Link, job: Job, found: RawResult | str) -> None:
         """Take a program's result; a text `found` says why the worker's sandbox failed: the program is dealt again."""
         if isinstance(found, str):
             self._strike(link.name, f"worker {link.name} is left out, its sandbox fails: {found}")

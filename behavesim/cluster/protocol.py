@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 import msgpack
 
-from behavesim.sandbox.connection import Ran
+from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.messages import Instructions, ProcessEnd
 from behavesim.task import Split
 
@@ -176,14 +176,14 @@ class Order(Instructions):
     proof: str
 
 
-def as_values(job: int, ran: Ran) -> list[Any]:
+def as_values(job: int, ran: RawResult) -> list[Any]:
     """Return what came of a program as plain values: [job, ending, frame, the program's own ending or None]."""
     # without each ending's number of the job, which the daemon knows
-    ending, *apart = (list(astuple(each)[1:]) for each in (ran.ending, ran.program) if each)
+    ending, *apart = (list(astuple(each)[1:]) for each in (ran.end, ran.program_end) if each)
     return [job, ending, ran.frame, apart[0] if apart else None]
 
 
-def results_of(values: Any, most: int) -> list[tuple[int, Ran]]:
+def results_of(values: Any, most: int) -> list[tuple[int, RawResult]]:
     """Return the number of each job and what came of it, from the list that a worker sent as "ran".
 
     Nothing in it is believed. Raises Garbage for anything that is no list of what `as_values` returns, and for a frame
@@ -194,14 +194,14 @@ def results_of(values: Any, most: int) -> list[tuple[int, Ran]]:
     return [_read_result(each, most) for each in values]
 
 
-def _read_result(values: Any, most: int) -> tuple[int, Ran]:
+def _read_result(values: Any, most: int) -> tuple[int, RawResult]:
     """Return the job's number and what came of it, from one entry of the list of results; raises Garbage for others."""
     match values:
         case [int(job), list(ending), bytes() | None as frame, list() | None as program]:
             if frame is not None and len(frame) > most:
                 raise Garbage(f"a frame of {len(frame)} bytes came; at most {most} were expected")
             apart = None if program is None else _read_ending(job, program)
-            return job, Ran(_read_ending(job, ending), frame, apart)
+            return job, RawResult(_read_ending(job, ending), frame, apart)
     raise Garbage(f"a result came that is none: {values!r:.100}")
 
 

@@ -20,7 +20,7 @@ from behavesim.cluster.protocol import Garbage, Line, LineLost, Order
 from behavesim.cluster.schedulers import Scheduler, scheduler_of
 from behavesim.cluster.task_files import TaskFiles, files_of_evaluator, files_of_task, platform_facts, task_hash
 from behavesim.evaluators.evaluation import folders_of_runs
-from behavesim.sandbox.connection import Ran
+from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import Limits
@@ -128,7 +128,7 @@ class ClusterRunner:
         self._terms = terms
         self._instances = instances
         self._tell = tell
-        self._news = WorkerNotices(tell, window)
+        self._notices = WorkerNotices(tell, window)
         self._clock = clock or Heartbeat()
         self._ready: Ready | None = None
         self._failure: BaseException | None = None
@@ -139,7 +139,7 @@ class ClusterRunner:
         self._following: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()  # set when workers have come, gone or been refused, or the scheduler was lost
         self._rated = (self._clock(), 0, 0.0)  # time of the clock, programs done by then, and their rate before
-        self.dealer = Dispatcher(self._leave_out)
+        self.dispatcher = Dispatcher(self._leave_out)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as entered:
@@ -177,12 +177,12 @@ class ClusterRunner:
         """Return how many workers serve, their places, and the evaluations a second, as a phrase for a person."""
         then, before, rate = self._rated
         if (passed_s := self._clock() - then) >= RATED_S:
-            rate = (self.dealer.done - before) / passed_s
-            self._rated = (then + passed_s, self.dealer.done, rate)
-        workers, places = len(self.dealer.links), self.dealer.places
+            rate = (self.dispatcher.done - before) / passed_s
+            self._rated = (then + passed_s, self.dispatcher.done, rate)
+        workers, places = len(self.dispatcher.links), self.dispatcher.places
         return f"{count_noun(workers, 'worker')}, {count_noun(places, 'place')}, {rate:.1f} evaluations/s"
 
-    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
+    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> RawResult:
         """Run a program on every instance on some worker, or let it answer the encoded calls in `question`.
 
         A `question` of b"" has no calls. This waits until a worker has a place; with `alone`, the program then has all
@@ -191,11 +191,11 @@ class ClusterRunner:
         """
         if self._failure:
             raise self._failure
-        job = self.dealer.put(source, question, alone)
+        job = self.dispatcher.submit(source, question, alone)
         try:
             return await job.done
         finally:
-            self.dealer.drop(job)
+            self.dispatcher.cancel(job)
 
     async def _close(self) -> None:
         """End all connections; raise SandboxError in each `run` that still waits for a result."""
@@ -206,11 +206,11 @@ class ClusterRunner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self.dealer.fail(self._failure)
+        self.dispatcher.fail(self._failure)
 
     async def _first_workers(self) -> None:
         """Wait until some worker serves and no other one is beginning."""
-        while self._beginning or not self.dealer.links:
+        while self._beginning or not self.dispatcher.links:
             if self._failure:
                 raise self._failure
             if self._refused and not self._beginning:
@@ -218,8 +218,8 @@ class ClusterRunner:
                 raise UsageError(first + (f" (and {count_noun(len(others), 'other worker')})" if others else ""))
             self._changed.clear()
             await self._changed.wait()
-        self._news.looked(self.dealer.links, len(self._beginning))
-        weakest = min(self.dealer.links, key=lambda link: LEVELS.index(link.isolation))
+        self._notices.looked(self.dispatcher.links, len(self._beginning))
+        weakest = min(self.dispatcher.links, key=lambda link: LEVELS.index(link.isolation))
         self._ready = Ready(weakest.isolation, tuple(weakest.notes), self._instances)
 
     async def _follow(self, line: Line) -> None:
@@ -229,7 +229,7 @@ class ClusterRunner:
                 await line.send({"op": "identity"})
                 self._listed = _workers_in(await line.receive())
                 self._meet()
-                self._news.looked(self.dealer.links, len(self._beginning))
+                self._notices.looked(self.dispatcher.links, len(self._beginning))
                 await self._clock.sleep(LOOK_S + LOOK_A_WORKER_S * len(self._listed))
         except (LineLost, Garbage) as error:
             said = f"the Dask scheduler {self._scheduler.address} was lost ({error})"
@@ -241,7 +241,7 @@ class ClusterRunner:
         """If an asyncio task of this runner ended with an error, raise that in each waiting and each later `run`."""
         if not task.cancelled() and (error := task.exception()):
             self._failure = self._failure or error
-            self.dealer.fail(error)
+            self.dispatcher.fail(error)
             self._changed.set()
 
     def _meet(self) -> None:
@@ -267,7 +267,7 @@ class ClusterRunner:
                 self._leave_out(name, f"worker {name} is left out, nothing of this was accepted: {error}")
             except LineLost as error:
                 if str(error) != said:  # one that stays lost is told of once
-                    self._news.lost(name, error)
+                    self._notices.lost(name, error)
                 said = str(error)
             self._beginning.discard(address)
             self._changed.set()
@@ -276,11 +276,11 @@ class ClusterRunner:
 
     async def _served(self, address: str, name: str) -> None:
         """Use a worker until it is lost."""
-        link = await open_link(address, name, self._scheduler.context, self._terms, self._clock, self.dealer.end)
+        link = await open_link(address, name, self._scheduler.context, self._terms, self._clock, self.dispatcher.finish)
         why = "this run ends"
         try:
             self._accept(link)
-            self.dealer.join(link)
+            self.dispatcher.add_worker(link)
             self._beginning.discard(address)
             self._changed.set()
             await link.serve()
@@ -288,7 +288,7 @@ class ClusterRunner:
             why = str(error)
             raise
         finally:
-            self.dealer.part(link, f"worker {name} is left out, it fails with whatever it gets: {why}")
+            self.dispatcher.remove_worker(link, f"worker {name} is left out, it fails with whatever it gets: {why}")
             await link.line.close()
 
     def _accept(self, link: Link) -> None:
@@ -352,26 +352,26 @@ class Cluster:
         file cannot be read.
         """
         place = TaskReference(task).place()
-        parcel = files_of_task(Path(place), loaded.data_files) if place.endswith(".py") else TaskFiles({})
-        name = Path(place).name if parcel.files else place
-        given = self.allow_weak_isolation, parcel.hash, task_hash(loaded, split)
+        files = files_of_task(Path(place), loaded.data_files) if place.endswith(".py") else TaskFiles({})
+        name = Path(place).name if files.files else place
+        given = self.allow_weak_isolation, files.hash, task_hash(loaded, split)
         order = Order("functions", name, split, *given, limits=limits)
-        return SolutionPool(self._runner(order, parcel, len(instances_of(loaded, split))), limits)
+        return SolutionPool(self._runner(order, files, len(instances_of(loaded, split))), limits)
 
     def evaluator(self, file: EvaluatorFile, limits: Limits) -> ResultPool:
         """Return the sandbox of an evaluator and programs, not entered yet.
 
         Raises TaskError if the evaluator's files are too large or too many, OSError if one cannot be read.
         """
-        parcel = files_of_evaluator(file, folders_of_runs(file))
+        files = files_of_evaluator(file, folders_of_runs(file))
         there = _relative(file).to_json()
-        order = Order("evaluator", there, "search", self.allow_weak_isolation, parcel.hash, "", limits=limits)
-        return ResultPool(self._runner(order, parcel, 1), limits)
+        order = Order("evaluator", there, "search", self.allow_weak_isolation, files.hash, "", limits=limits)
+        return ResultPool(self._runner(order, files, 1), limits)
 
-    def _runner(self, order: Order, parcel: TaskFiles, instances: int) -> ClusterRunner:
+    def _runner(self, order: Order, files: TaskFiles, instances: int) -> ClusterRunner:
         """Return a runner, not entered yet; `instances` is the number of the split's, 1 for an evaluator."""
         most = frame_limit(instances, order.limits.output)
-        terms = Terms(order, parcel, platform_facts(), self.allow_others, most)
+        terms = Terms(order, files, platform_facts(), self.allow_others, most)
         runner = ClusterRunner(scheduler_of(self.workers), terms, instances, self.tell, self.clock, self.window)
         self.sights.append(runner.sight)
         return runner

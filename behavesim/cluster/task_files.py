@@ -58,9 +58,9 @@ class TaskFiles:
 
 
 class Unpacking:
-    """Writes the pieces of a parcel to files below `folder`, which must be empty at first.
+    """Writes the pieces of some files below `folder`, which must be empty at first.
 
-    The pieces must come in the order of `Parcel.pieces`.
+    The pieces must come in the order of `TaskFiles.pieces`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -69,7 +69,7 @@ class Unpacking:
 
     @property
     def hash(self) -> str:
-        """The hash of the pieces written so far; it equals the parcel's `hash` once all are written."""
+        """The hash of the pieces written so far; it equals `TaskFiles.hash` once all are written."""
         return self._hash.hexdigest()
 
     def write(self, name: str, piece: bytes) -> None:
@@ -138,7 +138,7 @@ def _below(folder: Path) -> Iterable[Path]:
 
 
 def _collected(folder: Path, paths: Iterable[Path]) -> TaskFiles:
-    """Return the parcel of some files below a folder; raises TaskError if they are too large or too many."""
+    """Return some files below a folder; raises TaskError if they are too large or too many."""
     files: dict[str, bytes] = {}
     size = 0
     for path in paths:

@@ -157,7 +157,7 @@ class _Session:
     async def _run(self, runner: Runner, job: int, source: str, question: bytes, alone: bool) -> None:
         """Run a program when there is a place for it, and put what came of it among what is sent."""
         try:
-            async with self._free.taken(alone):
+            async with self._free.held(alone):
                 ran = await runner.run(source, question, alone)
             self._add("ran", as_values(job, ran))
         except BehavesimError as error:

@@ -69,27 +69,27 @@ class ZygoteDied(SandboxError):
 
 
 @dataclass(frozen=True)
-class Ran:
+class RawResult:
     """What came of running a program: nothing of it is decoded or believed yet.
 
-    `ending` is how the process ended that held the instances or answered calls, and `frame` the bytes that it sent.
+    `end` is how the process ended that held the instances or answered calls, and `frame` the bytes that it sent.
     They may be incomplete, invalid or empty; None if more came than a frame may have. If the program ran apart from the
-    instances, `program` is how its own process ended.
+    instances, `program_end` is how its own process ended.
     """
 
-    ending: ProcessEnd
+    end: ProcessEnd
     frame: bytes | None
-    program: ProcessEnd | None = None
+    program_end: ProcessEnd | None = None
 
     @property
     def cpu_s(self) -> float:
         """CPU time of its processes together (s)."""
-        return self.ending.cpu_s + (self.program.cpu_s if self.program else 0.0)
+        return self.end.cpu_s + (self.program_end.cpu_s if self.program_end else 0.0)
 
-    def beside_others(self) -> Ran:
+    def beside_others(self) -> RawResult:
         """Return the same, with the note in each ending that other processes kept the machine busy meanwhile."""
-        program = replace(self.program, beside_others=True) if self.program else None
-        return Ran(replace(self.ending, beside_others=True), self.frame, program)
+        program = replace(self.program_end, beside_others=True) if self.program_end else None
+        return RawResult(replace(self.end, beside_others=True), self.frame, program)
 
 
 class ZygoteConnection:
@@ -107,7 +107,7 @@ class ZygoteConnection:
         self._process = process
         self._control = control
         self._limits = assignment.limits
-        self._longest_s = assignment.longest_s
+        self._wall_kill_s = assignment.wall_kill_s
         self._frame_limit = 0  # bytes; unknown until the zygote has counted its instances
         self._jobs = itertools.count()
         self._endings: dict[int, asyncio.Future[ProcessEnd]] = {}
@@ -142,39 +142,39 @@ class ZygoteConnection:
                 if not connection._ready.done() or connection._ready.cancelled() or connection._ready.exception():
                     await connection.close()
 
-    async def run(self, source: str, questions: bytes = b"", link: socket.socket | None = None) -> Ran:
+    async def run(self, source: str, questions: bytes = b"", program_socket: socket.socket | None = None) -> RawResult:
         """Run one program in a new child of the zygote, and return how it ended and what it sent.
 
-        `questions` are encoded calls that the program answers, for a zygote without a task. With a `link`, one end of
-        a socket pair, the child only solves the instances: the program runs in the zygote that got the other end (see
-        `lend`). Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes silent or takes no request,
-        SandboxError if no more files may be opened.
+        `questions` are encoded calls that the program answers, for a zygote without a task. With a `program_socket`
+        the child only solves the instances, and calls the program through it: another zygote runs that (see
+        `fork_answerer`). Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes silent or takes no
+        request, SandboxError if no more files may be opened.
         """
-        with open_socket_pair() as (ours, theirs), self._job() as job:
-            ours.setblocking(False)
+        with open_socket_pair() as (own_socket, child_socket), self._job() as job:
+            own_socket.setblocking(False)
             sent = encode_source(source) + questions
-            exchange = asyncio.create_task(self._exchange(ours, sent, bool(questions), job))
+            exchange = asyncio.create_task(self._exchange(own_socket, sent, bool(questions), job))
             try:
-                self._request(FORK, job, theirs, *([] if link is None else [link]))
-                theirs.close()  # while it is open here, the child's end does not end the exchange
+                self._request(FORK, job, child_socket, *([] if program_socket is None else [program_socket]))
+                child_socket.close()  # while it is open here, the child's end does not end the exchange
                 ended = await self._ended(job)
                 with contextlib.suppress(TimeoutError):
                     async with self._clock.timeout(REST_S):
                         await asyncio.wait([exchange])
-                return Ran(ended, exchange.result() if exchange.done() else b"")
+                return RawResult(ended, exchange.result() if exchange.done() else b"")
             finally:
                 exchange.cancel()
                 await asyncio.wait([exchange])  # before its socket is closed
 
-    async def lend(self, end: socket.socket) -> ProcessEnd:
-        """Fork a child that receives a program and its calls through the socket `end`; return how the child ended.
+    async def fork_answerer(self, child_socket: socket.socket) -> ProcessEnd:
+        """Fork a child that receives a program and its calls through a socket; return how the child ended.
 
         The socket is closed in this process. Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes
         silent or takes no request.
         """
         with self._job() as job:
-            with end:
-                self._request(FORK, job, end)
+            with child_socket:
+                self._request(FORK, job, child_socket)
             return await self._ended(job)
 
     async def close(self) -> None:
@@ -205,7 +205,7 @@ class ZygoteConnection:
         """Wait until a child ends, and return how it ended; cancelling kills the child."""
         ending = self._endings[job]
         try:
-            async with self._clock.timeout(self._longest_s + GRACE_S):
+            async with self._clock.timeout(self._wall_kill_s + GRACE_S):
                 return await asyncio.shield(ending)
         except TimeoutError:
             self.alive = False
@@ -225,18 +225,20 @@ class ZygoteConnection:
             self.alive = False
             raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
-    async def _exchange(self, ours: socket.socket, sent: bytes, is_all: bool, job: int) -> bytes | None:
-        """Send the bytes `sent` through the socket `ours`; return those that come back until the child closes its end.
+    async def _exchange(self, own_socket: socket.socket, sent: bytes, is_all: bool, job: int) -> bytes | None:
+        """Send the bytes `sent` through a socket; return those that come back until the child closes its end.
 
         If they are too many, the child is killed and None returned. With `is_all`, the child is told that nothing more
         will be sent. `job` is its number.
         """
         loop = asyncio.get_running_loop()
         frame = bytearray()
-        sending = asyncio.create_task(_send(ours, sent, is_all))  # a child may answer before it has read all calls
+        sending = asyncio.create_task(
+            _send(own_socket, sent, is_all)
+        )  # a child may answer before it has read all calls
         try:
             with contextlib.suppress(ConnectionError):  # the child died early; its ending says how
-                while chunk := await loop.sock_recv(ours, _CHUNK):
+                while chunk := await loop.sock_recv(own_socket, _CHUNK):
                     frame += chunk
                     if len(frame) > self._frame_limit:
                         self._request(KILL, job)
@@ -289,12 +291,12 @@ def _outside(assignment: Assignment) -> contextlib.AbstractContextManager[dict[s
     return isolation.outside_of_wall() if assignment.wall else contextlib.nullcontext({})
 
 
-async def _send(ours: socket.socket, sent: bytes, is_all: bool) -> None:
+async def _send(own_socket: socket.socket, sent: bytes, is_all: bool) -> None:
     """Send bytes to a child, and with `is_all` say that no more will come; return early if the child has died."""
     with contextlib.suppress(ConnectionError):
-        await asyncio.get_running_loop().sock_sendall(ours, sent)
+        await asyncio.get_running_loop().sock_sendall(own_socket, sent)
         if is_all:
-            ours.shutdown(socket.SHUT_WR)
+            own_socket.shutdown(socket.SHUT_WR)
 
 
 @contextlib.contextmanager

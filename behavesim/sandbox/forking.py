@@ -224,7 +224,7 @@ class ForkServer:
             os.close(fd)
         now = self._clock()
         waits = len(fds) > 1  # for a program apart, which has the usual limit in its own zygote
-        deadline = now + (self._limits.longest_s if waits else self._limits.wall_s)
+        deadline = now + (self._limits.wall_kill_s if waits else self._limits.wall_limit_s)
         self._children[job] = _Child(pid, now, deadline, progress)
 
     def _run_candidate(self, fds: list[int], progress: Progress) -> NoReturn:
@@ -273,7 +273,7 @@ class ForkServer:
         # beside others the same work takes more CPU time, and a busy disk makes a program wait
         cpu_s = (usage.ru_utime + usage.ru_stime) * (1 - 1 / NEAR)
         own_s = child.awake_s - cpu_s - _DISK_S * (usage.ru_majflt + usage.ru_inblock)
-        return own_s >= OWN_SHARE * self._limits.wall_s
+        return own_s >= OWN_SHARE * self._limits.wall_limit_s
 
     def _enforce_limits(self) -> float | None:
         """Kill candidates that exceeded a time limit; return how soon to look again (ms), None without candidates."""
@@ -284,7 +284,7 @@ class ForkServer:
         now, soonest_s = self._clock(), STEP_S / 2
         for child in self._children.values():
             cpu_s = processes.cpu_seconds(child.pid)
-            cpu_left_s = self._limits.most_s(child.progress.first_s(cpu_s)) - cpu_s
+            cpu_left_s = self._limits.kill_s(child.progress.first_s(cpu_s)) - cpu_s
             if now >= child.deadline:
                 self._enforce_deadline(child, now)
             elif cpu_left_s <= 0:
@@ -295,16 +295,16 @@ class ForkServer:
     def _enforce_deadline(self, child: _Child, now: float) -> None:
         """Put off a candidate's deadline by the time for which others kept it from going on; kill it if none is left.
 
-        That is its time without a core. For a program apart it is also its time without a call, up to `wall_s`: it
-        could leave the process that calls it without an answer.
+        That is its time without a core. For a program apart it is also its time without a call, up to `wall_limit_s`:
+        it could leave the process that calls it without an answer.
         """
         without_s = processes.seconds_without_a_core(child.pid, self._confinement.all_pids)
-        wall_s, longest_s = self._limits.wall_s, self._limits.longest_s
-        child.deadline = child.started + min(wall_s + without_s + min(child.progress.idle_s, wall_s), longest_s)
+        limit_s, kill_s = self._limits.wall_limit_s, self._limits.wall_kill_s
+        child.deadline = child.started + min(limit_s + without_s + min(child.progress.idle_s, limit_s), kill_s)
         if now >= child.deadline:
             if without_s:  # else this system does not say
                 child.awake_s = now - child.started - without_s - child.progress.idle_s
-            self._kill(child, "waited" if without_s >= longest_s / 2 else "wall")
+            self._kill(child, "waited" if without_s >= kill_s / 2 else "wall")
 
 
 def prepare_for_forks() -> None:

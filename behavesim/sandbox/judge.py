@@ -190,7 +190,7 @@ class _Referee:
         self._limits = limits
         self._pid = 0
         self._without_s = 0.0  # for which it had no core until its last long request, or its start
-        self.life = asyncio.create_task(server.lend(end))
+        self.life = asyncio.create_task(server.fork_answerer(end))
         # not left to the socket: a process that `score` started may hold the other end open
         self.life.add_done_callback(lambda _: self._line.connection_lost(None))
 

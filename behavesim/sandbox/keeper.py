@@ -150,12 +150,12 @@ class Evaluation:
         self.looked = now
         self.cpu.read(members)
 
-    def slept(self, now: float, wall_s: float) -> bool:
-        """Whether it would have used up `wall_s` on a quiet machine, too, since it mostly slept."""
+    def slept(self, now: float, wall_limit_s: float) -> bool:
+        """Whether it would have used up `wall_limit_s` on a quiet machine, too, since it mostly slept."""
         # beside others the same work takes more CPU time; work that ended between two looks is in `cpu` only
         cpu_s = self.cpu.most_s
         lost_s = max(self.wanted_s, cpu_s) - cpu_s / NEAR
-        return now - self.started - lost_s >= OWN_SHARE * wall_s
+        return now - self.started - lost_s >= OWN_SHARE * wall_limit_s
 
 
 class Keeper:
@@ -234,7 +234,7 @@ class Keeper:
             except OSError as error:
                 raise NurseryFailed(f"the evaluator's process takes no more programs: {error.strerror}") from error
             now = self._clock()
-            self._running[job] = Evaluation(now, now + self._limits.wall_s)
+            self._running[job] = Evaluation(now, now + self._limits.wall_limit_s)
             self._nursery_may_s += FORK_S
         elif each := self._running.get(job):  # otherwise it has just ended
             _kill(each, "cancelled")
@@ -326,16 +326,16 @@ class Keeper:
         now = self._clock()
         each.look(now, members)
         first_s = processes.cpu_seconds(each.pid) if each.pid else 0.0  # exact, where `members` count in ticks
-        if max(each.cpu.most_s, first_s) >= self._limits.most_s(0.0):
+        if max(each.cpu.most_s, first_s) >= self._limits.kill_s(0.0):
             return "cpu"
         if now >= each.deadline:
             without_s = sum(map(processes.seconds_without_a_core, members))
-            each.deadline = each.started + min(self._limits.wall_s + without_s, self._limits.longest_s)
+            each.deadline = each.started + min(self._limits.wall_limit_s + without_s, self._limits.wall_kill_s)
             if now >= each.deadline:
-                if without_s >= self._limits.longest_s / 2:
+                if without_s >= self._limits.wall_kill_s / 2:
                     return "waited"
                 # what seems to sleep may wait for a device that another evaluation uses
-                is_asleep = not self._has_devices and each.slept(now, self._limits.wall_s)
+                is_asleep = not self._has_devices and each.slept(now, self._limits.wall_limit_s)
                 return "asleep" if is_asleep else "wall"
         if processes.holds_more(members, self._limits.memory + self._loaded_memory):
             return "memory"
@@ -345,7 +345,7 @@ class Keeper:
 
     def _limit_nursery(self, seen: Mapping[int, processes.Process]) -> None:
         """Raise NurseryFailed if the nursery, without its evaluations, exceeds a limit."""
-        now, kept_s = self._clock(), self._limits.longest_s
+        now, kept_s = self._clock(), self._limits.wall_kill_s
         if any(
             (each.pid == 0 and now >= each.deadline) or now >= each.started + kept_s + 1
             for each in self._running.values()

@@ -153,7 +153,7 @@ class Confinement:
         bounds = {
             resource.RLIMIT_AS: self.address_space + self.limits.memory if self.address_space else _NO_BOUND,
             # the zygote enforces it more exactly, but not on every system
-            resource.RLIMIT_CPU: math.ceil(self.limits.most_s(math.inf)) + 1,
+            resource.RLIMIT_CPU: math.ceil(self.limits.kill_s(math.inf)) + 1,
             resource.RLIMIT_FSIZE: 0,
             resource.RLIMIT_CORE: 0,
             resource.RLIMIT_NOFILE: OPEN_FILES,
@@ -346,7 +346,7 @@ class TreeConfinement(Confinement):
             # what the evaluator has loaded does not count: this runs when the nursery forks its first child
             # RLIMIT_AS would end runtimes that reserve addresses without using them, such as those of Java and Go
             resource.RLIMIT_DATA: processes.data_memory() + self.limits.memory,
-            resource.RLIMIT_CPU: math.ceil(self.limits.most_s(0.0)) + 1,
+            resource.RLIMIT_CPU: math.ceil(self.limits.kill_s(0.0)) + 1,
             **_shared_bounds(),
             resource.RLIMIT_NPROC: self.tasks,
         }

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 # Bytes in a megabyte, as the limits count them.
 MEGABYTE = 1 << 20
-# `Limits.slack` warns above this multiple of the template's time, and advises a fifth of it: models write programs that
-# are several times slower than the template, hardly ever a hundred times.
+# `Limits.timeout_advice` warns above this multiple of the template's time, and advises a fifth of it: models write
+# programs that are several times slower than the template, hardly ever a hundred times.
 LOOSE = 100
 # CPU seconds that scoring the solutions of one program may always take, however short `timeout_s` is.
 LEAST_SCORE_S = 30.0
@@ -61,31 +61,25 @@ class Limits:
             self, timeout_s=self.timeout_s * share, output_mb=output_mb, first_call_s=float(task.first_call_s)
         )
 
-    def allowed_s(self, first_s: float) -> float:
-        """Return the most CPU seconds that a whole program may take if its first call took `first_s` of them.
+    def limit_s(self, first_s: float) -> float:
+        """Return the limit on a program's CPU time (s) if its first call took `first_s`: `timeout_s` plus `free_s`."""
+        return self.timeout_s + self.free_s(first_s)
 
-        That is `timeout_s` and, besides, the first call's own time, of which at most `first_call_s` is granted.
-        """
-        return self.timeout_s + self.uncounted_s(first_s)
-
-    def uncounted_s(self, first_s: float) -> float:
-        """Return how many CPU seconds of a first call, which took `first_s` of them, do not count."""
+    def free_s(self, first_s: float) -> float:
+        """Return how much of a first call's CPU time `first_s` does not count (s): at most `first_call_s`."""
         return min(first_s, self.first_call_s)
 
-    def counted_s(self, cpu_s: float, first_s: float) -> float:
-        """Return how many of a program's CPU seconds count towards `timeout_s`; its first call took `first_s`."""
-        return cpu_s - self.uncounted_s(first_s)
+    def charged_s(self, cpu_s: float, first_s: float) -> float:
+        """Return the CPU time that counts towards `timeout_s` (s); the first call took `first_s` of `cpu_s`."""
+        return cpu_s - self.free_s(first_s)
 
     def usage_text(self, cpu_s: float, first_s: float) -> str:
-        """Return the CPU time that counts and its limit, for messages: "13 s of CPU time; the limit is 12 s".
+        """Return the CPU time that counts and its limit, for messages: "13 s of CPU time; the limit is 12 s"."""
+        return f"{self.charged_s(cpu_s, first_s):.3g} s of CPU time; the limit is {self.timeout_s:.3g} s"
 
-        `cpu_s` is the program's CPU time in seconds, `first_s` that of its first call.
-        """
-        return f"{self.counted_s(cpu_s, first_s):.3g} s of CPU time; the limit is {self.timeout_s:.3g} s"
-
-    def most_s(self, first_s: float) -> float:
-        """Return the CPU time (s) at which a program is stopped: NEAR times `allowed_s(first_s)`."""
-        return NEAR * self.allowed_s(first_s)
+    def kill_s(self, first_s: float) -> float:
+        """Return the CPU time (s) at which a program is stopped: NEAR times `limit_s(first_s)`."""
+        return NEAR * self.limit_s(first_s)
 
     @property
     def output(self) -> int:
@@ -98,12 +92,12 @@ class Limits:
         return self.memory_mb * MEGABYTE
 
     @property
-    def wall_s(self) -> float:
+    def wall_limit_s(self) -> float:
         """Limit on wall-clock time (s), for programs that sleep: 2 * (`timeout_s` + `first_call_s`) + 2.
 
-        The zygote adds the time that a program waits for a free core, up to `longest_s`.
+        The zygote adds the time that a program waits for a free core, up to `wall_kill_s`.
         """
-        return 2 * self.allowed_s(math.inf) + 2
+        return 2 * self.limit_s(math.inf) + 2
 
     @property
     def score_s(self) -> float:
@@ -117,10 +111,10 @@ class Limits:
 
     @property
     def in_words(self) -> str:
-        """`timeout_s` and `wall_s` as a phrase that follows a noun, for messages."""
-        return f"at most {self.timeout_s:g} s of CPU time (timeout_s) and {duration(self.wall_s)} by the clock"
+        """`timeout_s` and `wall_limit_s` as a phrase that follows a noun, for messages."""
+        return f"at most {self.timeout_s:g} s of CPU time (timeout_s) and {duration(self.wall_limit_s)} by the clock"
 
-    def slack(self, template_s: float) -> str:
+    def timeout_advice(self, template_s: float) -> str:
         """Return a line of advice if `timeout_s` is more than LOOSE times the template's `template_s`, else ""."""
         times = self.timeout_s / max(template_s, 0.001)
         if times <= LOOSE:
@@ -130,6 +124,6 @@ class Limits:
         return f"the time limit is {times:,.0f} times what the template took; {costs}: {advice}"
 
     @property
-    def longest_s(self) -> float:
-        """Wall-clock time (s), ten times `wall_s`, after which a program is killed however busy the machine is."""
-        return 10 * self.wall_s
+    def wall_kill_s(self) -> float:
+        """Wall-clock time (s) after which a program is killed however busy the machine is: ten times `wall_limit_s`."""
+        return 10 * self.wall_limit_s

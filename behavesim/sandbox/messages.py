@@ -181,9 +181,9 @@ class Assignment(Instructions):
     outside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def longest_s(self) -> float:
+    def wall_kill_s(self) -> float:
         """Most seconds by the clock that a child may live."""
-        return self.limits.longest_s
+        return self.limits.wall_kill_s
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class RefereeAssignment(Assignment):
     starts: int = 1
 
     @property
-    def longest_s(self) -> float:
+    def wall_kill_s(self) -> float:
         """No limit: a process judges one program after another, each within a limit of its own (see `judge`)."""
         return math.inf
 
@@ -297,12 +297,12 @@ class ProcessEnd:
         It also kills for CPU time, where the zygote cannot read that.
         """
         by_kernel = not self.killed and os.waitstatus_to_exitcode(self.status) == -signal.SIGKILL
-        return by_kernel and self.cpu_s <= limits.allowed_s(self.first_s)
+        return by_kernel and self.cpu_s <= limits.limit_s(self.first_s)
 
-    def reached(self, uncounted_s: float = 0.0) -> str:
+    def reached(self, free_s: float = 0.0) -> str:
         """Return how far the program got, as the end of a sentence: ", at call 3, on instance 2"; "" if unknown.
 
-        `uncounted_s` is how much of its first call (s) the limit on CPU time leaves out.
+        `free_s` is how much of its first call (s) the limit on CPU time leaves out.
         """
         where = f", on instance {self.instance}" if self.instance else ""
         if not self.calls:
@@ -312,7 +312,7 @@ class ProcessEnd:
         said = f", at call {self.calls}{where}"
         if self.first_s < _NOTABLE * self.cpu_s:
             return said
-        free = f" (of which {uncounted_s:.3g} s do not count)" if uncounted_s else ""
+        free = f" (of which {free_s:.3g} s do not count)" if free_s else ""
         return f"{said}; the first call took {self.first_s:.3g} s{free}, all else {self.cpu_s - self.first_s:.3g} s"
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.connection import Ran
+from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.frames import FrameError, decode
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS, MOST_FILES, MOST_PROCESSES
@@ -29,7 +29,7 @@ from behavesim.task import Split, TaskReference
 from behavesim.task.verdict import Failure, Sent, Solved
 
 if TYPE_CHECKING:
-    from behavesim.sandbox.connection import Ran
+    from behavesim.sandbox.connection import RawResult
     from behavesim.sandbox.runner import Runner
 
 # Seconds of waiting before each of three tries in which the program runs alone, after its first run was in doubt.
@@ -50,7 +50,7 @@ async def run_until_certain(
     postponed: Postponed,
     question: bytes = b"",
     may_signal: bool = False,
-) -> Ran:
+) -> RawResult:
     """Return what comes of a program, or of calls of it, once the machine had no part in how it ended.
 
     A program is put off if it ended by the clock, for lack of the machine's memory, or just above its limit on CPU
@@ -72,12 +72,12 @@ async def run_until_certain(
     if not reason:
         return ran
     raise SandboxError(
-        f"the machine cannot say whether a program is within its limits, tried {len(PAUSES_S)} times alone: {words}; "
+        f"{len(PAUSES_S)} tries alone did not decide whether a program or this machine is at fault: {words}; "
         + _ADVICE[reason]
     )
 
 
-def fault_of_machine(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[str, str]:
+def fault_of_machine(ran: RawResult, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[str, str]:
     """Return why a program's ending may be the machine's fault: "clock", "memory" or "cpu", and words for people.
 
     Both are empty if the ending is the program's own, as when it slept until its time by the clock was over (killed
@@ -87,15 +87,15 @@ def fault_of_machine(ran: Ran, limits: Limits, is_alone: bool, may_signal: bool)
     it. A killed process is at fault then if it had half of the machine's memory, or if `may_signal`: it may have killed
     itself.
     """
-    for ending in filter(None, (ran.program, ran.ending)):
-        allowed_s, usage = limits.allowed_s(ending.first_s), limits.usage_text(ending.cpu_s, ending.first_s)
+    for ending in filter(None, (ran.program_end, ran.end)):
+        limit_s, usage = limits.limit_s(ending.first_s), limits.usage_text(ending.cpu_s, ending.first_s)
         if ending.killed == "waited" or (ending.killed == "wall" and not is_alone):
             return "clock", f"its time by the clock was over, after {usage}"
         is_machines = ending.killed == "machine" and not (is_alone and may_signal)
         if is_machines or (ending.is_killed(limits) and not is_alone):
             held = ending.peak_bytes // MEGABYTE
             return "memory", f"the machine or container had no more memory when it held {held} of {limits.memory_mb} MB"
-        if not is_alone and not ending.killed and ending.cpu_s > allowed_s:
+        if not is_alone and not ending.killed and ending.cpu_s > limit_s:
             return "cpu", f"it took {usage}"
     return "", ""
 
@@ -128,7 +128,7 @@ class SolutionPool(RunnerPool):
         return LEVELS.index(self.isolation) < LEVELS.index("strong")
 
 
-def read_sent(ran: Ran, limits: Limits, instances: int) -> Sent | Failure:
+def read_sent(ran: RawResult, limits: Limits, instances: int) -> Sent | Failure:
     """Return the bytes that a program sent, or its failure if it ended badly; either has its processes' CPU time.
 
     `limits` are those the program ran under; `instances` is the number of solutions expected.
@@ -136,8 +136,8 @@ def read_sent(ran: Ran, limits: Limits, instances: int) -> Sent | Failure:
     found = frame_of(ran, limits)
     if isinstance(found, Failure):
         return replace(found, cpu_s=ran.cpu_s)
-    ending = ran.program or ran.ending
-    return Sent(found, instances, ran.cpu_s, limits.counted_s(ending.cpu_s, ending.first_s))
+    ending = ran.program_end or ran.end
+    return Sent(found, instances, ran.cpu_s, limits.charged_s(ending.cpu_s, ending.first_s))
 
 
 def read_solutions(sent: Sent) -> Solved | Failure:
@@ -152,37 +152,37 @@ def read_solutions(sent: Sent) -> Solved | Failure:
     return Solved(solutions, sent.cpu_s, answers, sent.counted_s)
 
 
-def frame_of(ran: Ran, limits: Limits) -> bytes | Failure:
+def frame_of(ran: RawResult, limits: Limits) -> bytes | Failure:
     """Return the bytes that a process sent; a failure without CPU time if they are too many or none.
 
     It is a failure, too, if the process was killed, took too much CPU time, or exited with another status than 0. The
     process of a program apart is looked at first.
     """
-    if ran.program is not None:
+    if ran.program_end is not None:
         # this one's end comes first: how the process with the instances ended may only follow from it
-        at = replace(ran.program, instance=ran.ending.instance)  # which the program itself does not know
+        at = replace(ran.program_end, instance=ran.end.instance)  # which the program itself does not know
         if failed := _ended_badly(at, limits):
             return failed
     if ran.frame is None:
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
-    return _ended_badly(ran.ending, limits) or ran.frame or _left(0)
+    return _ended_badly(ran.end, limits) or ran.frame or _left(0)
 
 
 def _ended_badly(ending: ProcessEnd, limits: Limits) -> Failure | None:
     """Return the failure of a process that was stopped, exited with another status than 0, or exceeded its CPU time."""
     # None if the process ended well, or exceeded its CPU time `beside_others`. The failure's `cpu_s` is left at 0.
-    allowed_s, counted_s = limits.allowed_s(ending.first_s), limits.counted_s(ending.cpu_s, ending.first_s)
-    reached = ending.reached(limits.uncounted_s(ending.first_s))
+    limit_s, charged_s = limits.limit_s(ending.first_s), limits.charged_s(ending.cpu_s, ending.first_s)
+    reached = ending.reached(limits.free_s(ending.first_s))
     if ending.killed in ("wall", "asleep", "waited"):
-        said = f"stopped after {limits.wall_s:g} s: it slept or waited ({counted_s:.2g} s of CPU time)"
+        said = f"stopped after {limits.wall_limit_s:g} s: it slept or waited ({charged_s:.2g} s of CPU time)"
         return Failure("timeout", f"{said}{reached}")
     code = os.waitstatus_to_exitcode(ending.status)
-    if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s > allowed_s):
+    if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s > limit_s):
         said = f"still not done after the {limits.timeout_s:.3g} s of CPU time that count"
         return Failure("timeout", f"{said}{reached}")
     # beside others the limit is NEAR times as long: a program that took longer was killed
-    if not ending.killed and ending.cpu_s > allowed_s and not ending.beside_others:
-        return Failure("timeout", f"{counted_s:.3g} s of CPU time; the limit is {limits.timeout_s:.3g} s{reached}")
+    if not ending.killed and ending.cpu_s > limit_s and not ending.beside_others:
+        return Failure("timeout", f"{charged_s:.3g} s of CPU time; the limit is {limits.timeout_s:.3g} s{reached}")
     if code == OUT_OF_MEMORY:
         return Failure("memory", "the program asked for more memory than its limit")
     if code == -signal.SIGKILL:
@@ -266,16 +266,16 @@ class ResultPool(RunnerPool):
         loaded.
         """
         ran = await run_until_certain(self.runner, self._limits, program, postponed, may_signal=True)
-        return self._sent(ran), ran.ending.cpu_s
+        return self._sent(ran), ran.end.cpu_s
 
-    def _sent(self, ran: Ran) -> bytes | Failure:
+    def _sent(self, ran: RawResult) -> bytes | Failure:
         """Return the bytes that an evaluation sent, or its failure; limits over all processes come first."""
-        if ran.ending.killed == "memory":
+        if ran.end.killed == "memory":
             said = f"the evaluation held more than {self._limits.memory_mb} MB of memory in all its processes"
             return Failure("memory", said)
-        if ran.ending.killed == "processes":
+        if ran.end.killed == "processes":
             return Failure("forbidden", f"the evaluation started more than {MOST_PROCESSES} processes and threads")
-        if ran.ending.killed == "files":
+        if ran.end.killed == "files":
             return Failure("forbidden", f"the evaluation had more than {MOST_FILES} files open in all its processes")
         return frame_of(ran, self._limits)
 

@@ -11,8 +11,8 @@ A request and its reply are parts of bytes (`messages.encode_parts`). The first 
     IMPROVE, frame           → scores before and after `Task.improve`, or failure
 
 Programs of a stateless task must keep nothing between calls. A program's process sends its answers beside its
-solutions. The referee runs the task's own `solve` on these answers: they must lead to the solutions that came. Then it
-draws some of the calls at random, to be repeated in a few fresh processes. Such a process has the program and the
+solutions. The referee feeds these answers to the task's own `solve` and must get the same solutions. Then it draws some
+of the calls at random, to be repeated in a few fresh processes. Such a process has the program and the
 arguments of its calls, but no instance, and no two calls on one.
 """
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, Self
 
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.connection import Ran, ZygoteDied, ZygoteSupervisor, open_socket_pair
+from behavesim.sandbox.connection import RawResult, ZygoteDied, ZygoteSupervisor, open_socket_pair
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Assignment, Ready, TaskAssignment
@@ -33,7 +33,7 @@ class Runner(Protocol):
         """
         ...
 
-    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
+    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> RawResult:
         """Run a program on every instance; or, with a `question`, let it answer calls instead.
 
         `question` holds the calls one after another, each from `messages.encode_question`; empty for none. This waits
@@ -57,7 +57,7 @@ class Slots:
         self._turn = asyncio.Lock()
 
     @asynccontextmanager
-    async def taken(self, alone: bool = False) -> AsyncIterator[None]:
+    async def held(self, alone: bool = False) -> AsyncIterator[None]:
         """Wait for a place, or with `alone` for all of them, and keep what was taken until the block ends."""
         async with AsyncExitStack() as places:
             # only one may collect places, else two that want all would each hold some and wait for ever
@@ -148,14 +148,14 @@ class ZygoteRunner:
             raise SandboxError(NOT_ENTERED)
         return self._ready
 
-    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
+    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> RawResult:
         """Run a program as the zygote's assignment says, or let it answer the calls in `question` if that is not empty.
 
         The calls stand one after another, each from `messages.encode_question`. This waits until a worker is free,
         or with `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails,
         TaskError if an evaluator can no longer be loaded.
         """
-        async with self._places.taken(alone):
+        async with self._places.held(alone):
             others = MachineLoad() if alone else None
             try:
                 ran = await self._run(source, question)
@@ -163,7 +163,7 @@ class ZygoteRunner:
                 ran = await self._run(source, question)
             return ran.beside_others() if others and others.were_busy(ran.cpu_s) else ran
 
-    async def _run(self, source: str, question: bytes) -> Ran:
+    async def _run(self, source: str, question: bytes) -> RawResult:
         """Run a program in the one zygote; raises ZygoteDied if that dies."""
         return await (await self._zygote.connection()).run(source, question)
 
@@ -222,23 +222,23 @@ class TaskRunner(ZygoteRunner):
         self._without_task = {False: self._supervised(without, refuse), True: self._with_scipy(without, refuse)}
         return self
 
-    async def _run(self, source: str, question: bytes) -> Ran:
+    async def _run(self, source: str, question: bytes) -> RawResult:
         """Run a program on every instance, apart if the task says so, or let it answer a `question` that is not b""."""
         if self.ready.apart and not question:
             return await self._run_apart(source)
         zygotes = self._without_task if question else self._with_task
         return await (await zygotes["scipy" in source].connection()).run(source, question)
 
-    async def _run_apart(self, source: str) -> Ran:
+    async def _run_apart(self, source: str) -> RawResult:
         """Run a program that sees no instance: one process solves the instances and calls another with the program."""
         solving = await self._zygote.connection()
         answering = await self._without_task["scipy" in source].connection()
-        with open_socket_pair() as (link, end):
-            program = asyncio.create_task(answering.lend(end))
+        with open_socket_pair() as (program_socket, child_socket):
+            program = asyncio.create_task(answering.fork_answerer(child_socket))
             try:
-                solved = await solving.run(source, link=link)
-                link.close()  # ends the program, which waits for the next call
-                return replace(solved, program=await program)
+                solved = await solving.run(source, program_socket=program_socket)
+                program_socket.close()  # ends the program, which waits for the next call
+                return replace(solved, program_end=await program)
             finally:
                 program.cancel()
                 await asyncio.wait([program])
@@ -251,7 +251,7 @@ _MUCH = 0.1
 
 
 class MachineLoad:
-    """The processes of this machine that are not the watched program's, from now on."""
+    """Whether other processes made the machine busy during a run, which makes CPU times longer."""
 
     def __init__(self, statistics: Path = Path("/proc/stat")) -> None:
         """Begin to watch; `statistics` is where the kernel says how long the cores have worked."""

@@ -1,9 +1,10 @@
 """Filters of system calls: a call that a filter refuses fails, and the kernel does not carry it out.
 
 The filter of candidates allows what is known to be harmless. It is made from two lists that a reader can check line by
-line, `kernel.HARMLESS` and `_DELICATE` below. Evaluations need compilers, shells and libraries, which make too many
-calls for that. Their filters, the second profile's, refuse what `kernel` lists as RISKY, UNCHARGED and ENCLOSING, and
-some others with some arguments. A filter is a program for the kernel's classic packet filter (BPF).
+line, `kernel.ALLOWED` and `_ALLOWED_BY_ARGUMENT` below. Evaluations need compilers, shells and libraries, which make
+too many calls for that. Their filters, the second profile's, refuse what `kernel` lists as DENIED, UNACCOUNTED and
+NAMESPACE_CALLS, and some others with some arguments.
+A filter is a program for the kernel's classic packet filter (BPF).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class _Program(ctypes.Structure):
 
 def program() -> bytes:
     """Return the filter of candidates as BPF code; raises OSError if this machine's call numbers are not known."""
-    return _compiled({**dict.fromkeys(kernel.ALLOWED, (_GRANT,)), **_DELICATE}, otherwise=(_REFUSE,))
+    return _compiled({**dict.fromkeys(kernel.ALLOWED, (_GRANT,)), **_ALLOWED_BY_ARGUMENT}, otherwise=(_REFUSE,))
 
 
 def tree_program(may_connect: bool) -> bytes:
@@ -153,7 +154,7 @@ def _one_of(position: int, values: Sequence[int]) -> Answer:
     return (_argument(position), *tests, _REFUSE, _GRANT)
 
 
-_DELICATE: dict[str, Answer] = {
+_ALLOWED_BY_ARGUMENT: dict[str, Answer] = {
     # Files are opened for reading only; Landlock says which files.
     "open": (_argument(1), (_IF_ANY_BIT, 0, 1, _WRITING), _REFUSE, _GRANT),
     "openat": (_argument(2), (_IF_ANY_BIT, 0, 1, _WRITING), _REFUSE, _GRANT),

@@ -25,7 +25,7 @@ from behavesim.cluster.task_files import (
     files_of_task,
     platform_facts,
 )
-from behavesim.sandbox.connection import Ran
+from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import ProcessEnd
 from behavesim.sandbox.pool import frame_of
@@ -33,38 +33,38 @@ from behavesim.task import TaskReference
 from tests.evaluators.judging import file_of
 
 
-def worker(dealer: Dispatcher, name: str, places: int = 1) -> Link:
+def worker(dispatcher: Dispatcher, name: str, places: int = 1) -> Link:
     """A worker that gets programs and does nothing."""
-    return Link(name, cast(Line, None), Heartbeat(), cast(Any, None), dealer.end, "strong+", [], places)
+    return Link(name, cast(Line, None), Heartbeat(), cast(Any, None), dispatcher.finish, "strong+", [], places)
 
 
-def ran(cpu_s: float) -> Ran:
-    return Ran(ProcessEnd(0, 0, "", cpu_s, 0), b"")
+def ran(cpu_s: float) -> RawResult:
+    return RawResult(ProcessEnd(0, 0, "", cpu_s, 0), b"")
 
 
 async def test_programs_go_to_the_worker_with_the_fewest_for_its_places() -> None:
-    dealer = Dispatcher(lambda name, why: None)
-    small, large = worker(dealer, "small"), worker(dealer, "large", 3)
-    dealer.join(small)
-    dealer.join(large)
+    dispatcher = Dispatcher(lambda name, why: None)
+    small, large = worker(dispatcher, "small"), worker(dispatcher, "large", 3)
+    dispatcher.add_worker(small)
+    dispatcher.add_worker(large)
     for _ in range(8):
-        dealer.put("program", b"")
+        dispatcher.submit("program", b"")
     assert (len(small.held), len(large.held)) == (2, 6)
 
 
 async def test_the_faster_programs_are_the_more_wait_at_a_worker_and_of_slow_ones_none() -> None:
-    dealer = Dispatcher(lambda name, why: None)
-    one = worker(dealer, "one")
-    dealer.join(one)
+    dispatcher = Dispatcher(lambda name, why: None)
+    one = worker(dispatcher, "one")
+    dispatcher.add_worker(one)
     for _ in range(100):
-        dealer.put("program", b"")
+        dispatcher.submit("program", b"")
 
     def held_after(cpu_s: float) -> int:
         for _ in range(40):
-            dealer.put("program", b"")
+            dispatcher.submit("program", b"")
             job = next(iter(one.held.values()))
             del one.held[job.number]
-            dealer.end(one, job, ran(cpu_s))
+            dispatcher.finish(one, job, ran(cpu_s))
         return len(one.held)
 
     assert held_after(0.001) == 1 + MOST_AHEAD
@@ -73,42 +73,42 @@ async def test_the_faster_programs_are_the_more_wait_at_a_worker_and_of_slow_one
 
 
 async def test_only_programs_that_ran_on_a_lost_worker_are_suspects() -> None:
-    dealer = Dispatcher(lambda name, why: None)
-    jobs = [dealer.put("program", b"") for _ in range(3)]
-    one = worker(dealer, "one", 1)
-    dealer.join(one)
+    dispatcher = Dispatcher(lambda name, why: None)
+    jobs = [dispatcher.submit("program", b"") for _ in range(3)]
+    one = worker(dispatcher, "one", 1)
+    dispatcher.add_worker(one)
     assert list(one.held.values()) == jobs[:2]
-    dealer.part(one, "it was lost")
+    dispatcher.remove_worker(one, "it was lost")
     assert [job.lost for job in jobs] == [1, 0, 0]
-    again = worker(dealer, "two", 2)
-    dealer.join(again)
+    again = worker(dispatcher, "two", 2)
+    dispatcher.add_worker(again)
     assert list(again.held.values()) == jobs
 
 
 async def test_a_program_that_nobody_waits_for_any_more_goes_to_no_other_worker() -> None:
-    dealer = Dispatcher(lambda name, why: None)
-    job = dealer.put("program", b"")
-    one, two = worker(dealer, "one"), worker(dealer, "two")
-    dealer.join(one)
+    dispatcher = Dispatcher(lambda name, why: None)
+    job = dispatcher.submit("program", b"")
+    one, two = worker(dispatcher, "one"), worker(dispatcher, "two")
+    dispatcher.add_worker(one)
     assert list(one.held.values()) == [job]
     job.done.cancel()
-    dealer.part(one, "it was lost")
-    dealer.join(two)
+    dispatcher.remove_worker(one, "it was lost")
+    dispatcher.add_worker(two)
     assert not two.held
 
 
 async def test_a_result_clears_a_worker_of_what_was_held_against_it() -> None:
     left_out: list[str] = []
-    dealer = Dispatcher(lambda name, why: left_out.append(name))
+    dispatcher = Dispatcher(lambda name, why: left_out.append(name))
     for turn in range(6):
-        one = worker(dealer, "one")
-        dealer.join(one)
-        job = dealer.put("program", b"")
+        one = worker(dispatcher, "one")
+        dispatcher.add_worker(one)
+        job = dispatcher.submit("program", b"")
         if turn % 2:
             del one.held[job.number]
-            dealer.end(one, job, ran(0.01))
-        dealer.part(one, "it was lost")
-        dealer.drop(job)
+            dispatcher.finish(one, job, ran(0.01))
+        dispatcher.remove_worker(one, "it was lost")
+        dispatcher.cancel(job)
     assert not left_out
 
 
@@ -195,8 +195,8 @@ def test_an_evaluator_takes_its_folder_along_but_for_hidden_files_and_runs() -> 
 def test_results_and_orders_come_as_they_were_sent() -> None:
     ending = ProcessEnd(7, 256, "cpu", 0.5, 1 << 20)
     for sent in (
-        Ran(ending, b"frame"),
-        Ran(ending, None, ProcessEnd(7, 9, "", 1.0, 0, 2, 5, 0.5)).beside_others(),
+        RawResult(ending, b"frame"),
+        RawResult(ending, None, ProcessEnd(7, 9, "", 1.0, 0, 2, 5, 0.5)).beside_others(),
     ):
         assert results_of([as_values(7, sent)], 5) == [(7, sent)]
     order = Order("functions", "x:y", "held-out", False, "hash", "proof", limits=Limits(1.0, 100, 3))
@@ -230,7 +230,7 @@ def test_whatever_a_worker_says_of_programs_is_read_or_refused(said: Any) -> Non
         except Garbage:
             continue
         for _, ran in found:
-            if isinstance(ran, Ran):  # then it can be judged
+            if isinstance(ran, RawResult):  # then it can be judged
                 frame_of(ran, Limits())
                 assert ran.frame is None or len(ran.frame) <= 5
 

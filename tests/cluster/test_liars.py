@@ -23,7 +23,7 @@ from behavesim.cluster.protocol import NUMBER, LineLost, Order
 from behavesim.cluster.runner import NOT_ENTERED, ClusterRunner
 from behavesim.cluster.schedulers import Scheduler
 from behavesim.cluster.task_files import TaskFiles, platform_facts
-from behavesim.sandbox.connection import Ran
+from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.limits import Limits
 from tests.cluster.fakes import Fake, Script, ready, scheduler_of, served
 
@@ -151,7 +151,7 @@ async def test_a_worker_that_lies_before_it_serves_is_left_out(liar: Script, sai
 
 
 async def test_a_worker_that_lives_and_ends_no_program_loses_it_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "GRACE_S", 0.1 - ORDER.limits.longest_s)
+    monkeypatch.setattr(dispatcher, "GRACE_S", 0.1 - ORDER.limits.wall_kill_s)
 
     async def idle(fake: Fake) -> None:
         while True:
@@ -230,8 +230,8 @@ async def test_the_files_of_a_task_are_sent_in_pieces_and_once() -> None:
             said.append(message := await fake.receive())
             await fake.send({"ran": [[job, ENDING, b"done", None] for job, *_ in message["run"]]})
 
-    parcel = TaskFiles({"data.npz": bytes(9 << 20), "empty": b""})
-    terms = replace(TERMS, parcel=parcel, order=replace(ORDER, parcel=parcel.hash))
+    files = TaskFiles({"data.npz": bytes(9 << 20), "empty": b""})
+    terms = replace(TERMS, files=files, order=replace(ORDER, parcel=files.hash))
     async with AsyncExitStack() as stack:
         scheduler = nullcontext(Scheduler(await stack.enter_async_context(scheduler_of(ready(listening)))))
         running = ClusterRunner(scheduler, terms, 1, lambda text: None)
@@ -258,7 +258,7 @@ async def test_a_worker_whose_sandbox_fails_with_whatever_it_gets_is_left_out() 
 
     told: list[str] = []
     async with scheduler_of(ready(failing), ready(honest)) as scheduler, on(scheduler, told) as running:
-        found: list[Ran] = []
+        found: list[RawResult] = []
         while "worker 0 is left out, its sandbox fails: no zygote starts" not in told:
             found += await asyncio.gather(*(running.run("a program") for _ in range(3)))
     assert {each.frame for each in found} == {b"honest"}
@@ -271,7 +271,7 @@ async def test_a_worker_that_ends_with_whatever_it_gets_is_left_out() -> None:
 
     told: list[str] = []
     async with scheduler_of(ready(dying), ready(honest)) as scheduler, on(scheduler, told) as running:
-        found: list[Ran] = []
+        found: list[RawResult] = []
         while not any("is left out" in text for text in told):
             found += await asyncio.gather(*(running.run("a program") for _ in range(3)))
     assert {each.frame for each in found} == {b"honest"}

@@ -11,7 +11,7 @@ import pytest
 
 from behavesim.base.errors import SandboxError
 from behavesim.sandbox import pool
-from behavesim.sandbox.connection import Ran
+from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.forking import Progress
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import ProcessEnd, Ready
@@ -44,9 +44,9 @@ class Scripted:
     def ready(self) -> Ready:
         return Ready("strong", (), 1)
 
-    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> Ran:
+    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> RawResult:
         self.alone.append(alone)
-        return Ran(self._left.pop(0), b"frame")
+        return RawResult(self._left.pop(0), b"frame")
 
     async def __aenter__(self) -> Scripted:
         return self
@@ -96,7 +96,7 @@ async def test_a_program_is_put_off_until_its_ending_is_its_own(
 
 @pytest.mark.parametrize(("ending", "said"), [(WAITED, "9.1 s of CPU time; the limit"), (OUT, "held 251 of 2048 MB")])
 async def test_a_machine_that_cannot_say_stops_the_run_and_blames_no_program(ending: ProcessEnd, said: str) -> None:
-    with pytest.raises(SandboxError, match=f"the machine cannot say .* 3 times alone: .*{said}.*, then resume"):
+    with pytest.raises(SandboxError, match=f"3 tries alone did not decide .*: .*{said}.*, then resume"):
         await run_until_certain(Scripted(*[ending] * 4), LIMITS, "", lambda *_: None)
 
 
@@ -109,11 +109,11 @@ async def test_a_program_that_may_kill_itself_does_not_stop_the_run() -> None:
 
 def test_the_first_call_may_be_left_out_of_the_limit_by_a_bounded_time() -> None:
     limits = replace(LIMITS, first_call_s=10.0)
-    assert [limits.allowed_s(first_s) for first_s in (0.0, 6.7, 1e9)] == [12.0, 18.7, 22.0]
-    took = Ran(replace(NEAR, first_s=6.7, calls=1988), b"frame")
+    assert [limits.limit_s(first_s) for first_s in (0.0, 6.7, 1e9)] == [12.0, 18.7, 22.0]
+    took = RawResult(replace(NEAR, first_s=6.7, calls=1988), b"frame")
     assert isinstance(frame_of(took, LIMITS), Failure)
     assert frame_of(took, limits) == b"frame"
-    assert limits.wall_s == 46
+    assert limits.wall_limit_s == 46
     killed = replace(OUT, killed="", cpu_s=15.0, first_s=6.7)  # for memory, since it had CPU time left
     assert (killed.is_killed(limits), killed.is_killed(LIMITS)) == (True, False)
 
@@ -134,7 +134,7 @@ def test_a_reason_says_how_far_a_program_got(ending: ProcessEnd, said: str) -> N
 
 def test_a_reason_says_how_much_of_the_first_call_does_not_count() -> None:
     late = replace(NEAR, cpu_s=23.0, first_s=9.2, calls=1988, instance=6)
-    failure = frame_of(Ran(late, b"frame"), replace(LIMITS, first_call_s=8.0))
+    failure = frame_of(RawResult(late, b"frame"), replace(LIMITS, first_call_s=8.0))
     assert isinstance(failure, Failure)
     assert failure.message == (
         "15 s of CPU time; the limit is 12 s, at call 1988, on instance 6; "
@@ -178,7 +178,7 @@ async def test_a_program_that_runs_alone_has_all_places_and_waits_its_turn() -> 
     places, order, running = Slots(3), list[str](), list[str]()
 
     async def run(name: str, alone: bool = False) -> None:
-        async with places.taken(alone):
+        async with places.held(alone):
             running.append(name)
             assert len(running) <= (1 if alone else 3)
             await asyncio.sleep(0)
