@@ -70,16 +70,11 @@ class ZygoteDied(SandboxError):
 
 @dataclass(frozen=True)
 class RawResult:
-    """What came of running a program: nothing of it is decoded or believed yet.
+    """What came of running a program: nothing of it is decoded or believed yet."""
 
-    `end` is how the process ended that held the instances or answered calls, and `frame` the bytes that it sent.
-    They may be incomplete, invalid or empty; None if more came than a frame may have. If the program ran apart from the
-    instances, `program_end` is how its own process ended.
-    """
-
-    end: ProcessEnd
-    frame: bytes | None
-    program_end: ProcessEnd | None = None
+    end: ProcessEnd  # of the process that held the instances or answered calls
+    frame: bytes | None  # what it sent, incomplete, invalid or empty perhaps; None if too much came
+    program_end: ProcessEnd | None = None  # of the program's own process, if it ran apart from the instances
 
     @property
     def cpu_s(self) -> float:
@@ -93,10 +88,9 @@ class RawResult:
 
 
 class ZygoteConnection:
-    """A zygote (a process that forks one child for each program) from its start to its end.
+    """A zygote (a process that forks one child for each program) from its start to its end; made by `open`.
 
-    Make one by `open`; `clock` measures its silence. `alive` is False once it ended, went silent, took no request or
-    was closed.
+    `clock` measures its silence. `alive` is False once it ended, went silent, took no request or was closed.
     """
 
     def __init__(
@@ -118,8 +112,8 @@ class ZygoteConnection:
     async def open(cls, assignment: Assignment, clock: Heartbeat) -> tuple[ZygoteConnection, Ready]:
         """Start a zygote and return its connection and its first message.
 
-        Raises SandboxError, with the zygote's own error if it sent one, if it does not start or takes longer than
-        START_S. A zygote that is to run an evaluator raises TaskError if that evaluator is at fault.
+        Raises SandboxError, with the zygote's own error if it sent one, if it does not start within START_S, and
+        TaskError if an evaluator is at fault.
         """
         with _shortage_named(), tempfile.TemporaryFile() as errors, _outside(assignment) as outside:
             assignment = replace(assignment, outside=outside)
@@ -145,10 +139,10 @@ class ZygoteConnection:
     async def run(self, source: str, questions: bytes = b"", program_socket: socket.socket | None = None) -> RawResult:
         """Run one program in a new child of the zygote, and return how it ended and what it sent.
 
-        `questions` are encoded calls that the program answers, for a zygote without a task. With a `program_socket`
-        the child only solves the instances, and calls the program through it: another zygote runs that (see
-        `fork_answerer`). Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes silent or takes no
-        request, SandboxError if no more files may be opened.
+        `questions` are encoded calls that the program answers, for a zygote without a task. With a `program_socket` the
+        child only solves the instances, and calls the program through it (see `fork_answerer`). Cancelling kills the
+        child. Raises ZygoteDied if the zygote ends, goes silent or takes no request, SandboxError if no more files may
+        be opened.
         """
         with open_socket_pair() as (own_socket, child_socket), self._job() as job:
             own_socket.setblocking(False)
@@ -169,8 +163,7 @@ class ZygoteConnection:
     async def fork_answerer(self, child_socket: socket.socket) -> ProcessEnd:
         """Fork a child that receives a program and its calls through a socket; return how the child ended.
 
-        The socket is closed in this process. Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes
-        silent or takes no request.
+        The socket is closed in this process. Cancelling kills the child. Raises ZygoteDied as `run` does.
         """
         with self._job() as job:
             with child_socket:
@@ -193,7 +186,6 @@ class ZygoteConnection:
 
     @contextlib.contextmanager
     def _job(self) -> Iterator[int]:
-        """Yield a new number for a child; its ending can be received until this context is left."""
         job = next(self._jobs)
         self._endings[job] = asyncio.get_running_loop().create_future()
         try:
@@ -226,16 +218,11 @@ class ZygoteConnection:
             raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
     async def _exchange(self, own_socket: socket.socket, sent: bytes, is_all: bool, job: int) -> bytes | None:
-        """Send the bytes `sent` through a socket; return those that come back until the child closes its end.
-
-        If they are too many, the child is killed and None returned. With `is_all`, the child is told that nothing more
-        will be sent. `job` is its number.
-        """
+        """Return what the child sends until it closes its end; None, and kill it, if that is too much."""
         loop = asyncio.get_running_loop()
         frame = bytearray()
-        sending = asyncio.create_task(
-            _send(own_socket, sent, is_all)
-        )  # a child may answer before it has read all calls
+        # beside the receiving: a child may answer before it has read all calls
+        sending = asyncio.create_task(_send(own_socket, sent, is_all))
         try:
             with contextlib.suppress(ConnectionError):  # the child died early; its ending says how
                 while chunk := await loop.sock_recv(own_socket, _CHUNK):
@@ -261,7 +248,7 @@ class ZygoteConnection:
             self._die("the zygote died")
 
     def _die(self, words: str) -> None:
-        """Mark the zygote as dead: what awaits its start or an ending gets ZygoteDied with these words."""
+        # what awaits its start or an ending gets the error
         self.alive = False
         waiting: list[asyncio.Future[Any]] = [self._ready, *self._endings.values()]
         for future in waiting:
@@ -270,7 +257,6 @@ class ZygoteConnection:
                 future.exception()  # marks it as seen: asyncio would log an error if nobody waits for it
 
     def _hear(self, message: dict[str, Any]) -> None:
-        """Act on one message of the zygote: that it is ready, that a child ended, or that it fails (see `messages`)."""
         if self._ready.cancelled():
             return  # `open` was cancelled, and is closing this connection
         if "error" in message and self._ready.done():
@@ -292,7 +278,6 @@ def _outside(assignment: Assignment) -> contextlib.AbstractContextManager[dict[s
 
 
 async def _send(own_socket: socket.socket, sent: bytes, is_all: bool) -> None:
-    """Send bytes to a child, and with `is_all` say that no more will come; return early if the child has died."""
     with contextlib.suppress(ConnectionError):
         await asyncio.get_running_loop().sock_sendall(own_socket, sent)
         if is_all:
@@ -357,10 +342,9 @@ STARTS = 5
 
 
 class ZygoteSupervisor:
-    """Starts a zygote, which forks programs' processes, when `connection` is called and none lives.
+    """Starts a zygote when `connection` is called and none lives.
 
-    `accept` is called with the first message of each new zygote. If it raises, that zygote is ended and never used.
-    `clock` measures how long a zygote is silent.
+    `accept` is called with each new zygote's first message. If it raises, that zygote is ended and never used.
     """
 
     def __init__(self, assignment: Assignment, accept: Callable[[Ready], None], clock: Heartbeat) -> None:

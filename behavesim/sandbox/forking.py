@@ -91,10 +91,7 @@ class Progress:
         return min(max(0.0, (ended / 1e9 if ended else cpu_s) - began / 1e9), cpu_s) if began else 0.0
 
     def reached(self, cpu_s: float) -> tuple[int, int, float]:
-        """Return the numbers of the instance and the call that were begun last, and the first call's CPU time (s).
-
-        Both numbers count from 1; 0 if none is known. `cpu_s` is the CPU time of the process (s).
-        """
+        """Return the instance and the call begun last, from 1 (0: unknown), and the first call's CPU time (s)."""
         return self._number(_INSTANCE), self._number(_CALLS), self.first_s(cpu_s)
 
     def _number(self, place: int) -> int:
@@ -114,10 +111,7 @@ _DISK_S = 0.25
 
 
 class Enclosure(Protocol):
-    """How children are forked and what holds them: `layers.Confinement`, or nothing for those that run no program.
-
-    The numbers are those of a Confinement.
-    """
+    """How children are forked and what holds them: `layers.Confinement`, or nothing for those that run no program."""
 
     @property
     def own_pids(self) -> int | None:
@@ -170,10 +164,7 @@ class ForkServer:
             self._poll.register(each, select.POLLIN)
 
     def serve(self) -> None:
-        """Serve until the daemon closes its end of the socket or this process gets SIGTERM; then kill all children.
-
-        Raises OSError if no child can be forked.
-        """
+        """Serve until the daemon closes its socket or this process gets SIGTERM; OSError if no child can be forked."""
         try:
             patience_ms = None
             while self._serve_once(patience_ms):
@@ -245,7 +236,7 @@ class ForkServer:
             leave(1)
 
     def _kill(self, child: _Child, why: str) -> None:
-        """Kill a candidate and what is in its process group; the first reason `why` is kept (see `Ending.killed`)."""
+        # the first reason is kept
         child.killed = child.killed or why
         processes.kill_tree(child.pid)
 
@@ -293,11 +284,9 @@ class ForkServer:
         return 1e3 * max(0.01, soonest_s)
 
     def _enforce_deadline(self, child: _Child, now: float) -> None:
-        """Put off a candidate's deadline by the time for which others kept it from going on; kill it if none is left.
-
-        That is its time without a core. For a program apart it is also its time without a call, up to `wall_limit_s`:
-        it could leave the process that calls it without an answer.
-        """
+        """Put off a candidate's deadline by the time for which others kept it waiting; kill it if none is left."""
+        # That is its time without a core. For a program apart it is also its time without a call, up to
+        # `wall_limit_s`: it could leave the process that calls it without an answer.
         without_s = processes.seconds_without_a_core(child.pid, self._confinement.all_pids)
         limit_s, kill_s = self._limits.wall_limit_s, self._limits.wall_kill_s
         child.deadline = child.started + min(limit_s + without_s + min(child.progress.idle_s, limit_s), kill_s)
@@ -318,11 +307,10 @@ def prepare_for_forks() -> None:
 
 
 def fix_seeds() -> None:
-    """Fix seeds in this process and its forks for programs that seed nothing: numpy's global generator is seeded by 0.
+    """Fix seeds in this process and its forks for programs that seed nothing.
 
-    New generators without a seed (`random.Random()`, `numpy.random.default_rng()`) get fixed seeds, too, and so does
-    `random.seed()`. The state of the module `random` stays as it is: call `random.seed(0)` in each fork. Import
-    numpy.random before, if programs use it: what is not imported yet is not seeded.
+    numpy's global generator, new generators without a seed, and `random.seed()` start from 0. The state of the module
+    `random` stays as it is: call `random.seed(0)` in each fork. Import numpy.random before, or it is not seeded.
     """
     random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
     random.seed = types.MethodType(_seed_never_by_entropy, random.seed.__self__)  # type: ignore[attr-defined]
@@ -335,5 +323,5 @@ _seed = random.Random.seed  # the original, before `fix_seeds`
 
 
 def _seed_never_by_entropy(self: random.Random, a: Any = None, version: int = 2) -> None:
-    """Seed a generator as `random.Random.seed` does, but by 0 where that would draw a seed from the system."""
+    # 0 where a seed would be drawn from the system
     _seed(self, 0 if a is None else a, version)

@@ -65,8 +65,7 @@ _Layout = tuple[str, np.dtype[Any], tuple[int, ...]]
 def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int) -> bytes:
     """Return the frame (the bytes to send) of the solutions, one for each instance, each a mapping of names to arrays.
 
-    Raises TooLarge if the arrays have more than `limit` bytes or the header is too long. Raises FrameError for
-    solutions that `decode` would refuse, such as arrays of objects or a solution without arrays.
+    Raises TooLarge for more than `limit` bytes or too long a header, FrameError for what `decode` would refuse.
     """
     plain = [{name: _plain(array) for name, array in solution.items()} for solution in solutions]
     arrays = [array for solution in plain for array in solution.values()]
@@ -91,18 +90,14 @@ def frame_limit(instances: int, output: int) -> int:
 
 
 def encode_failure(reason: str, message: str) -> bytes:
-    """Return the frame of a failure; the message is cut and cleaned by `as_message`.
-
-    The reason is not checked here: `decode` refuses one that is not in OWN_REASONS.
-    """
+    """Return the frame of a failure, its message cut and cleaned; `decode` takes no reason beyond OWN_REASONS."""
     return _frame({"failure": reason, "message": as_message(message)}, b"", HEADER_LIMIT)
 
 
 def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
-    """Return what a whole frame holds: one solution for each instance, or a failure.
+    """Return what a whole frame holds: one solution for each instance, read-only unless empty, or a failure.
 
-    `instances` is the number of solutions expected; their arrays are read-only unless empty. The bytes may be anything:
-    raises FrameError if they break a rule.
+    The bytes may be anything: raises FrameError if they break a rule.
     """
     if len(frame) < PREFIX.size:
         _refuse(f"{len(frame)} bytes are no frame")
@@ -127,9 +122,9 @@ def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
 def encode_answer(answer: object, limit: int) -> bytes:
     """Return the frame of one answer of a program.
 
-    Raises TooLarge if its array has more than `limit` bytes, FrameError if numpy makes no array of numbers or truth
-    values of it. Too many dimensions pass here: `decode_answer` refuses them.
+    Raises TooLarge if its array has more than `limit` bytes, FrameError if numpy makes no array of numbers of it.
     """
+    # too many dimensions pass here: `decode_answer` refuses them
     try:
         array = _plain(np.asarray(answer))
     except (TypeError, ValueError) as error:
@@ -148,11 +143,11 @@ def encode_failed_answer(reason: str, message: str) -> bytes:
 
 
 def answer_size(start: bytes, limit: int) -> int:
-    """Return how many bytes an answer's frame has in all; `start` are at least its first ANSWER.size bytes.
+    """Return how many bytes an answer's frame has in all, from at least its first ANSWER.size bytes.
 
-    `limit` is for the bytes of its array. Behind its start a frame may have that or HEADER_LIMIT, whichever is larger,
-    and 32 bytes for dimensions: so a small limit leaves room for a failure. Raises FrameError if it is longer.
+    `limit` is for the bytes of its array. Raises FrameError if the frame is longer than that allows.
     """
+    # HEADER_LIMIT leaves room for a failure where `limit` is small, 4 bytes a dimension for the shape
     size, _, _ = ANSWER.unpack_from(start)
     if size > max(limit, HEADER_LIMIT) + 4 * DIMENSIONS_LIMIT:
         _refuse("an answer is too long")
@@ -160,10 +155,7 @@ def answer_size(start: bytes, limit: int) -> int:
 
 
 def decode_answer(frame: bytes) -> NDArray[Any] | Failure:
-    """Return what an answer's frame holds: a writable array, or a failure.
-
-    The frame must have the size that it says (see `answer_size`). Raises FrameError if its content breaks a rule.
-    """
+    """Return what an answer's whole frame holds: a writable array, or a failure; FrameError if it is none."""
     size, kind, dimensions = ANSWER.unpack_from(frame)
     if kind == FAILED:
         failure = decode(frame[ANSWER.size :], 0)
@@ -180,8 +172,7 @@ def decode_answer(frame: bytes) -> NDArray[Any] | Failure:
 def whole_answers(sent: bytes, count: int, limit: int) -> tuple[NDArray[Any], ...] | Failure:
     """Return what the frames of `count` answers hold: writable arrays, or the first failure among them.
 
-    The bytes may be anything. What is behind a failure is not read. Raises FrameError if they are not exactly so many
-    frames, if one is longer than `answer_size` allows for `limit`, or if one breaks another rule.
+    Raises FrameError if the bytes are not exactly so many valid frames; behind a failure they are not read.
     """
     answers = list[NDArray[Any]]()
     for _ in range(count):
@@ -221,7 +212,6 @@ def _frame(header: Mapping[str, Any], data: bytes, limit: int) -> bytes:
 
 
 def _solutions(described: Sequence[object], data: memoryview) -> tuple[Solution, ...]:
-    """Return the solutions that a header describes; `data` are the bytes of all their arrays, end to end."""
     solutions: list[Solution] = []
     for solution in described:
         named: dict[str, NDArray[Any]] = {}
@@ -234,7 +224,6 @@ def _solutions(described: Sequence[object], data: memoryview) -> tuple[Solution,
 
 
 def _layouts(described: object) -> list[_Layout]:
-    """Return the entries of one solution's arrays; raises FrameError if there is none or one breaks a rule."""
     if not isinstance(described, list) or not described:
         _refuse("a solution has no array")
     layouts = [_layout(*entry) if isinstance(entry, list) and len(entry) == 3 else _refuse("an array is not described")
@@ -245,7 +234,6 @@ def _layouts(described: object) -> list[_Layout]:
 
 
 def _layout(name: object, dtype: object, shape: object) -> _Layout:
-    """Return one array's name, type and shape, checked; raises FrameError for values that a header may not have."""
     if not isinstance(name, str) or len(name) > 100 or not name.isprintable():
         _refuse("an array's name is none")
     if not isinstance(dtype, str) or dtype not in DTYPES:
@@ -256,7 +244,6 @@ def _layout(name: object, dtype: object, shape: object) -> _Layout:
 
 
 def _checked_shape(shape: Sequence[Any]) -> tuple[int, ...]:
-    """Return a shape; raises FrameError for too many dimensions, a value that is no length, or a vast empty array."""
     if len(shape) > DIMENSIONS_LIMIT:
         _refuse("an array's shape is none")
     if any(type(length) is not int or not 0 <= length < 1 << 31 for length in shape):  # True is an int, too
@@ -267,10 +254,7 @@ def _checked_shape(shape: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _array(dtype: np.dtype[Any], shape: tuple[int, ...], data: memoryview) -> tuple[NDArray[Any], memoryview]:
-    """Return the array of this type and shape that `data` begins with, read-only unless empty, and the rest of `data`.
-
-    Raises FrameError if `data` is too short, or if a truth value is neither 0 nor 1.
-    """
+    """Return the array of this type and shape that `data` begins with, and the rest of `data`."""
     if 0 in shape:
         return np.zeros(shape, dtype), data
     size = math.prod(shape) * dtype.itemsize

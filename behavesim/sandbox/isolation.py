@@ -41,7 +41,7 @@ Attempt = Callable[[], object]
 def attempts_to_reach_outside() -> Iterator[tuple[Attempt, ...]]:
     """Yield attempts, for confined children, to reach two sockets of this process, the process itself, and /proc.
 
-    Enter the context before any layer is applied, so that sockets and process lie outside. Leaving it closes them.
+    Enter the context before any layer is applied, so that sockets and process lie outside.
     """
     outside = os.getpid()
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
@@ -61,8 +61,7 @@ def attempts_to_reach_outside() -> Iterator[tuple[Attempt, ...]]:
 def outside_of_wall() -> Iterator[dict[str, Any]]:
     """Yield what a site's own wall must keep from programs, for `_attempts_on_wall`; call it outside of the wall.
 
-    It is two sockets of this process, the process itself, a new file, and hidden files of the person's own, which hold
-    keys. Leaving the context closes and deletes what was made.
+    It is two sockets of this process, the process itself, a new file, and the person's hidden files, which hold keys.
     """
     home = Path.home()
     hidden = [str(path) for path in sorted(home.glob(".*")) if path.is_file() and os.access(path, os.R_OK)]
@@ -115,9 +114,8 @@ def find(
 ) -> tuple[str, Confinement]:
     """Try each layer; return the level, one of LEVELS, and the confinement without the layers that do not hold.
 
-    Namespaces stay in the confinement: the zygote has entered them already. The confinement's notes say what keeps the
-    level from "strong+". `reaching_outside` is what `attempts_to_reach_outside` yields, `outside` what
-    `outside_of_wall` yielded if there is a wall. Raises OSError if no child can be forked.
+    Namespaces stay in the confinement: the zygote has entered them already. `reaching_outside` is from
+    `attempts_to_reach_outside`, `outside` from `outside_of_wall`. Raises OSError if no child can be forked.
     """
     own_pids, rules, calls = confinement.own_pids, confinement.rules, confinement.calls
     confinement = without_failing_steps(confinement)
@@ -141,9 +139,8 @@ def find_of_tree(
 ) -> tuple[str, TreeConfinement]:
     """Try each layer around an evaluator's processes; return the level, and the confinement without those that fail.
 
-    The level is "strong+" if all layers hold, else "partial" if Landlock or seccomp holds, else "process". The
-    confinement's notes say what keeps it from "strong+". `reaching_outside` is what `attempts_to_reach_outside` yields,
-    in its order, `outside` as in `find`. Raises OSError if no child can be forked.
+    The level is "strong+" if all hold, "partial" if Landlock or seccomp does, else "process". Arguments and errors are
+    as in `find`.
     """
     confined = without_failing_steps(confined)
     bare = replace(confined, has_landlock=False, calls=None)
@@ -198,9 +195,8 @@ def _notes(holds: Mapping[str, bool], failed: Mapping[str, str], level: str) -> 
 
 
 def prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:
-    """Return True if every attempt raises OSError in a forked child under the confinement.
+    """Whether every attempt raises OSError in a forked child under the confinement, which can itself be applied.
 
-    Return False if an attempt succeeds or raises another error, or if a layer of the confinement cannot be applied.
     Raises OSError if no child can be forked.
     """
     child = confinement.fork()
@@ -214,7 +210,6 @@ def prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:
 
 
 def _fails(attempt: Attempt) -> bool:
-    """Whether an attempt raises OSError, which means that a layer prevented it."""
     try:
         attempt()
     except OSError:

@@ -66,8 +66,7 @@ class RefereePool:
     """Keeps referees for the instances of one split, and starts them as they are needed: at most `count` at once.
 
     An async context manager. Entering raises TaskError if the task cannot be loaded, SandboxError if no process starts.
-    `limits` are those of a program. Time limits go by `clock`, a new one if None. Each instance is begun at most
-    `starts` times (`instances_begun`).
+    `limits` are those of a program. Time limits go by `clock`, a new one if None. `starts` is as in `instances_begun`.
     """
 
     def __init__(
@@ -112,10 +111,10 @@ class RefereePool:
             await asyncio.wait(self._lives)
 
     async def ask(self, *request: bytes) -> Reply:
-        """Return the reply to a request (see `referee`).
+        """Return the reply to a request (see `referee`); waits for a place, and cancelling kills the referee.
 
-        It is a failure with the reason COSTLY if scoring exceeds its limits or ends two referees. This waits until
-        there is a place. Cancelling kills the referee. Raises SandboxError if none can be started.
+        It is a failure with the reason COSTLY if scoring exceeds its limits or ends two referees. Raises SandboxError
+        if none can be started.
         """
         encoded = encode_parts(*request)
         async with self._places:
@@ -126,10 +125,8 @@ class RefereePool:
         return told, rest
 
     async def _asked_once(self, request: bytes, referee: _Referee | None) -> tuple[Reply, bool]:
-        """Return the reply of a referee, a new one if None is given, and whether a failure is the program's for sure.
-
-        The referee is kept for others unless the failure is COSTLY.
-        """
+        """Return the reply of a referee (None: a new one), and whether a failure is the program's for sure."""
+        # the referee is kept for others unless the failure is COSTLY
         is_new, is_kept = referee is None, False
         referee = referee or await self._begin()
         try:
@@ -159,7 +156,6 @@ class RefereePool:
         return None
 
     async def _begin(self) -> _Referee:
-        """Return a new referee; raises SandboxError if none can be started."""
         for is_last in (False, True):
             referee = _Referee(await self._server.connection(), self._clock, self._limits)
             self._lives.add(referee.life)
@@ -292,15 +288,12 @@ def _costly(what: str) -> Failure:
 
 @dataclass(frozen=True)
 class Improved:
-    """The score of a program on each instance, and after `Task.improve`, which took `improving_s` CPU seconds.
+    """The score of a program on each instance, and after `Task.improve`."""
 
-    `improved` is empty if the task improves not all of the solutions. `cpu_s` are the program's own CPU seconds.
-    """
-
-    cpu_s: float
+    cpu_s: float  # the program's own CPU time
     scores: tuple[float, ...]
-    improved: tuple[float, ...]
-    improving_s: float
+    improved: tuple[float, ...]  # empty if the task improves not all of the solutions
+    improving_s: float  # CPU time of `Task.improve`
 
 
 class SandboxJudge:
@@ -331,24 +324,19 @@ class SandboxJudge:
 
     @property
     def isolation(self) -> str:
-        """The isolation level of the sandbox: "strong+", "strong", "partial" or "process", strongest first.
-
-        Raises SandboxError if the judge was not entered.
-        """
+        """The sandbox's level, one of `isolation.LEVELS`; raises SandboxError if the judge was not entered."""
         return self.sandbox.isolation
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
-        """Return a program's scores and trajectories, or its failure.
+        """Return a program's scores and trajectories, or its failure; `postponed` is called before each retry alone.
 
-        If the task's code raises while it scores, the program fails as `invalid-solution`: the same code scored the
-        template's solutions. It fails as `costly-score` if that takes too much. `postponed` is called each time that
-        the program must run again because the machine may be the cause of its ending. Raises SandboxError if that is
-        still in doubt after the last try, or if the sandbox itself fails. Raises TaskError if the sandbox has another
-        number of instances than the referee, or if a stateless task's call cannot be sent to be repeated.
+        It fails as `invalid-solution` if the task's code raises while it scores: the same code scored the template's
+        solutions. For a stateless task some calls are repeated in fresh processes, and count in the CPU time. The
+        program fails as `timeout` or `memory` if a repeated call does, as `keeps-state` if one fails otherwise or is
+        answered differently.
 
-        For a stateless task some calls are repeated in fresh processes. The program fails as `timeout` or `memory` if a
-        repeated call does, and as `keeps-state` if one fails in another way or is answered differently. The CPU time
-        includes the repeated calls.
+        Raises SandboxError if the sandbox fails or the last try leaves an end in doubt, TaskError if the sandbox has
+        another number of instances than the referee or a call to repeat cannot be sent.
         """
         verdict, repeated = await self.first_verdict(source, postponed)
         if isinstance(verdict, Failure):
@@ -370,10 +358,9 @@ class SandboxJudge:
     async def first_verdict(
         self, source: str, postponed: Postponed = unnoticed
     ) -> tuple[Verdict | Failure, Sequence[tuple[bytes, bytes]]]:
-        """Return the verdict on a program before any call is repeated, and the calls to repeat.
+        """Return the verdict on a program before any call is repeated, and the calls to repeat; raises as `evaluate`.
 
-        Of each process that is to repeat some there is a state for the referee, and the questions for the program.
-        Raises as `evaluate`.
+        For each process that is to repeat some, they are a state for the referee and the questions for the program.
         """
         sent = await self.sandbox.send(source, postponed)
         if isinstance(sent, Failure):
@@ -400,7 +387,6 @@ class SandboxJudge:
         return Improved(sent.cpu_s, tuple(told["scores"]), tuple(told["improved"]), told["improving_s"])
 
     async def _asked(self, sent: Sent, *request: bytes) -> Reply:
-        """Return what a referee says to a request about what a program sent, and the other parts of its reply."""
         if sent.instances != self._referees.instances:
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
         told, rest = await self._referees.ask(*request)
@@ -410,7 +396,6 @@ class SandboxJudge:
 
 
 def _failed_again(again: Failure) -> Failure:
-    """Return the failure of a program one of whose repeated calls failed with `again`."""
     # It has the same reason if that is one of MACHINES_REASONS, else `keeps-state`.
     if again.reason in MACHINES_REASONS:
         return replace(again, message=as_message(f"{_REPEATED}: {again.message}"))
@@ -418,6 +403,5 @@ def _failed_again(again: Failure) -> Failure:
 
 
 def _keeps_state(words: str) -> Failure:
-    """Return the failure of a program that keeps state between calls; `words` say what a repeated call showed."""
     rule = "a program must keep nothing between calls; asked again in a fresh process"
     return Failure("keeps-state", as_message(f"{rule}, {words}"))

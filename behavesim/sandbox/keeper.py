@@ -46,12 +46,10 @@ Evaluate = Callable[[str], bytes]
 class Nursery(ForkServer):
     """Forks a child for each evaluation that the keeper requests, and reports how each ended; it enforces no limits.
 
-    It sends the keeper what a zygote sends the daemon, and one more line of JSON for each forked child: {"job": …},
-    together with a pidfd of the child.
+    Besides what a zygote sends the daemon, it sends the keeper {"job": …} with a pidfd of each child.
     """
 
     def _fork(self, job: int, fds: list[int]) -> None:
-        """Fork a child, and send the keeper a pidfd of it."""
         super()._fork(job, fds)
         handle = os.pidfd_open(self._children[job].pid)
         socket.send_fds(self._control, [line({"job": job})], [handle])
@@ -62,11 +60,8 @@ class Nursery(ForkServer):
 
 
 def serve_nursery(link: socket.socket, assignment: TreeAssignment, confined: TreeConfinement) -> NoReturn:
-    """Confine this process, load the evaluator, and serve the keeper at the other end of `link` until it closes.
-
-    An Exception or SystemExit of any of this is sent to the keeper, cut to MOST_SAID characters. With or without an
-    error, the process exits with status 0.
-    """
+    """Confine this process, load the evaluator, and serve the keeper at the other end of `link` until it closes."""
+    # an error is sent to the keeper, cut to MOST_SAID characters; the exit status is 0 either way
     try:
         processes.die_with_parent(signal.SIGKILL)
         enclosed = confined.enter_nursery()
@@ -126,19 +121,15 @@ class NurseryFailed(Exception):
 
 @dataclass
 class Evaluation:
-    """A running evaluation; times by the keeper's clock (s).
-
-    `killed` is why it was killed, "" if it was not. `handle` is a pidfd of its first process and `pid` that process's
-    number; None and 0 until the nursery sends the pidfd. `wanted_s` is how long its threads have run or waited for a
-    core or a disk, all together, as far as repeated looks show; the last was at `looked`.
-    """
+    """A running evaluation; times by the keeper's clock (s)."""
 
     started: float
     deadline: float
-    killed: str = ""
-    handle: int | None = None
-    pid: int = 0
+    killed: str = ""  # why, as in `ProcessEnd`
+    handle: int | None = None  # a pidfd of its first process, once the nursery has sent it
+    pid: int = 0  # that process's number, from then on
     cpu: processes.CpuMeter = field(default_factory=processes.CpuMeter)
+    # How long its threads have run or waited for a core or a disk, all together, as far as looks show; the last look.
     wanted_s: float = 0.0
     looked: float = 0.0
 
@@ -161,10 +152,9 @@ class Evaluation:
 class Keeper:
     """Passes requests on to a nursery and endings back, and kills trees of processes that exceed a limit.
 
-    The nursery is the process that loads the evaluator and forks a child for each evaluation. `control` leads to the
-    daemon and `link` to the nursery, whose process id is `nursery`. To load the evaluator, the nursery may use `load_s`
-    seconds of CPU time and as much memory as an evaluation. Once it has loaded it, `ready` is sent to the daemon.
-    `has_devices` is whether evaluations use devices such as a GPU.
+    The nursery is the process `nursery`, which loads the evaluator and forks a child for each evaluation. `control`
+    leads to the daemon and `link` to the nursery. Loading may take `load_s` seconds of CPU time and as much memory as
+    an evaluation; then `ready` is sent to the daemon. `has_devices` is whether evaluations use devices such as a GPU.
     """
 
     def __init__(
@@ -193,10 +183,8 @@ class Keeper:
             self._poll.register(each, select.POLLIN)
 
     def serve(self) -> None:
-        """Serve until the daemon closes its socket, this process gets SIGTERM, or the nursery fails.
-
-        If the nursery fails, an error is sent to the daemon. In each case all evaluations and the nursery are killed.
-        """
+        """Serve until the daemon closes its socket, this process gets SIGTERM, or the nursery fails; then kill all."""
+        # if the nursery fails, an error is sent to the daemon
         try:
             patience_ms: float | None = LOOK_MS
             while self._serve_once(patience_ms):
@@ -223,7 +211,6 @@ class Keeper:
         return True
 
     def _obey(self) -> bool:
-        """Carry out one request of the daemon; False if it closed its socket."""
         data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, 2)
         if len(data) < REQUEST.size:
             return False
@@ -243,7 +230,6 @@ class Keeper:
         return True
 
     def _listen(self) -> None:
-        """Receive messages of the nursery and act on them."""
         data, fds, _, _ = socket.recv_fds(self._link, _LONGEST_LINE, 4, socket.MSG_DONTWAIT)
         *lines, self._rest = (self._rest + data).split(b"\n")
         try:
@@ -280,7 +266,6 @@ class Keeper:
                 _kill(each, each.killed)
 
     def _be_loaded(self) -> None:
-        """Tell the daemon, the first time, that evaluations can begin."""
         tree = processes.with_descendants(self._nursery, processes.all_processes())
         # the nursery itself, and if it has namespaces of its own the process that waits for it
         if any(process.threads > 1 for process in tree.values()):
@@ -295,7 +280,6 @@ class Keeper:
             self._control.sendall(line(self._ready))
 
     def _end(self, ending: ProcessEnd) -> None:
-        """Report the end of an evaluation to the daemon; raises KeyError if it does not run."""
         is_status = isinstance(ending.status, int) and 0 <= ending.status < _NO_STATUS
         if not (is_status and math.isfinite(ending.cpu_s) and ending.cpu_s >= 0):
             raise ValueError("no ending")
@@ -378,9 +362,8 @@ def _kill(each: Evaluation, why: str) -> None:
 def main(assignment: TreeAssignment, control: socket.socket) -> None:
     """Confine this process, fork the nursery, which loads the evaluator, and serve the daemon as its keeper.
 
-    The daemon is the process that searches, at the other end of `control`. Returns when the daemon closes the socket,
-    this process gets SIGTERM, or the nursery fails. If confining fails, the error is sent to the daemon and raised here
-    too.
+    Returns when the daemon closes its socket, this process gets SIGTERM, or the nursery fails. An error of confining is
+    sent to the daemon and raised here too.
     """
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first

@@ -1,6 +1,6 @@
 """System calls of Linux that the layers need, through the C library: Python has no functions for most of them.
 
-A function named `prepared…` makes no call. It returns a `Call`, which makes it when it is called.
+A function named `prepare_…` makes no call. It returns a `Call`, which makes it when it is called.
 """
 
 from __future__ import annotations
@@ -104,10 +104,9 @@ Call = Callable[[], int]
 
 
 def call_number(call: str) -> int | None:
-    """Return the number of a system call on this machine.
+    """Return the number of a system call on this machine; None if it has none, or is not one of ARCHITECTURES.
 
-    None if this architecture does not have the call, or is not one of ARCHITECTURES. On one of these, raises KeyError
-    for a call that is not listed in this module.
+    Raises KeyError for a call that is not listed in this module.
     """
     machine = platform.machine()
     return _NUMBERS[call][ARCHITECTURES.index(machine)] if machine in ARCHITECTURES else None
@@ -119,17 +118,13 @@ def prepare_call(function: str, *arguments: Argument) -> Call:
 
 
 def prepare_syscall(call: str, *arguments: Argument) -> Call:
-    """Return a prepared system call, by its name; raises OSError if this machine's number for it is not known.
-
-    Raises KeyError as `call_number` does.
-    """
+    """Return a prepared system call, by its name; raises OSError and KeyError where `call_number` has no number."""
     if (at := call_number(call)) is None:
         raise OSError(f"no {call} on {platform.machine()}")
     return _checked(call, _libc().syscall, (at, *arguments))
 
 
 def _checked(name: str, function: Callable[..., int], arguments: Sequence[Argument]) -> Call:
-    """Return a prepared call of `function`; its errors name it `name`."""
     converted = tuple(map(_as_register, arguments))
 
     def call() -> int:
@@ -154,11 +149,8 @@ def trim_memory() -> None:
 
 
 def fill_holes() -> None:
-    """Take all free blocks of the C library's heap for good: what is allocated later lies together at its end.
-
-    Libraries leave such blocks all over the heap, and a forked process copies each page that it writes to. Does nothing
-    if the C library is not glibc.
-    """
+    """Take all free blocks of glibc's heap for good, so that what is allocated later lies together at its end."""
+    # libraries leave such blocks all over the heap, and a forked process copies each page that it writes to
     libc = _libc()
     if not hasattr(libc, "malloc_trim"):
         return
@@ -171,10 +163,8 @@ def fill_holes() -> None:
 
 
 def prepare_capability_drop(kept: int = 0) -> Call:
-    """Return a prepared call that gives up all capabilities(7) of this process except those whose bits are in `kept`.
-
-    They cannot come back unless the process can start another program.
-    """
+    """Return a prepared call that gives up all capabilities(7) of this process except the bits in `kept`."""
+    # they cannot come back unless the process can start another program
     return prepare_call("capset", _OWN_CAPABILITIES, struct.pack("=III", kept, kept, 0) + bytes(12))
 
 

@@ -40,8 +40,8 @@ _SCOPES = (1 << 0) | (1 << 1)
 def ruleset(allowed: Iterable[tuple[Path, int]]) -> int:
     """Return a descriptor of rules that allow, at and below each path, its rights (bits such as READ), and no others.
 
-    They are not in force before `restriction`. Paths that do not exist are skipped. Newer kernels also forbid TCP, and
-    signals and abstract sockets to the outside. Raises OSError if the kernel has no Landlock.
+    Newer kernels also forbid TCP, and signals and abstract sockets to the outside. Paths that do not exist are skipped.
+    Raises OSError if the kernel has no Landlock.
     """
     version = kernel.prepare_syscall("landlock_create_ruleset", None, 0, _ASK_VERSION)()
     known = sum(rights for since, rights in _FILE_RIGHTS if version >= since)
@@ -63,9 +63,8 @@ def restriction(rules: int) -> kernel.Call:
 def readable(paths: Iterable[Path], hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
     """Yield each (path, rights) to allow, so that files at and below `paths` can be read, but not below `hidden` ones.
 
-    The names in a hidden folder can still be listed, and one of `paths` below it can be read. A symbolic link cannot be
-    read if the folder that holds it also holds a hidden path, at any depth. Raises OSError if such a folder cannot be
-    listed.
+    The names in a hidden folder can still be listed, and one of `paths` below it can be read. Raises OSError if a
+    folder with something hidden cannot be listed.
     """
     # rules can only allow: of a folder with something hidden, the other entries are allowed one by one
     for path in paths:
@@ -78,7 +77,6 @@ def readable(paths: Iterable[Path], hidden: Collection[Path]) -> Iterator[tuple[
 
 
 def _allow(rules: int, path: Path, allowed: int) -> None:
-    """Add a rule that gives `path` and all below it the rights `allowed`; raises OSError if that fails."""
     at = os.open(path, os.O_PATH | os.O_CLOEXEC)
     rule = struct.pack("=Qi", allowed, at)  # `struct landlock_path_beneath_attr`
     try:
@@ -101,8 +99,8 @@ _MAY_ENTER, _MAY_READ = 0o001, 0o004
 def readable_paths() -> tuple[Path, ...]:
     """Return the existing files and folders that a candidate may read, sorted, without those below another of them.
 
-    These are the standard library, site-packages, shared libraries, and the folders of packages that this process has
-    imported. Other folders of `sys.path` are left out: a project's folder may contain more than code.
+    They are the standard library, site-packages, shared libraries, and the folders of imported packages. Other folders
+    of `sys.path` are left out: a project's folder may contain more than code.
     """
     folders = sysconfig.get_paths()
     standard = [folders[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -121,20 +119,14 @@ def project_folders() -> tuple[Path, ...]:
 
 
 def interpreter_paths() -> tuple[Path, ...]:
-    """Return what an evaluator needs of the virtual environment and of its Python to start programs there.
-
-    These are only the usual folders of each: the root folder may also hold a whole project, or a pip.conf with keys.
-    """
+    """Return what an evaluator needs of the virtual environment and of its Python to start programs there."""
+    # only the usual folders of each: the root folder may also hold a whole project, or a pip.conf with keys
     roots = {Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()}
     found = (path for root in roots for name in _INTERPRETER for path in root.glob(name))
     return tuple(sorted(found))
 
 
 def open_to_everybody(paths: tuple[Path, ...]) -> bool:
-    """Whether any user can read these paths: they are readable, and the folders above them let everybody pass.
-
-    Whether the folders among them can be entered, and what they contain, is not checked. Raises FileNotFoundError at a
-    path that does not exist, unless an earlier check failed.
-    """
+    """Whether any user can read these paths and pass the folders above; FileNotFoundError if one does not exist."""
     modes = [(folder, _MAY_ENTER) for path in paths for folder in path.parents] + [(path, _MAY_READ) for path in paths]
     return all(path.stat().st_mode & bit for path, bit in modes)

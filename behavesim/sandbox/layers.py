@@ -49,33 +49,26 @@ PR_SET_NO_NEW_PRIVS = 38
 
 @dataclass(frozen=True)
 class Confinement:
-    """The layers that a zygote has applied, and those prepared for its children.
-
-    `zygote` is its process id, `address_space` the size of its address space in bytes (0 if unknown), `tasks` the limit
-    on the user's threads. `own_pids` is a descriptor of its namespace of processes, `rules` one of a Landlock ruleset,
-    `calls` a seccomp filter as BPF code. Each of the three is None without that layer. `failed` says why a layer or a
-    named step failed here, by its name. `notes` say what keeps the level from "strong+", a line each. `all_pids` is a
-    descriptor of /proc as it was before the layers, for the zygote alone. `memory` is that of the machine or container
-    (bytes), 0 if unknown.
-    """
+    """The layers that a zygote has applied, and those prepared for its children."""
 
     limits: Limits
-    zygote: int
-    address_space: int
-    tasks: int
+    zygote: int  # its process id
+    address_space: int  # of the zygote, in bytes; 0 if unknown
+    tasks: int  # limit on the user's threads
+    # None without the layer: descriptors of the zygote's namespace of processes and of a Landlock ruleset, and a
+    # seccomp filter as BPF code
     own_pids: int | None = None
     rules: int | None = None
     calls: bytes | None = None
-    failed: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    all_pids: int | None = None
-    memory: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict)  # why a layer or a named step failed here, by its name
+    notes: tuple[str, ...] = ()  # what keeps the level from "strong+", a line each
+    all_pids: int | None = None  # a descriptor of /proc as it was before the layers, for the zygote alone
+    memory: int = 0  # of the machine or container, in bytes; 0 if unknown
 
     def fork(self) -> int:
         """Fork a child, which must then call `confine_child`; return its process id, or 0 in the child.
 
-        With namespaces, the child is alone in a new namespace of processes. Raises OSError if the fork or the namespace
-        fails.
+        With namespaces, the child is alone in a new namespace of processes. Raises OSError if a step fails.
         """
         alone, fork, as_usual = self._forking
         _ = self._before_closing, self._after_closing  # prepared here: a child would pay for it each time
@@ -88,10 +81,7 @@ class Confinement:
         return pid
 
     def confine_child(self, *fds: int) -> None:
-        """Apply the remaining layers to this child process and close its files, except `fds` and 0 to 2.
-
-        0 to 2 lead to /dev/null in a zygote that serves, so printed text is dropped. Raises OSError if a layer fails.
-        """
+        """Apply the remaining layers to this child and close its files, except `fds` and 0 to 2 (/dev/null)."""
         for step in self._before_closing:
             step()
         first = 3
@@ -115,7 +105,7 @@ class Confinement:
 
     @cached_property
     def _before_closing(self) -> tuple[Step, ...]:
-        """The child's steps before it closes its files: Landlock's rules are one of these files."""
+        # Landlock's rules are one of the child's files
         return tuple(step for name, step in self.steps() if name not in self.failed)
 
     def steps(self) -> Iterator[NamedStep]:
@@ -128,12 +118,11 @@ class Confinement:
             yield "", landlock.restriction(self.rules)
 
     def _have_own_files(self) -> Iterator[NamedStep]:
-        """Yield steps that change which files the child sees; none here."""
         yield from ()
 
     @cached_property
     def _after_closing(self) -> tuple[Step, ...]:
-        """The child's last step: installing the filter of system calls, which would forbid the others."""
+        # the filter of system calls comes last: it would forbid the other steps
         return () if self.calls is None else (seccomp.installation(self.calls),)
 
     def _leave_zygote(self) -> Iterator[NamedStep]:
@@ -149,7 +138,6 @@ class Confinement:
             yield "", partial(_leave_orphaned, self.zygote)
 
     def _limit_resources(self) -> Iterator[NamedStep]:
-        """Yield steps that limit CPU time, files, core dumps, on Linux memory, and without seccomp the threads."""
         bounds = {
             resource.RLIMIT_AS: self.address_space + self.limits.memory if self.address_space else _NO_BOUND,
             # the zygote enforces it more exactly, but not on every system
@@ -163,7 +151,6 @@ class Confinement:
         yield from limit_resources(bounds)
 
     def _give_up_rights(self) -> Iterator[NamedStep]:
-        """Yield steps after which the child, on Linux, has no capabilities and gains no rights."""
         if processes.LINUX:
             # No setuid program gains rights. The kernel demands this before Landlock and before a filter.
             yield "PR_SET_NO_NEW_PRIVS", kernel.prepare_prctl(PR_SET_NO_NEW_PRIVS, 1)
@@ -175,8 +162,8 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
     """Apply the shared layers to this process, the zygote, and prepare those of its children.
 
     `wanted` are names from LAYERS; one that fails is left out, and `failed` says why. With namespaces, only a child of
-    the calling process returns. With Landlock, files at and below `hidden` paths cannot be read even if they lie among
-    the libraries. Raises SandboxError if this process's limit on address space leaves too little for `limits`.
+    the calling process returns. With Landlock, files at and below `hidden` paths cannot be read even among the
+    libraries. Raises SandboxError if this process's limit on address space leaves too little for `limits`.
     """
     all_pids, memory = processes.open_processes(), processes.memory_of_machine()
     address_space, tasks = begin(limits, SPARE_TASKS)
@@ -202,9 +189,8 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
 def begin(limits: Limits, spare_tasks: int) -> tuple[int, int]:
     """Prepare this process to apply layers; return the size of its address space (bytes) and a limit on threads.
 
-    That limit is the number of threads of this process's user now, plus `spare_tasks`. From now on this process adopts
-    orphans, and dies first if memory runs out. Raises SandboxError if its limit on address space is too low for
-    `limits.memory_mb`.
+    That limit is the number of threads of this process's user now, plus `spare_tasks`. Raises SandboxError if the limit
+    on address space is too low for `limits.memory_mb`.
     """
     processes.adopt_orphans()
     be_first_to_go()
@@ -234,10 +220,7 @@ class Attempts:
 
 
 def require_memory(limits: Limits, address_space: int) -> None:
-    """Raise SandboxError if this process's own limit leaves a program less memory than `limits.memory_mb`.
-
-    `address_space` is this process's size in bytes.
-    """
+    """Raise SandboxError if this process's limit on address space leaves a program less than `limits.memory_mb`."""
     left_mb = (hard_limit(resource.RLIMIT_AS) - address_space) // MEGABYTE
     if left_mb < limits.memory_mb:
         raise SandboxError(
@@ -249,8 +232,7 @@ def require_memory(limits: Limits, address_space: int) -> None:
 def leave_root(readable: tuple[Path, ...]) -> None:
     """Change this process's user from root to nobody: root may access files that a program must not touch.
 
-    Does nothing for other users. Raises PermissionError, and changes nothing, if the user nobody could not read one of
-    the `readable` paths.
+    Raises PermissionError, and changes nothing, if the user nobody could not read one of the `readable` paths.
     """
     if os.geteuid() != 0:
         return
@@ -277,18 +259,14 @@ def _leave_orphaned(zygote: int) -> None:
 
 
 def limit_resources(bounds: Mapping[int, int]) -> Iterator[NamedStep]:
-    """Yield steps that set resource limits to the values in `bounds`, by kind (RLIMIT_…).
-
-    Soft and hard limits are equal, so that a program cannot raise them. A lower hard limit of this process (`ulimit`)
-    stays in force.
-    """
+    """Yield steps that set resource limits, soft and hard, to the values in `bounds` by kind (RLIMIT_…)."""
+    # a lower hard limit of this process (`ulimit`) stays in force
     for kind, bound in bounds.items():
         lowest = min(bound, hard_limit(kind))
         yield _LIMITS[kind], partial(_set_limit, kind, lowest)
 
 
 def _set_limit(kind: int, bound: int) -> None:
-    """Set both resource limits of a kind to a number; raises OSError if that fails."""
     try:
         resource.setrlimit(kind, (bound, bound))
     except ValueError as error:  # what Python raises if the kernel says EPERM or EINVAL
@@ -320,28 +298,22 @@ _SIGNALS = 1024
 
 @dataclass(frozen=True)
 class TreeConfinement(Confinement):
-    """The layers that the keeper has applied to itself, and those that the nursery and its children apply later.
+    """The layers that the keeper has applied to itself, and those that the nursery and its children apply later."""
 
-    If `own_pids` is not None, the keeper has a network and a root folder of its own. Then `proc` is a descriptor of a
-    writable /proc, which only the nursery uses, once. `readable` are the files and folders that can be read besides the
-    machine's programs. `has_landlock` is whether each child makes Landlock rules: they name folders that it mounts.
-    Evaluations may use the `devices`.
-    """
-
-    readable: tuple[Path, ...] = ()
-    has_landlock: bool = False
-    devices: tuple[Path, ...] = ()
-    proc: int | None = None
+    # With `own_pids`, the keeper has a network and a root folder of its own.
+    readable: tuple[Path, ...] = ()  # besides the machine's programs
+    has_landlock: bool = False  # whether each child makes its own rules: they name folders that it mounts
+    devices: tuple[Path, ...] = ()  # which evaluations may use
+    proc: int | None = None  # with `own_pids`, a descriptor of a writable /proc, which only the nursery uses, once
 
     def _have_own_files(self) -> Iterator[NamedStep]:
-        """Yield the steps, with namespaces, that give the child scratch folders of its own."""
         if self.own_pids is not None:
             yield "", partial(namespaces.enter_scratch, SCRATCH_MB, self.readable)
             # the keeper may then read how much memory the child shares; no other evaluation sees the child
             yield UNTRACED, kernel.prepare_prctl(kernel.PR_SET_DUMPABLE, 1)
 
     def _limit_resources(self) -> Iterator[NamedStep]:
-        """Yield steps that set the resource limits of each process; the keeper limits all processes together."""
+        # of each process; the keeper limits all of a tree together
         bounds = {
             # what the evaluator has loaded does not count: this runs when the nursery forks its first child
             # RLIMIT_AS would end runtimes that reserve addresses without using them, such as those of Java and Go
@@ -369,9 +341,8 @@ class TreeConfinement(Confinement):
     def enter_nursery(self) -> TreeConfinement:
         """Confine the nursery, a fork of the keeper, before it loads an evaluator; return what its children apply.
 
-        If there are namespaces, it enters further ones: only a child of the calling process returns. There it may still
-        make namespaces and mounts, to isolate its children, but cannot change the keeper's mounts. Raises OSError if a
-        layer fails.
+        With namespaces, only a child of the calling process returns. There it may still make namespaces and mounts, to
+        isolate its children, but cannot change the keeper's mounts. Raises OSError if a layer fails.
         """
         kept, own_pids = 0, None
         if self.own_pids is not None and self.proc is not None:
@@ -395,7 +366,7 @@ class TreeConfinement(Confinement):
 
 
 def _shared_bounds() -> dict[int, int]:
-    """Return resource limits of the nursery and of each process of an evaluation: bytes for sizes, else numbers."""
+    # of the nursery and of each process of an evaluation: bytes for sizes, else numbers
     return {
         resource.RLIMIT_FSIZE: SCRATCH_MB * MEGABYTE,
         resource.RLIMIT_CORE: 0,
@@ -415,12 +386,13 @@ def prepare_tree(
 ) -> TreeConfinement:
     """Apply the shared layers to this process, the keeper; prepare those of the nursery and of its children.
 
-    `wanted` are names from `layers.LAYERS`; one that fails is left out, and `failed` says why. With namespaces, only a
-    child of the calling process returns. `readable` files and folders can be read besides Python, its libraries and the
-    machine's programs. With namespaces, `hidden` paths and what `namespaces.unreadable` finds cannot. At most `workers`
-    evaluations run at once; they may use `devices`. Raises SandboxError if one of these is no
-    device, if the system is not Linux or has no pidfds, if this process's limit on address space is too low, or if a
-    folder is too large to be looked through.
+    `wanted` are names from LAYERS; one that fails is left out, and `failed` says why. With namespaces, only a child of
+    the calling process returns. `readable` can be read besides Python, its libraries and the machine's programs; with
+    namespaces, `hidden` paths and what `namespaces.unreadable` finds cannot. At most `workers` evaluations run at once;
+    they may use `devices`.
+
+    Raises SandboxError if one of these is no device, the system is not Linux or has no pidfds, the limit on address
+    space is too low, or a folder is too large to be looked through.
     """
     if not processes.LINUX:
         raise SandboxError("an evaluator and its program are confined together by Linux alone; use a Linux machine")

@@ -28,18 +28,12 @@ NEAR = 1.5
 
 @dataclass(frozen=True)
 class Limits:
-    """What a candidate may use on all instances of a split together.
+    """What a candidate may use on all instances of a split together; a megabyte has 2 ** 20 bytes."""
 
-    `timeout_s` is CPU time in seconds: waiting on a busy machine does not count. `memory_mb` is the memory it may
-    allocate beyond the interpreter and the libraries it starts with. `output_mb` limits all that it sends together:
-    solutions and, for a stateless task, answers. A megabyte has 2 ** 20 bytes. `first_call_s` is CPU time that the
-    first call may take besides `timeout_s`, in seconds: numba compiles there.
-    """
-
-    timeout_s: float = 50.0
-    memory_mb: int = 2048
-    output_mb: int = 8
-    first_call_s: float = 0.0
+    timeout_s: float = 50.0  # CPU time: waiting on a busy machine does not count
+    memory_mb: int = 2048  # beyond the interpreter and the libraries it starts with
+    output_mb: int = 8  # of all that it sends: solutions and, for a stateless task, answers
+    first_call_s: float = 0.0  # CPU time that the first call may take besides `timeout_s`: numba compiles there
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
@@ -49,9 +43,9 @@ class Limits:
     def on(self, task: Task, split: Split, starts: int = 1) -> Limits:
         """Return the limits for a split, given that these are the limits for the split `search`.
 
-        Time and output grow in proportion to the number of instances, each begun `starts` times. A smaller split gets
-        as much as `search`: what a program does before its first instance takes as long. Memory stays the same, and
-        `first_call_s` is the task's. Raises TaskError if the task's instances cannot be made.
+        Time and output grow in proportion to the number of instances, each begun `starts` times, and never shrink:
+        what a program does before its first instance takes as long. `first_call_s` is the task's. Raises TaskError if
+        the task's instances cannot be made.
         """
         from behavesim.task import instances_of
 
@@ -93,10 +87,7 @@ class Limits:
 
     @property
     def wall_limit_s(self) -> float:
-        """Limit on wall-clock time (s), for programs that sleep: 2 * (`timeout_s` + `first_call_s`) + 2.
-
-        The zygote adds the time that a program waits for a free core, up to `wall_kill_s`.
-        """
+        """Limit on wall-clock time (s), for programs that sleep; waiting for a core adds to it, up to `wall_kill_s`."""
         return 2 * self.limit_s(math.inf) + 2
 
     @property

@@ -37,21 +37,18 @@ Question = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def send(fd: int, frame: bytes) -> None:
-    """Write all bytes of `frame` to a socket; raises OSError if the other end is closed.
-
-    It uses write(2), since the seccomp filter forbids send(2).
-    """
+    """Write all bytes of `frame` to a socket; raises OSError if the other end is closed."""
+    # by write(2): the seccomp filter forbids send(2)
     rest = memoryview(frame)
     while rest:
         rest = rest[os.write(fd, rest) :]
 
 
 def receive(fd: int, data: bytes, size: int, at_once: int = 1 << 16) -> bytes:
-    """Return `data`, which was received before, and what follows it at the socket `fd`: at least `size` bytes in all.
+    """Return `data` and what follows it at the socket `fd`: `size` bytes in all, and more if they have arrived.
 
-    The result is longer if more bytes have arrived: up to `at_once` bytes are read together, which saves a system call
-    for each short message. If `at_once` is 0, nothing is read beyond `size`. If `data` is long enough, it is returned
-    as it is. Raises ConnectionError if the other end closes before there are `size` bytes.
+    Up to `at_once` bytes are read together, which saves a system call for each short message; with 0, none beyond
+    `size`. Raises ConnectionError if the other end closes before there are `size` bytes.
     """
     while len(data) < size:
         chunk = os.read(fd, max(at_once, size - len(data)))
@@ -62,29 +59,20 @@ def receive(fd: int, data: bytes, size: int, at_once: int = 1 << 16) -> bytes:
 
 
 def encode_source(source: str) -> bytes:
-    """Return the bytes to write to a socket for a program, which `receive_source` reads: its length, then its text.
-
-    The length is a SIZE, the text is in UTF-8. Characters that UTF-8 cannot encode become question marks.
-    """
+    """Return a program's bytes for `receive_source`: a SIZE, then UTF-8, with ? for what that cannot encode."""
     encoded = source.encode(errors="replace")
     return SIZE.pack(len(encoded)) + encoded
 
 
 def receive_source(fd: int) -> str:
-    """Return the program that arrives at the socket `fd`, as `encode_source` encodes it.
-
-    Raises ConnectionError if the sender closes the socket before the end.
-    """
+    """Return the program that arrives at the socket `fd`; raises ConnectionError if it is closed before the end."""
     # nothing behind the program is read with it: calls may follow, for another reader
     (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
     return receive(fd, b"", size, at_once=0).decode()
 
 
 def encode_parts(*parts: bytes) -> bytes:
-    """Return the bytes to write to a socket for parts of bytes: the length of all that follows, then each part's.
-
-    A reader takes the first SIZE.size bytes, then as many as they say, and gives these to `decode_parts`.
-    """
+    """Return parts of bytes as one message: the length of the rest (a SIZE), then each part after its length."""
     body = b"".join(piece for part in parts for piece in (SIZE.pack(len(part)), part))
     return SIZE.pack(len(body)) + body
 
@@ -101,10 +89,9 @@ def decode_parts(body: bytes) -> list[bytes]:
 
 
 def encode_question(arguments: tuple[Any, ...], named: dict[str, Any] | None = None) -> bytes:
-    """Return the bytes to write to a socket for one call, which `receive_question` reads: a length, then a pickle.
+    """Return the bytes of one call for `receive_question`: a SIZE, then a pickle of its arguments.
 
-    `arguments` are the positional ones; `named` None means no others. Raises what pickle raises for objects it cannot
-    hold: PicklingError, TypeError, AttributeError or RecursionError.
+    Raises what pickle raises for objects that it cannot hold: PicklingError, TypeError, AttributeError, RecursionError.
     """
     pickled = pickle.dumps((arguments, named or {}), protocol=5)
     return SIZE.pack(len(pickled)) + pickled
@@ -162,12 +149,7 @@ class Instructions:
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment(Instructions):
-    """What every zygote needs to start; it is sent as an argument of the command line.
-
-    `layers` are the names of the layers of isolation to apply. Programs must not read the files and folders `hidden`.
-    The zygote is started through the command `wall`, unless that is empty. It then tries to reach what lies `outside`
-    (see `isolation.outside_of_wall`).
-    """
+    """What every zygote needs to start; it is sent as an argument of the command line."""
 
     module: ClassVar[str]
     """The module that the zygote runs."""
@@ -175,9 +157,10 @@ class Assignment(Instructions):
     """Words for what runs in the zygote, such as "programs"; they begin a message for people."""
     is_trusted: ClassVar[bool] = False
     """Whether its children run no program: then it has the environment and the folder of the search."""
-    layers: Sequence[str]
-    hidden: Sequence[str] = ()
-    wall: str = ""
+    layers: Sequence[str]  # names of those to apply
+    hidden: Sequence[str] = ()  # files and folders that programs must not read
+    wall: str = ""  # a command through which the zygote is started
+    # what it then tries to reach (see `isolation.outside_of_wall`)
     outside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -190,36 +173,33 @@ class Assignment(Instructions):
 class TaskAssignment(Assignment):
     """What a zygote of programs that are functions needs to start.
 
-    `task` is where its code lies (`TaskReference.place`). `preloaded` are modules to import. `first_use_s` is the limit
-    on one trial run of the template (s of CPU time). Each instance is begun at most `starts` times (`instances_begun`).
-    A zygote with an empty `task` has no instances: its programs answer calls (see `program`). Only such a zygote uses
-    `entry_point`, the name of the program's function, and `hidden`; the others find theirs in the task.
+    One with an empty `task` has no instances: its programs answer calls (see `program`). Only that one uses
+    `entry_point` and `hidden`; the others find theirs in the task.
     """
 
     module = "behavesim.sandbox.zygote"
     content = "programs"
-    task: str
+    task: str  # where its code lies (`TaskReference.place`)
     split: Split
-    preloaded: Sequence[str]
-    first_use_s: float
-    entry_point: str = ""
-    starts: int = 1
+    preloaded: Sequence[str]  # modules to import
+    first_use_s: float  # limit on one trial run of the template (s of CPU time)
+    entry_point: str = ""  # the name of the program's function
+    starts: int = 1  # each instance is begun at most so many times (`instances_begun`)
 
 
 @dataclass(frozen=True)
 class RefereeAssignment(Assignment):
     """What the referee needs to start: a zygote whose children judge what programs sent.
 
-    `task` is the text of a TaskReference. Each instance of the split is begun at most `starts` times. `limits` are
-    those of a program, and say what scoring may take, too. No layers are applied: no program runs here.
+    `limits` are those of a program, and say what scoring may take, too. No layers are applied: no program runs here.
     """
 
     module = "behavesim.sandbox.referee"
     content = "the task's score"
     is_trusted = True
-    task: str
+    task: str  # the text of a TaskReference
     split: Split
-    starts: int = 1
+    starts: int = 1  # each instance is begun at most so many times
 
     @property
     def wall_kill_s(self) -> float:
@@ -229,38 +209,29 @@ class RefereeAssignment(Assignment):
 
 @dataclass(frozen=True)
 class TreeAssignment(Assignment):
-    """What a zygote of evaluations, the keeper, needs to start.
-
-    `loader` names a function as "module:name". A confined process calls it with the text `given`. It returns the
-    function that children of that process run: from a program's text to the bytes to send back. Evaluator and programs
-    may read the files and folders `readable`, besides Python and the machine's programs, except, where
-    namespaces hold, `hidden` ones below them. Loading may take `load_s` seconds of CPU time. At most `workers`
-    evaluations run at once. They may use the `devices`, paths of character devices.
-    """
+    """What a zygote of evaluations, the keeper, needs to start."""
 
     module = "behavesim.sandbox.keeper"
     content = "the evaluator and its programs"
+    # "module:name" of a function. A confined process calls it with the text `given`, and gets the function that its
+    # children run: from a program's text to the bytes to send back.
     loader: str
     given: str
+    # what may be read besides Python and the machine's programs; where namespaces hold, not the `hidden` ones below
     readable: Sequence[str] = ()
-    load_s: float = LOAD_S
-    workers: int = 1
-    devices: Sequence[str] = ()
+    load_s: float = LOAD_S  # CPU time for loading
+    workers: int = 1  # evaluations at once
+    devices: Sequence[str] = ()  # paths of character devices
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A zygote's first message: it is ready for requests.
+    """A zygote's first message: it is ready for requests."""
 
-    `isolation` is the level that its self-test found, `notes` what keeps that from "strong+", a line each. `instances`
-    is the number of solutions of a program (`instances_begun`): 0 without a task, 1 for an evaluator. From the task
-    come `entry_point`, `apart`, whether programs run in a process without the instances, and `hidden`, the paths that
-    they must not read.
-    """
-
-    isolation: str
-    notes: Sequence[str]
-    instances: int
+    isolation: str  # the level that its self-test found
+    notes: Sequence[str]  # what keeps that from "strong+", a line each
+    instances: int  # solutions of a program (`instances_begun`): 0 without a task, 1 for an evaluator
+    # from the task: whether programs run in a process without the instances, and paths that they must not read
     apart: bool = False
     entry_point: str = ""
     hidden: Sequence[str] = ()
@@ -268,34 +239,27 @@ class Ready:
 
 @dataclass(frozen=True)
 class ProcessEnd:
-    """How the process of candidate `job` (the daemon's number) ended.
+    """How the process of a candidate ended."""
 
-    `status` is its wait status (see os.wait), `cpu_s` its CPU time (s), `peak_bytes` its peak of resident memory.
-    `killed` is why the zygote killed it: "cpu", "wall" (by the clock) or "cancelled". It is "asleep" if it was killed
-    by the clock and would have been on a quiet machine, too, "waited" if it had no core most of the time. For an
-    evaluation it may also be "memory", "processes" or "files". It is "machine" if the kernel killed it while it had
-    less than half of the machine's memory, never for an evaluation, and "" otherwise.
-
-    The process itself says how far it got. `instance` and `calls` are the last that it began, from 1; 0 is unknown.
-    `first_s` is the CPU time of its first call (s). The trusted process that ran it alone adds `beside_others`: whether
-    other processes kept the machine busy meanwhile (see `runner.MachineLoad`).
-    """
-
-    job: int
-    status: int
+    job: int  # the daemon's number
+    status: int  # as os.wait gives it
+    # Why the zygote killed it: "cpu", "wall" (by the clock), "asleep" (by the clock, and it would have been on a quiet
+    # machine, too), "waited" (by the clock, without a core most of the time) or "cancelled"; for an evaluation also
+    # "memory", "processes" or "files". "machine" if the kernel killed it while it had less than half of the machine's
+    # memory, never for an evaluation. Otherwise "".
     killed: str
     cpu_s: float
-    peak_bytes: int
+    peak_bytes: int  # of resident memory
+    # The process itself says how far it got: the last instance and call that it began, from 1 (0 is unknown), and the
+    # CPU time of its first call (s).
     instance: int = 0
     calls: int = 0
     first_s: float = 0.0
+    # Whether other processes kept the machine busy meanwhile (`runner.MachineLoad`); known of a run alone.
     beside_others: bool = False
 
     def is_killed(self, limits: Limits) -> bool:
-        """Whether SIGKILL ended the process within its CPU time and `killed` is "": so the kernel kills for memory.
-
-        It also kills for CPU time, where the zygote cannot read that.
-        """
+        """Whether the kernel killed it within its CPU time, as it does for lack of memory."""
         by_kernel = not self.killed and os.waitstatus_to_exitcode(self.status) == -signal.SIGKILL
         return by_kernel and self.cpu_s <= limits.limit_s(self.first_s)
 
@@ -332,8 +296,8 @@ def send_errors(control: socket.socket) -> Iterator[None]:
 
 
 def line(message: Ready | ProcessEnd | dict[str, Any]) -> bytes:
-    """Return a zygote's message as a line of JSON with its line break; a dictionary is encoded as it is.
+    """Return a zygote's message as a line of JSON.
 
-    A dictionary with "error" reports that the zygote ends; its "is_usage" is true if what it had to load is at fault.
+    {"error": text} reports that the zygote ends; its "is_usage" is true if what it had to load is at fault.
     """
     return json.dumps(message if isinstance(message, dict) else vars(message)).encode() + b"\n"

@@ -39,9 +39,8 @@ READ_ONLY, NO_SETUID, NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8
 def enter() -> int:
     """Enter new namespaces of mounts, host name, shared memory, users, processes and network, and cover COVERED.
 
-    Returns a descriptor of the new namespace of processes. Only a child process returns: it is process 1 of that
-    namespace. The calling process waits for it and exits with it. Raises OSError in the calling process if the machine
-    forbids any step. Another child tries all steps first, since a partial move cannot be undone.
+    Returns a descriptor of the new namespace of processes. Only a child process returns, as process 1 of that; the
+    calling process waits for it and exits with it. Raises OSError in the calling process if the machine forbids a step.
     """
     try_in_child(_rehearse)
     return enter_untried()
@@ -64,11 +63,7 @@ def next_child_as_usual(own: int) -> kernel.Call:
 
 
 def enter_untried() -> int:
-    """Enter the namespaces of `enter`, without a trial, and cover COVERED; return a descriptor of that of processes.
-
-    Only a child process returns, as from `enter`. Raises OSError if the machine forbids a step; earlier steps are then
-    done.
-    """
+    """Do what `enter` does, but without the trial: if it raises OSError, earlier steps are done."""
     own = _move(NEW_USER | NEW_MOUNTS | NEW_UTS | NEW_IPC | NEW_NET | NEW_PIDS, Path("/proc/self"))
     socket.sethostname(HOSTNAME)
     # what is mounted below shows in this namespace only
@@ -80,19 +75,13 @@ def enter_untried() -> int:
 
 
 def mount_memory(folder: str, flags: int, size: int, entries: int, mode: str = "755") -> None:
-    """Mount an empty folder in memory for `size` bytes and `entries` files and folders; raises OSError if it fails.
-
-    A limit on the bytes alone is not enough: an empty file has none, and takes the kernel 1 kB that is charged to no
-    process.
-    """
+    """Mount an empty folder in memory for `size` bytes and `entries` files and folders; raises OSError if it fails."""
+    # the number, too: an empty file has no bytes, and takes the kernel 1 kB that is charged to no process
     mount("tmpfs", folder, "tmpfs", flags, f"size={size},nr_inodes={entries},mode={mode}")
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    """Mount a file system of type `kind` at `target` by mount(2); raises OSError if it fails.
-
-    `flags` are bits such as READ_ONLY; `data` are the file system's own options, separated by commas.
-    """
+    """Mount a file system of type `kind` by mount(2), with `flags` such as READ_ONLY and its own options `data`."""
     kernel.prepare_call("mount", source.encode(), target.encode(), kind.encode(), flags, data.encode())()
 
 
@@ -100,13 +89,12 @@ def nest(proc: int) -> int:
     """Enter further namespaces of users, mounts and processes; return a descriptor of the new one of processes.
 
     Only a child process returns, as from `enter`. There, earlier mounts can be neither changed nor removed. `proc` is a
-    descriptor of a /proc that can be written to. Raises OSError if the machine forbids any step; some may be done then.
+    descriptor of a writable /proc. Raises OSError if the machine forbids a step; earlier ones are then done.
     """
     return _move(NEW_USER | NEW_MOUNTS | NEW_PIDS, Path(f"/proc/self/fd/{proc}/self"))
 
 
 def _move(kinds: int, about: Path) -> int:
-    """Enter new namespaces: `kinds` are NEW_… flags, NEW_USER and NEW_PIDS among them."""
     # `about` is /proc/self, in a /proc that can be written to. Only a child process returns, with a descriptor of its
     # namespace of processes.
     uid, gid = os.geteuid(), os.getegid()
@@ -133,10 +121,8 @@ def _continue_inside() -> None:
 
 
 def try_in_child(steps: Callable[[], object]) -> None:
-    """Take `steps` in a forked child, which may enter namespaces and fork; raises OSError, with advice, if one fails.
-
-    A step that fails half-way through cannot be undone, so a process tries all of them in a child first.
-    """
+    """Take `steps` in a forked child, which may enter namespaces; raises OSError, with advice, if one fails."""
+    # a step that fails half-way cannot be undone, so a process tries all of them in a child first
     ours, theirs = os.pipe()
     trial = os.fork()
     if trial == 0:
@@ -156,7 +142,6 @@ def try_in_child(steps: Callable[[], object]) -> None:
 
 
 def _why_not(number: int, said: str) -> str:
-    """Return why a machine has no namespaces, from the error's number and text."""
     if number in (errno.ENOSPC, errno.EUSERS):
         with contextlib.suppress(OSError):
             most = Path("/proc/sys/user/max_user_namespaces").read_text().strip()
@@ -200,10 +185,7 @@ _HERE, _WITH_ALL_BELOW = -100, 0x8000
 
 
 def check_devices(devices: Iterable[Path]) -> None:
-    """Raise SandboxError for a path that is no device which an evaluation may use, such as a GPU's.
-
-    Block devices are disks, and devices of the kernel's own kind 1 include the machine's memory.
-    """
+    """Raise SandboxError for a path that is no device which an evaluation may use, such as a GPU's."""
     for path in devices:
         try:
             about = path.stat()
@@ -211,15 +193,13 @@ def check_devices(devices: Iterable[Path]) -> None:
             raise SandboxError(
                 f"the device {path} cannot be used: {error.strerror}; change the setting devices"
             ) from error
+        # block devices are disks, and devices of the kernel's own kind 1 include the machine's memory
         if not path.is_absolute() or not stat.S_ISCHR(about.st_mode) or os.major(about.st_rdev) == 1:
             raise SandboxError(f"{path} is no device that evaluations may use; name such as /dev/nvidia0 in devices")
 
 
 def unreadable(folders: Iterable[Path]) -> Iterator[Path]:
-    """Yield the `secrets` in these folders, which hold people's own files, at any depth, and in SHARED.
-
-    Of SHARED it looks at SHARED_DEPTH levels. Raises SandboxError as `secrets` does.
-    """
+    """Yield the `secrets` in these folders at any depth, and in SHARED at SHARED_DEPTH levels; raises as it does."""
     for folder in folders:
         yield from secrets(folder)
     for shared in SHARED:
@@ -234,9 +214,8 @@ def is_key(name: str, is_file: bool) -> bool:
 def secrets(folder: Path, depth: float = math.inf) -> Iterator[Path]:
     """Yield the paths at most `depth` levels below a folder that evaluations must not see: keys, sockets and pipes.
 
-    A socket leads to another program even through a read-only folder. Hidden folders are yielded but not entered, as
-    are links, and folders that this process may not list are skipped. Raises SandboxError if there are more than
-    MOST_ENTRIES files and folders.
+    Hidden folders and links are not entered, and folders that this process may not list are skipped. Raises
+    SandboxError if there are more than MOST_ENTRIES files and folders.
     """
     waiting, looked_at = [(folder, 1)], 0
     while waiting:
@@ -245,6 +224,7 @@ def secrets(folder: Path, depth: float = math.inf) -> Iterator[Path]:
             for entry in entries:
                 looked_at += 1
                 is_file, is_folder = entry.is_file(follow_symlinks=False), entry.is_dir(follow_symlinks=False)
+                # a socket or pipe leads to another program, even through a read-only folder
                 if is_key(entry.name, not is_folder) or not (is_file or is_folder or entry.is_symlink()):
                     yield Path(entry.path)
                 elif is_folder and level < depth:
@@ -260,11 +240,9 @@ def secrets(folder: Path, depth: float = math.inf) -> Iterator[Path]:
 def enter_root(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
     """Make a new read-only root folder with SYSTEM, DEVICES and `readable` at their own paths, and move into it.
 
-    The process must have entered namespaces. Paths that do not exist are skipped. A folder with a `hidden` path below
-    it is bound entry by entry, so that the hidden path does not exist, even if it is made later. A readable path at or
-    below a hidden one is shown, with all in it, if it is also below another readable path. /proc is read-only: root may
-    change the whole machine's settings there. Returns a descriptor of another /proc that can be written to. Raises
-    OSError if the machine forbids a step, SandboxError for a path that is not absolute.
+    The process must have entered namespaces. Paths that do not exist are skipped. A readable path at or below a
+    `hidden` one is shown, with all in it, if it is also below another readable path. Returns a descriptor of a writable
+    /proc. Raises OSError if the machine forbids a step, SandboxError for a path that is not absolute.
     """
     place = Path("/proc")  # the folder that surely exists and holds nothing to be shown
     # each file and folder that is shown takes an entry, and an empty folder or file takes no more
@@ -281,7 +259,8 @@ def enter_root(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
     mount("proc", proc, "proc", NO_SETUID | NO_DEVICES)
     writable = os.open(proc, os.O_PATH | os.O_DIRECTORY)
     kernel.prepare_syscall("umount2", proc.encode(), _DETACH)()
-    # an existing proc is what lets each evaluation mount one of its own
+    # read-only: root may change the whole machine's settings there. An existing proc is what lets each evaluation mount
+    # one of its own.
     mount("proc", proc, "proc", READ_ONLY | NO_SETUID | NO_DEVICES)
     os.chdir(place)
     kernel.prepare_syscall("pivot_root", b".\0", b".\0")()
@@ -292,11 +271,10 @@ def enter_root(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
 
 
 def enter_scratch(size_mb: int, readable: Iterable[Path], has_own_processes: bool = True) -> None:
-    """Give this process empty SCRATCH folders to write to, which hold `size_mb` MB each and are seen by it alone.
+    """Give this process empty SCRATCH folders of `size_mb` MB each; `readable` paths below them stay visible.
 
-    Each takes SCRATCH_ENTRIES files and folders at most. `readable` paths below them stay visible. `has_own_processes`
-    is whether the process is in a new namespace of processes; it then gets a /proc that shows only these. Raises
-    OSError if the machine forbids a step.
+    With `has_own_processes`, in a new namespace of processes, it gets a /proc that shows only these. Raises OSError if
+    the machine forbids a step.
     """
     kernel.prepare_call("unshare", NEW_MOUNTS | NEW_IPC)()
     paths = set(readable)
@@ -314,6 +292,7 @@ def enter_scratch(size_mb: int, readable: Iterable[Path], has_own_processes: boo
 
 def _show(path: Path, place: Path, hidden: Collection[Path]) -> None:
     """Bind a path read-only to the same path below `place`, without `hidden` paths; symbolic links are copied."""
+    # a folder with a hidden path below is bound entry by entry: the path does not exist, even if it is made later
     inside = _inside(place, path)
     if path in hidden:
         return
@@ -349,7 +328,6 @@ def _make(path: Path, is_folder: bool) -> None:
 
 
 def _inside(place: Path, path: Path) -> Path:
-    """Return an absolute path below the new root `place`; raises SandboxError if it is not absolute."""
     if not path.is_absolute():
         raise SandboxError(f"a path in the sandbox must be absolute, not {path}")
     return place / path.relative_to("/")

@@ -51,14 +51,12 @@ async def run_until_certain(
     question: bytes = b"",
     may_signal: bool = False,
 ) -> RawResult:
-    """Return what comes of a program, or of calls of it, once the machine had no part in how it ended.
+    """Return the result of a program, or of calls of it, once the machine had no part in how it ended.
 
-    A program is put off if it ended by the clock, for lack of the machine's memory, or just above its limit on CPU
-    time. It is run again while no other one runs. `postponed` is called before each such try. `limits` are those that
-    `runner` enforces. `question` holds the encoded calls that the program is to answer; empty if it runs on every
-    instance. `may_signal` is whether programs may kill their own processes. Waits until there is a place. Cancelling
-    kills the program. Raises SandboxError if the machine is still in doubt after the last try, or if the sandbox itself
-    fails, TaskError if an evaluator can no longer be loaded.
+    A program that ended by the clock, for lack of the machine's memory, or just above its limit on CPU time runs again
+    alone; `postponed` is called before. `question` holds encoded calls to answer; b"" runs it on every instance.
+    `may_signal` is whether programs may kill their own processes. Raises SandboxError if the last try leaves it in
+    doubt or the sandbox fails, TaskError if an evaluator can no longer be loaded.
     """
     ran = await runner.run(source, question)
     reason, words = fault_of_machine(ran, limits, False, may_signal)
@@ -78,15 +76,14 @@ async def run_until_certain(
 
 
 def fault_of_machine(ran: RawResult, limits: Limits, is_alone: bool, may_signal: bool) -> tuple[str, str]:
-    """Return why a program's ending may be the machine's fault: "clock", "memory" or "cpu", and words for people.
+    """Return why a program's end may be the machine's fault: "clock", "memory" or "cpu", and words for people.
 
-    Both are empty if the ending is the program's own, as when it slept until its time by the clock was over (killed
-    "asleep"): it would on any machine, and a run alone would let all workers wait for it. `is_alone` is whether no
-    other program ran meanwhile. After a run alone, CPU time decides; the limit is longer if other processes kept the
-    machine busy (`Ending.beside_others`). Time by the clock decides, too, unless the program had no core for most of
-    it. A killed process is at fault then if it had half of the machine's memory, or if `may_signal`: it may have killed
-    itself.
+    Both are empty if the end is the program's own. `is_alone` is whether no other program ran meanwhile.
     """
+    # "asleep" is the program's own: it would sleep on any machine, and all workers would wait for a run alone. After a
+    # run alone CPU time decides, with a longer limit if other processes kept the machine busy (`beside_others`), and
+    # time by the clock unless the program had no core for most of it. A killed process is at fault then if it had half
+    # of the machine's memory, or if it may have killed itself.
     for ending in filter(None, (ran.program_end, ran.end)):
         limit_s, usage = limits.limit_s(ending.first_s), limits.usage_text(ending.cpu_s, ending.first_s)
         if ending.killed == "waited" or (ending.killed == "wall" and not is_alone):
@@ -106,13 +103,9 @@ class SolutionPool(RunnerPool):
     async def send(self, source: str, postponed: Postponed = unnoticed, questions: bytes = b"", /) -> Sent | Failure:
         """Run one program on every instance, and return the bytes that it sent, or its failure.
 
-        With `questions` (calls, each as `messages.encode_question` returns it) it answers these instead, in the order
-        given, in a new process without instances.
-
-        The program runs in a process without the instances if the task says so. This waits until a worker is free;
-        cancelling kills the program. `postponed` is called each time that the program must run again because the
-        machine may be the cause of its ending. Raises SandboxError if that is still in doubt after the last try, if the
-        sandbox itself fails, or if the pool was not entered.
+        With `questions` (calls from `messages.encode_question`) it answers these instead, in order, in a new process
+        without instances. Waits until a worker is free; cancelling kills the program. `postponed` is called before each
+        retry alone. Raises SandboxError if the sandbox fails, was not entered, or the last try leaves it in doubt.
         """
         ran = await run_until_certain(self.runner, self._limits, source, postponed, questions, self._may_signal)
         return read_sent(ran, self._limits, self.runner.ready.instances)
@@ -124,15 +117,12 @@ class SolutionPool(RunnerPool):
 
     @property
     def _may_signal(self) -> bool:
-        """Whether programs can send signals, and so kill their own process: below `strong`."""
+        # below `strong` a program can send signals, and so kill its own process
         return LEVELS.index(self.isolation) < LEVELS.index("strong")
 
 
 def read_sent(ran: RawResult, limits: Limits, instances: int) -> Sent | Failure:
-    """Return the bytes that a program sent, or its failure if it ended badly; either has its processes' CPU time.
-
-    `limits` are those the program ran under; `instances` is the number of solutions expected.
-    """
+    """Return the bytes that a program sent, or its failure if it ended badly; `instances` solutions are expected."""
     found = frame_of(ran, limits)
     if isinstance(found, Failure):
         return replace(found, cpu_s=ran.cpu_s)
@@ -153,11 +143,7 @@ def read_solutions(sent: Sent) -> Solved | Failure:
 
 
 def frame_of(ran: RawResult, limits: Limits) -> bytes | Failure:
-    """Return the bytes that a process sent; a failure without CPU time if they are too many or none.
-
-    It is a failure, too, if the process was killed, took too much CPU time, or exited with another status than 0. The
-    process of a program apart is looked at first.
-    """
+    """Return the bytes that a process sent, or its failure, without CPU time, if it ended badly or sent too much."""
     if ran.program_end is not None:
         # this one's end comes first: how the process with the instances ended may only follow from it
         at = replace(ran.program_end, instance=ran.end.instance)  # which the program itself does not know
@@ -198,7 +184,6 @@ def _ended_badly(ending: ProcessEnd, limits: Limits) -> Failure | None:
 
 
 def _left(code: int) -> Failure:
-    """Return the failure of a program that ended its process with the exit status `code`."""
     return Failure("exit", f"the program called os._exit({code})")
 
 
@@ -220,14 +205,15 @@ FIRST_USE_S = 10.0
 
 
 class Pool(SolutionPool):
-    """Runs programs on the instances of one split on this machine, at most `workers` at once.
+    """Runs programs on the instances of one split on this machine, at most `workers` at once; an async context manager.
 
-    An async context manager. Making one raises TaskError if `task` is not installed. Entering raises UsageError if the
-    isolation level is below `strong`, unless `allow_weak_isolation`, and SandboxError if the sandbox does not start.
-    `limits` are those of each program, the default ones if None. Each program's process is forked from one that has the
-    modules `preloaded` imported, and for programs that mention scipy `scientific`, too: a zygote. Time limits on
-    zygotes go by `clock`, a new one if None. Each instance is begun at most `starts` times (`instances_begun`). Tests
-    give fewer `layers`. Zygotes are started through the command `wall`, unless that is empty.
+    Each program's process is forked from a zygote, which has imported the modules `preloaded`; another has imported
+    `scientific`, too, for programs that mention scipy. Each instance is begun at most `starts` times
+    (`instances_begun`). Time limits on zygotes go by `clock`, a new one if None. Zygotes are started through the
+    command `wall`, unless that is empty. Tests give fewer `layers`.
+
+    Making one raises TaskError if `task` is not installed. Entering raises UsageError if the isolation is below
+    `strong`, unless `allow_weak_isolation`, and SandboxError if the sandbox does not start.
     """
 
     def __init__(
@@ -251,25 +237,20 @@ class Pool(SolutionPool):
 
 
 class ResultPool(RunnerPool):
-    """A sandbox of an evaluator, which runs together with each program: reads how the evaluations ended.
-
-    Its isolation is "strong+", "partial" or "process".
-    """
+    """A sandbox of an evaluator together with each program; its isolation is "strong+", "partial" or "process"."""
 
     async def evaluate(self, program: str, postponed: Postponed = unnoticed) -> tuple[bytes | Failure, float]:
         """Return the bytes that the evaluation of a program sent, or its failure; and the CPU seconds of its processes.
 
-        Waits until a worker is free. Cancelling kills all processes of the evaluation. If the sandbox dies, it is
-        started again and the program is evaluated once more. If the program's ending may be the machine's fault,
-        `postponed` is called, and the program runs again alone, up to three times. Raises SandboxError if the sandbox
-        dies again or does not start, or if the ending stays in doubt; TaskError if the evaluator can no longer be
-        loaded.
+        Waits until a worker is free; cancelling kills the evaluation. `postponed` is called before each retry alone.
+        Raises SandboxError if the sandbox dies twice, does not start, or the last try leaves it in doubt; TaskError if
+        the evaluator can no longer be loaded.
         """
         ran = await run_until_certain(self.runner, self._limits, program, postponed, may_signal=True)
         return self._sent(ran), ran.end.cpu_s
 
     def _sent(self, ran: RawResult) -> bytes | Failure:
-        """Return the bytes that an evaluation sent, or its failure; limits over all processes come first."""
+        # limits over all processes come first: the status of one process does not show them
         if ran.end.killed == "memory":
             said = f"the evaluation held more than {self._limits.memory_mb} MB of memory in all its processes"
             return Failure("memory", said)
@@ -283,11 +264,10 @@ class ResultPool(RunnerPool):
 class TreePool(ResultPool):
     """Runs evaluations on this machine, at most `workers` at once; an async context manager.
 
-    Entering starts a process that is confined and then calls the function `loader` ("module:name") with the text
-    `given`, for `load_s` seconds of CPU time at most. `limits` are those of each evaluation. Evaluator and programs may
-    read `readable` paths (absolute), and where namespaces hold not the `hidden` ones below them. Time limits on
-    processes go by `clock`, a new one if None. Tests give fewer `layers`. Leaving ends all processes.
-    The processes are started through the command `wall`, unless that is empty, and may use `devices`.
+    Entering starts a confined process that calls the function `loader` ("module:name") with the text `given`, for at
+    most `load_s` seconds of CPU time. Evaluator and programs may read the absolute paths `readable`, without the
+    `hidden` ones below them where namespaces hold, and use the `devices`. `clock`, `wall` and `layers` are as for
+    `Pool`.
 
     Entering raises UsageError if the isolation is below `strong+`, unless `allow_weak_isolation`; TaskError if the
     evaluator cannot be loaded; SandboxError if the sandbox does not start.

@@ -27,10 +27,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def wake_on(*signals: signal.Signals) -> socket.socket:
-    """Return a non-blocking socket that receives one byte, the signal's number, whenever a signal is handled.
-
-    `signals` are handled from now on, and have no other effect on this process.
-    """
+    """Handle `signals` from now on; return a non-blocking socket that receives each one's number as a byte."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     theirs.setblocking(False)
@@ -49,10 +46,7 @@ def die_with_parent(by: signal.Signals) -> None:
 
 
 def adopt_orphans() -> None:
-    """Have this process become the parent of descendants whose own parents die, so that `kill_strays` finds them.
-
-    Does nothing except on Linux, and where the kernel lacks it, as gVisor does.
-    """
+    """Become the parent of descendants whose parents die, so that `kill_strays` finds them, where the kernel can."""
     if LINUX:
         with contextlib.suppress(OSError):
             kernel.prepare_prctl(_PR_SET_CHILD_SUBREAPER, 1)()
@@ -72,20 +66,15 @@ def reap(pid: int) -> tuple[int, resource.struct_rusage] | None:
 
 
 def kill_tree(pid: int) -> None:
-    """Kill the child `pid`, which must not have been reaped, and all processes in the group that it leads, if any.
-
-    Processes that are gone, or that this process may not kill, are passed over.
-    """
+    """Kill the child `pid`, which must not have been reaped, and all processes in the group that it leads, if any."""
+    # a process that is gone, or that this one may not kill, is passed over
     for kill in (os.kill, os.killpg):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
 
 
 def kill_strays(known: Collection[int]) -> None:
-    """Kill and reap all children except those with the process ids `known`; does nothing except on Linux.
-
-    The others are descendants of candidates that left their process group.
-    """
+    """Kill and reap all children except `known`: descendants of candidates that left their group. Linux only."""
     while strays := [pid for pid in _children() if pid not in known]:
         for pid in strays:
             os.kill(pid, signal.SIGKILL)
@@ -104,10 +93,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def open_processes() -> int | None:
-    """Return a descriptor of /proc; None if it cannot be opened, or the system is not Linux.
-
-    Through it this process sees the same processes after it has entered namespaces.
-    """
+    """Return a descriptor of /proc, through which namespaces hide nothing; None if it cannot be opened."""
     try:
         return os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) if LINUX else None
     except OSError:
@@ -117,8 +103,7 @@ def open_processes() -> int | None:
 def seconds_without_a_core(pid: int, proc: int | None = None) -> float:
     """Return how long a process's main thread has waited for a free core so far (s); 0 if the system does not say.
 
-    `pid` is the number by which this process knows it. `proc` is a descriptor from `open_processes`, in which it may
-    have another number; None for /proc as this process sees it.
+    `pid` is its number here; in `proc`, a descriptor from `open_processes` (None: /proc), it may have another.
     """
     if not LINUX:
         return 0.0
@@ -134,10 +119,9 @@ def seconds_without_a_core(pid: int, proc: int | None = None) -> float:
 
 
 def pid_of(handle: int, proc: int | None = None) -> int:
-    """Return the number that the process behind the pidfd `handle` has in `proc`; -1 if the process is gone.
+    """Return the number that the process behind the pidfd `handle` has in `proc` (None: /proc); -1 if it is gone.
 
-    `proc` is a descriptor from `open_processes`; None for /proc as this process sees it. Raises ValueError if `handle`
-    is no pidfd or its process cannot be seen there, OSError if `proc` cannot be read.
+    Raises ValueError if `handle` is no pidfd or its process cannot be seen there, OSError if `proc` cannot be read.
     """
     _, found = _text_in(proc, f"self/fdinfo/{handle}").split("Pid:", 1)
     if (pid := int(found.split(None, 1)[0])) == 0:
@@ -146,10 +130,7 @@ def pid_of(handle: int, proc: int | None = None) -> int:
 
 
 def start_time(pid: int) -> int:
-    """Return when a process started, in clock ticks since the machine did, which tells it from others with its number.
-
-    Raises OSError if there is no such process here, or it cannot be seen.
-    """
+    """Return when a process started (clock ticks), unlike any later one with its number; OSError if it is gone."""
     return int(_stat_fields(Path(f"/proc/{pid}"))[_STARTED])
 
 
@@ -170,7 +151,6 @@ def require_handles() -> None:
 
 
 def _text_in(proc: int | None, path: str) -> str:
-    """Return the text of the file `path` in the folder `proc`, a descriptor, or in /proc if that is None."""
     place = path if proc is not None else f"/proc/{path}"
     fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
     try:
@@ -180,10 +160,7 @@ def _text_in(proc: int | None, path: str) -> str:
 
 
 def memory_of_machine() -> int:
-    """Return the memory of this machine or, if lower, the lowest limit of the control groups of this process (bytes).
-
-    It is 0 except on Linux.
-    """
+    """Return the memory of this machine or the lowest limit of its control groups (bytes); 0 except on Linux."""
     if not LINUX:
         return 0
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")]
@@ -199,7 +176,7 @@ def memory_of_machine() -> int:
 
 
 def _limit_in(file: Path) -> int:
-    """Return the number of bytes in a file of a control group; 0 if there is no such file, or it sets no limit."""
+    # 0 if there is no such file, or it sets no limit
     with contextlib.suppress(OSError, ValueError):
         return int(file.read_text())
     return 0
@@ -211,10 +188,7 @@ def address_space() -> int:
 
 
 def data_memory() -> int:
-    """Return the size of this process's private memory that it may write to, with its stack (bytes).
-
-    Raises OSError if the system is not Linux.
-    """
+    """Return the size of this process's private memory that it may write to (bytes); raises OSError except on Linux."""
     return int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGESIZE")
 
 
@@ -235,7 +209,6 @@ def threads() -> int:
 
 
 def _children() -> list[int]:
-    """Return the process ids of this process's children; none except on Linux."""
     with contextlib.suppress(OSError):
         return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
     return []
@@ -257,27 +230,19 @@ _ALL_OF_ONE = ("RssAnon:", "RssShmem:", "VmSwap:")
 
 @dataclass(frozen=True)
 class Process:
-    """One process: the id of its parent, its own CPU time (s), that of children it waited for, and number of threads.
-
-    `resident` is its resident memory (bytes), shared memory and files included. `start_time` (clock ticks since the
-    machine started) distinguishes it from an earlier process with the same id. `is_awake` is whether its main thread
-    runs, or waits for a core or a disk.
-    """
+    """One process, as the kernel describes it in /proc."""
 
     parent: int
-    cpu_s: float
-    reaped_s: float
-    resident: int
+    cpu_s: float  # its own
+    reaped_s: float  # CPU time of children that it waited for
+    resident: int  # bytes, shared memory and files included
     threads: int
-    started: int
-    is_awake: bool
+    started: int  # clock ticks since the machine did: another process may get its number
+    is_awake: bool  # its main thread runs, or waits for a core or a disk
 
 
 class CpuMeter:
-    """CPU seconds of a tree of processes over its life, from repeated readings; `most_s` is the last result of `read`.
-
-    The kernel drops the time of a process that nobody waits for. So the last reading of each process is kept.
-    """
+    """CPU seconds of a tree of processes over its life, from repeated readings; `most_s` is the last result."""
 
     def __init__(self) -> None:
         self.most_s = 0.0
@@ -285,10 +250,8 @@ class CpuMeter:
         self._living: dict[tuple[int, int], float] = {}
 
     def read(self, members: Mapping[int, Process]) -> float:
-        """Return the tree's CPU seconds so far, ended processes included; the result never falls.
-
-        `members` are the tree's living processes, by process id.
-        """
+        """Return the CPU seconds so far of a tree with these living `members`, ended ones included; it never falls."""
+        # the kernel drops the time of a process that nobody waits for: its last reading is kept
         living = {(pid, process.started): process.cpu_s for pid, process in members.items()}
         self._gone_s += sum(cpu_s for each, cpu_s in self._living.items() if each not in living)
         self._living = living
@@ -313,10 +276,7 @@ def all_processes() -> dict[int, Process]:
 
 
 def with_descendants(root: int, seen: Mapping[int, Process], without: Collection[int] = ()) -> dict[int, Process]:
-    """Return the process `root` and its descendants, by process id; empty if `root` is not among `seen`.
-
-    Descendants whose ids are in `without` are left out, with their own descendants.
-    """
+    """Return the process `root` and its descendants among `seen`, except those in `without` and theirs."""
     children: dict[int, list[int]] = {}
     for pid, process in seen.items():
         children.setdefault(process.parent, []).append(pid)
@@ -330,11 +290,8 @@ def with_descendants(root: int, seen: Mapping[int, Process], without: Collection
 
 
 def holds_more(members: Mapping[int, Process], limit: int) -> bool:
-    """Whether processes together hold more than `limit` bytes of memory that no file backs (see `_held`).
-
-    The exact sum takes the kernel milliseconds. It is computed only if the sum of resident memory, in which files count
-    too and shared memory counts for each process, is above the limit.
-    """
+    """Whether processes together hold more than `limit` bytes of memory that no file backs (see `_held`)."""
+    # The exact sum takes the kernel milliseconds. This one is never smaller: files count, and shared memory for each.
     if sum(process.resident for process in members.values()) <= limit:
         return False
     return sum(_held(pid, process.resident) for pid, process in members.items()) > limit
@@ -356,7 +313,6 @@ def _held(pid: int, resident: int) -> int:
 
 
 def _read_process(folder: Path) -> Process:
-    """Return what the kernel says of a process; raises OSError if it has ended. `folder` is its one in /proc."""
     fields = _stat_fields(folder)
     own, reaped = (sum(map(int, fields[at : at + 2])) / _TICKS_A_SECOND for at in (_FIRST_TIME, _FIRST_TIME + 2))
     resident = int(fields[_RESIDENT]) * _PAGE

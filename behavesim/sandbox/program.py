@@ -56,8 +56,7 @@ NO_THREAD = frozenset({"can't start new thread", os.strerror(errno.EPERM), os.st
 def function_of(source: str, entry_point: str) -> Callable[..., Any]:
     """Run the program as the module MODULE, in place of an earlier program, and return its function `entry_point`.
 
-    Raises NameError if the program binds nothing callable to that name, SyntaxError if it cannot be compiled, and
-    whatever it raises when it runs.
+    Raises NameError if that is nothing callable, SyntaxError, and whatever the program raises when it runs.
     """
     module = types.ModuleType(MODULE)
     sys.modules[MODULE] = module  # dataclasses and numba look it up there
@@ -72,10 +71,9 @@ def function_of(source: str, entry_point: str) -> Callable[..., Any]:
 
 
 def reason_and_message(error: BaseException) -> tuple[str, str]:
-    """Return the reason of a failure, one of OWN_REASONS of `frames`, and a message for people.
+    """Return the reason of a failure, one of `frames.OWN_REASONS`, and a message for people.
 
-    The program, or the task's `solve` around it, raised `error`. For most errors the message is the error's type and
-    text, and the last line of the program in the traceback. If there is none, it names the file and line of `solve`.
+    The message has the error's type and text, and the last line of the program in the traceback, or else of `solve`.
     """
     match error:
         case MemoryError():
@@ -95,7 +93,6 @@ def reason_and_message(error: BaseException) -> tuple[str, str]:
 
 
 def _error_and_place(error: BaseException) -> str:
-    """Return an error's type and text, with the program's last line in the traceback, or else that of `solve`."""
     lines = [error.lineno] if isinstance(error, SyntaxError) and error.lineno else []
     at, last = error.__traceback__, ""
     while at is not None:
@@ -120,8 +117,8 @@ class Unanswered(Exception):
 class RemoteFunction:
     """Replaces a program's function: the process at the other end of the socket `fd` answers each call.
 
-    Making one sends the program, `source`, there; this raises OSError if the other end is closed. A call raises
-    Unanswered if the program fails or its answer's array has more than `limit` bytes.
+    Making one sends the program there; this raises OSError if the other end is closed. An answer's array may have
+    `limit` bytes.
     """
 
     def __init__(self, fd: int, source: str, limit: int) -> None:
@@ -132,7 +129,7 @@ class RemoteFunction:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Return the answer: an array, or a Python number if it has no dimensions.
 
-        Raises Unanswered if the program fails, its process ends or its answer cannot be read. Raises what pickle raises
+        Raises Unanswered if the program fails, its process ends or its answer cannot be read, and what pickle raises
         (TypeError, PicklingError, …) if an argument cannot be sent.
         """
         try:
@@ -147,7 +144,6 @@ class RemoteFunction:
         return answer if answer.ndim else answer.item()
 
     def _answer(self) -> bytes:
-        """Return the bytes of one answer, which `decode_answer` reads."""
         data = receive(self._fd, b"", ANSWER.size)
         size = answer_size(data, self._limit)
         data = receive(self._fd, data, size)
@@ -159,11 +155,10 @@ class RemoteFunction:
 def serve_calls(entry_point: str, limit: int, source: str, progress: Progress, fd: int) -> None:
     """Answer calls of the function `entry_point` of a program until the other end of the socket `fd` closes.
 
-    `progress` notes the calls, and how long each was awaited. An answer's array may have `limit` bytes; a larger one is
-    sent as a failure. An Exception of a call is sent as its answer, and the next call is awaited. If the program or a
-    call's arguments cannot be loaded, or the program raises SystemExit or KeyboardInterrupt, that failure is the last
-    answer.
+    `progress` notes the calls, and how long each was awaited. An answer's array may have `limit` bytes.
     """
+    # An Exception of a call is its answer, and the next call is awaited. What ends the program is the last answer: that
+    # it or a call's arguments cannot be loaded, SystemExit, and KeyboardInterrupt.
     try:
         function = progress.counted(function_of(source, entry_point))
         while (asked := _next_call(fd, progress)) is not None:
@@ -173,7 +168,6 @@ def serve_calls(entry_point: str, limit: int, source: str, progress: Progress, f
 
 
 def _next_call(fd: int, progress: Progress) -> Question | None:
-    """Wait for the next call and return its arguments; None if the other end closes first."""
     # `progress` records the time of waiting.
     began_ns = time.monotonic_ns()
     asked = receive_question(fd)
@@ -195,38 +189,27 @@ Solve = Callable[[Callable[..., Any], Any], Solution]
 
 @dataclass(frozen=True)
 class Work:
-    """What every program of a zygote is run with; made once, before the forks.
-
-    `solve` is the task's, `entry_point` the name of the program's function that it calls, `instances` are the split's.
-    `output_limit` is the most bytes of all arrays that are sent: the solutions' and, for a `stateless` task, those of
-    the function's answers.
-    """
+    """What every program of a zygote is run with; made once, before the forks."""
 
     solve: Solve
-    entry_point: str
+    entry_point: str  # the name of the program's function
     instances: tuple[Any, ...]
-    output_limit: int
+    output_limit: int  # most bytes of all arrays: of the solutions and, if `stateless`, of the function's answers
     stateless: bool = False
 
 
 def rehearse(template: str, work: Work, timeout_s: float) -> None:
-    """Run the template on a copy of the first instance before any fork, for at most `timeout_s` seconds of CPU time.
-
-    What Python and numpy compute at first use is then done once, and not again in each child. The template's result is
-    ignored: if it fails or takes too long, its own evaluation reports that later.
-    """
-    # the alarm mostly comes inside `run_program`, which takes it for the template's failure
+    """Run the template on a copy of the first instance before any fork, for at most `timeout_s` seconds of CPU time."""
+    # What Python and numpy compute at first use is then done once, and not again in each child. The result is ignored:
+    # if the template fails, its own evaluation reports that later. The alarm mostly comes inside `run_program`, which
+    # takes it for the template's failure.
     with contextlib.suppress(TakesTooLong), limit_cpu(timeout_s):
         # a copy, since `solve` may change it
         run_program(template, replace(work, instances=deepcopy(work.instances[:1])), Progress())
 
 
 def perform(work: Work, source: str, progress: Progress, fd: int, link: int | None = None) -> None:
-    """Run a program on every instance, and write the frame of its solutions or its failure to the socket `fd`.
-
-    `progress` records how far it got. `link` is a socket to the process that runs the program and answers its calls;
-    None runs the program in this process. Raises OSError if the other end of `fd` is closed.
-    """
+    """Run a program as `run_program` does; write the frame to the socket `fd`. OSError if its other end is closed."""
     send(fd, run_program(source, work, progress, link))
 
 
@@ -234,7 +217,7 @@ def run_program(source: str, work: Work, progress: Progress, link: int | None = 
     """Run a program on every instance; return the frame of its solutions, one for each, or of its failure.
 
     `progress` records how far it got. `link` is a socket to the process that runs the program and answers its calls;
-    None runs the program in this process. Whatever the program raises, even SystemExit, becomes its failure.
+    None runs it in this process. Whatever the program raises, even SystemExit, becomes its failure.
     """
     try:
         limit = work.output_limit
@@ -252,11 +235,8 @@ def run_program(source: str, work: Work, progress: Progress, link: int | None = 
 
 
 def _solution(function: Callable[..., Any], instance: Any, work: Work) -> dict[str, NDArray[Any]]:
-    """Return the solution of an instance as named arrays; for a stateless task the answers of all calls are one more.
-
-    Raises FrameError if numpy makes no array of the solution, and what `solve` or the program raises. An array of
-    objects passes here; `encode_solutions` refuses it.
-    """
+    """Return an instance's solution as named arrays; for a stateless task the answers of all calls are one more."""
+    # an array of objects passes here; `encode_solutions` refuses it
     answers: list[NDArray[Any]] = []
 
     def recorded(*arguments: Any) -> Any:

@@ -75,22 +75,15 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class AnsweredCall:
-    """A call that a program answered.
+    """A call that a program answered."""
 
-    `instance` is the index of the instance, `step` that of the call among those on this instance; both count from 0.
-    `arguments` are a copy of what the function was called with.
-    """
-
-    instance: int
-    step: int
-    arguments: tuple[Any, ...]
+    instance: int  # its index, from 0
+    step: int  # the index of the call among those on this instance, from 0
+    arguments: tuple[Any, ...]  # a copy of what the function was called with
     answer: NDArray[Any]
 
     def difference(self, again: Solution) -> str:
-        """Return words that show both answers if a second one, `again`, differs from the first; "" if it does not.
-
-        Floating-point numbers may differ by TOLERANCE, relatively. Each answer is cut to 60 characters.
-        """
+        """Return words that show both answers, cut to 60 characters, if the second differs; "" if it does not."""
         second = as_arrays(again)[""]
         if _same(self.answer, second):
             return ""
@@ -99,11 +92,7 @@ class AnsweredCall:
 
 
 class Script:
-    """Replaces a program's function: returns the given answers in order, and keeps the arguments of some calls.
-
-    `calls` is the number of calls so far. `questions` maps the index of each call in `steps` that was made to a copy of
-    its arguments; indices count from 0.
-    """
+    """Replaces a program's function: returns the given answers in order, and keeps the arguments of calls `steps`."""
 
     def __init__(self, answers: NDArray[Any], steps: Collection[int] = ()) -> None:
         self._answers = answers
@@ -122,10 +111,7 @@ class Script:
 
 
 def answers_apart(solutions: Sequence[Solution]) -> tuple[tuple[Solution, ...], tuple[NDArray[Any], ...]]:
-    """Split what a program's process sent into the task's solutions and the answers sent beside them.
-
-    There is one array of answers for each solution that came with answers: none if the task is not stateless.
-    """
+    """Split what a program's process sent into solutions and, for a stateless task, the answers sent beside them."""
     named = [as_arrays(solution) for solution in solutions]
     answers = tuple(each.pop(ANSWERS) for each in named if ANSWERS in each)
     return tuple(each[""] if list(each) == [""] else each for each in named), answers
@@ -138,12 +124,11 @@ def calls_to_repeat(
     answers: Sequence[NDArray[Any]],
     draw: np.random.Generator,
 ) -> list[list[AnsweredCall]]:
-    """Return up to ASKED_AGAIN calls, drawn from a program's calls on all instances, in random order.
+    """Return up to ASKED_AGAIN calls, drawn from a program's calls on all instances, as lists for one process each.
 
-    All instances give equally many, one more or less, unless one has too few calls. Each call on an instance is equally
-    likely. A list is for one process: it has at most TOGETHER calls, on different instances. The task's `solve` runs on
-    the program's `answers`, one array for each instance; the program does not run. Raises InvalidSolution if answers
-    are missing, too many or lead to another solution, and what `solve` raises.
+    A list has at most TOGETHER calls, on different instances. `solve` runs on the program's `answers`, one array for
+    each instance; the program does not run. Raises InvalidSolution if answers are missing, too many or lead to another
+    solution, and what `solve` raises.
     """
     if len(answers) != len(instances) or any(given.ndim == 0 for given in answers):
         raise InvalidSolution("a program's answers must come with its solutions")
@@ -160,6 +145,7 @@ def calls_to_repeat(
 
 def _draw_calls(counts: Sequence[int], draw: np.random.Generator) -> list[tuple[int, int]]:
     """Draw at most ASKED_AGAIN different calls, and return the indices (instance, step) of each."""
+    # all instances give equally many, one more or less, unless one has too few; each call on one is equally likely
     # `counts` has the number of calls on each instance. A round draws one further call on each instance that has one
     # left, in random order. Rounds follow each other until there are enough calls.
     steps = [draw.permutation(count)[:ASKED_AGAIN].tolist() for count in counts]
@@ -212,10 +198,7 @@ VERDICT, COMPARE, IMPROVE = b"verdict", b"compare", b"improve"
 
 
 class Scorer:
-    """Answers requests on the instances of one split; it has the task and no process of its own.
-
-    `limits` are those of a program.
-    """
+    """Answers requests on the instances of one split; it has the task and no process of its own."""
 
     def __init__(self, task: Task, split: Split, limits: Limits, starts: int = 1) -> None:
         self.task = task
@@ -228,10 +211,7 @@ class Scorer:
         return len(self._instances)
 
     def answer(self, *request: bytes) -> list[bytes]:
-        """Return the reply to a request, each as parts of bytes.
-
-        What `score` and the others raise becomes a failure in the reply, also a lack of memory.
-        """
+        """Return the reply to a request as parts of bytes; what the task's code raises is a failure in the reply."""
         answers: Mapping[bytes, Callable[..., list[bytes]]]
         answers = {VERDICT: self._verdict, COMPARE: self._compare, IMPROVE: self._improve}
         kind, *parts = request
@@ -241,7 +221,6 @@ class Scorer:
             return [_encoded(_too_much_memory(self.task))]
 
     def _verdict(self, frame: bytes) -> list[bytes]:
-        """Return the verdict on what a program sent; for a stateless task also the calls to repeat."""
         # Of each process that is to repeat some, there is the state that `_compare` needs, then the encoded questions.
         solved = self._read(frame)
         if isinstance(solved, Failure):
@@ -280,7 +259,6 @@ class Scorer:
         return [json.dumps({"differs": next(filter(None, differences), "")}).encode()]
 
     def _improve(self, frame: bytes) -> list[bytes]:
-        """Return the scores of solutions as they came, and after `Task.improve` if that improves all of them."""
         solved = self._read(frame)
         plain = solved if isinstance(solved, Failure) else verdict_on(self.task, self._instances, solved)
         if isinstance(plain, Failure) or isinstance(solved, Failure):
@@ -304,7 +282,6 @@ class Scorer:
         return [json.dumps({"scores": plain.scores, "improved": improved.scores, "improving_s": improving_s}).encode()]
 
     def _read(self, frame: bytes) -> Solved | Failure:
-        """Return the solutions in a frame, not checked yet, or the failure that it holds; "output" if it is none."""
         try:
             held = decode(frame, len(self._instances))
         except FrameError as error:
@@ -318,9 +295,9 @@ class Scorer:
 def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict | Failure:
     """Return the verdict on a program's solutions, one for each of the instances, or the failure found in them.
 
-    The failure is `non-finite` if a score is infinite or not a number. It is `invalid-solution` if the task refuses a
-    solution, or if a trajectory cannot be compared. It is the same if the task's code raises anything else or returns
-    no score; the message then names the method. It is `costly-score` if memory does not suffice.
+    It is `non-finite` if a score is no finite number, `costly-score` if memory does not suffice. It is
+    `invalid-solution` if the task refuses a solution, its code raises anything else or returns no score (the message
+    names the method), or if a trajectory cannot be compared.
     """
     pairs = list(zip(instances, solved.solutions, strict=True))
     try:
@@ -337,7 +314,6 @@ def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict 
 
 
 def _failure_of(task: Task, error: Exception, cpu_s: float = 0.0) -> Failure:
-    """Return the failure of a program on whose solutions the task's code raised `error`."""
     if isinstance(error.__cause__, MemoryError):
         return _too_much_memory(task, str(error), cpu_s)
     return Failure("invalid-solution", as_message(str(error) or "the task says no more"), cpu_s)
@@ -364,8 +340,8 @@ def _extras(task: Task, found: Sequence[object]) -> tuple[Metrics, str]:
 def check_trajectories(task: Task, found: Sequence[AlgorithmRun]) -> tuple[AlgorithmRun, ...]:
     """Return `found`, what a task's `trajectory` returned for each instance, as a tuple if it can be compared.
 
-    Raises TaskError if one is neither a Trajectory nor Samples, or has more than MOST_STATES states or a coordinate
-    beyond LARGEST_COORDINATE. Raises TaskError, too, if all together have more than MOST_NUMBERS numbers.
+    Raises TaskError for other types, more than MOST_STATES states in one or MOST_NUMBERS numbers in all, or a
+    coordinate beyond LARGEST_COORDINATE.
     """
     must = f"`trajectory` of task {task.name!r} must"
     if strange := [type(each).__name__ for each in found if not isinstance(each, Trajectory | Samples)]:
@@ -428,11 +404,7 @@ def _limit(kind: int, bound: int) -> None:
 
 
 def judge_in_turn(scorer: Scorer, score_s: float, source: str, progress: Progress, fd: int) -> None:
-    """Answer the requests that come through the socket `fd` until its other end closes.
-
-    Each may take `score_s` seconds of CPU time: then the kernel ends this process by SIGXCPU. What a fork server gives
-    besides, `source` and `progress`, is not used.
-    """
+    """Answer the requests that come through the socket `fd` until it closes, each in `score_s` s of CPU time."""
     messages.send(fd, messages.encode_parts(str(os.getpid()).encode()))
     while True:
         try:
@@ -440,15 +412,13 @@ def judge_in_turn(scorer: Scorer, score_s: float, source: str, progress: Progres
             request = messages.decode_parts(messages.receive(fd, b"", size, at_once=0))
         except ConnectionError:
             return
+        # beyond it the kernel ends this process by SIGXCPU, and the search starts another
         _limit(resource.RLIMIT_CPU, math.ceil(time.process_time() + score_s))
         messages.send(fd, messages.encode_parts(*scorer.answer(*request)))
 
 
 def main(assignment: RefereeAssignment, control: socket.socket) -> None:
-    """Load the task with the instances of the split, and fork children that judge, until the search ends.
-
-    If loading fails, the error is sent to the search and raised here too.
-    """
+    """Load the task with the instances of the split, and fork children that judge, until the search ends."""
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the search, which ends this process
     limits = assignment.limits

@@ -27,18 +27,14 @@ class Runner(Protocol):
 
     @property
     def ready(self) -> Ready:
-        """What is known since entering: the isolation, and the task's number of instances, among others.
-
-        Raises SandboxError if the runner was not entered.
-        """
+        """What is known since entering; raises SandboxError before."""
         ...
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> RawResult:
-        """Run a program on every instance; or, with a `question`, let it answer calls instead.
+        """Run a program on every instance, or let it answer the calls in `question`.
 
-        `question` holds the calls one after another, each from `messages.encode_question`; empty for none. This waits
-        until a place is free on the machine where the program runs, or with `alone` until no other program runs there.
-        Cancelling kills the program. The runner must have been entered. Raises SandboxError if the sandbox itself
+        Each call is from `messages.encode_question`. Waits until a place is free on the machine where it runs, or with
+        `alone` until no other program runs there. Cancelling kills the program. Raises SandboxError if the sandbox
         fails, TaskError if an evaluator can no longer be loaded.
         """
         ...
@@ -68,9 +64,9 @@ class Slots:
 
 
 class RunnerPool:
-    """Base class of sandboxes that let a runner run programs, and read here what their processes sent.
+    """Base class of sandboxes that let a `runner` run programs, and read here what their processes sent.
 
-    An async context manager, which enters and leaves `runner`. `limits` are those that programs run under.
+    An async context manager, which enters and leaves the runner.
     """
 
     def __init__(self, runner: Runner, limits: Limits) -> None:
@@ -86,10 +82,7 @@ class RunnerPool:
 
     @property
     def isolation(self) -> str:
-        """The isolation level, one of `isolation.LEVELS`.
-
-        Raises SandboxError if the pool was not entered: the level is found then.
-        """
+        """The isolation level, one of `isolation.LEVELS`; raises SandboxError if the pool was not entered."""
         return self.runner.ready.isolation
 
     @property
@@ -101,10 +94,9 @@ class RunnerPool:
 class ZygoteRunner:
     """Runs programs in processes that a zygote of this machine forks, at most `workers` at once.
 
-    An async context manager. Entering starts the zygote that `assignment` describes and tests the isolation. It raises
-    UsageError if the level is below `strong`, unless `allow_weak_isolation`, TaskError if an evaluator cannot be
-    loaded, and SandboxError if the zygote does not start. Leaving ends all processes. Time limits on zygotes go by
-    `clock`, a new one if None.
+    An async context manager. Entering raises UsageError if the isolation is below `strong`, unless
+    `allow_weak_isolation`, TaskError if an evaluator cannot be loaded, and SandboxError if the zygote does not start.
+    Time limits on zygotes go by `clock`, a new one if None.
     """
 
     def __init__(
@@ -123,7 +115,6 @@ class ZygoteRunner:
         self._zygote = self._supervised(assignment, self._accept)
 
     def _supervised(self, assignment: Assignment, accept: Callable[[Ready], None]) -> ZygoteSupervisor:
-        """Return the supervisor of a zygote, which starts when it is first needed and ends with this runner."""
         self._supervisors.append(ZygoteSupervisor(assignment, accept, self._clock))
         return self._supervisors[-1]
 
@@ -140,21 +131,13 @@ class ZygoteRunner:
 
     @property
     def ready(self) -> Ready:
-        """The first message of the task's or evaluator's zygote that started last.
-
-        Raises SandboxError if there is none yet.
-        """
+        """The first message of the zygote that started last; raises SandboxError if there is none yet."""
         if self._ready is None:
             raise SandboxError(NOT_ENTERED)
         return self._ready
 
     async def run(self, source: str, question: bytes = b"", alone: bool = False) -> RawResult:
-        """Run a program as the zygote's assignment says, or let it answer the calls in `question` if that is not empty.
-
-        The calls stand one after another, each from `messages.encode_question`. This waits until a worker is free,
-        or with `alone` until all are. Cancelling kills the program. Raises SandboxError if the sandbox itself fails,
-        TaskError if an evaluator can no longer be loaded.
-        """
+        """Run a program as the zygote's assignment says, or let it answer the calls in `question`; see `Runner.run`."""
         async with self._places.held(alone):
             others = MachineLoad() if alone else None
             try:
@@ -168,7 +151,6 @@ class ZygoteRunner:
         return await (await self._zygote.connection()).run(source, question)
 
     def _accept(self, ready: Ready) -> None:
-        """Keep a zygote's first message as `ready`."""
         self._refuse_weaker(ready)
         self._ready = ready
         if not self._allow_weak_isolation and LEVELS.index(ready.isolation) < LEVELS.index("walled"):
@@ -186,10 +168,6 @@ class ZygoteRunner:
 
 class TaskRunner(ZygoteRunner):
     """Runs programs on the instances of one split; the zygote of `assignment` has loaded the task with them.
-
-    At most `workers` programs run at once. Entering raises UsageError if the isolation is below "strong", unless
-    `allow_weak_isolation`, and SandboxError if the zygote does not start. Time limits on zygotes go by `clock`; None
-    makes a new one.
 
     Three more zygotes start when a program first needs them. One has imported the modules `scientific`, too: it serves
     programs that mention scipy. The other two, with and without these modules, never load the task. They run programs
@@ -212,7 +190,6 @@ class TaskRunner(ZygoteRunner):
         self._without_task: dict[bool, ZygoteSupervisor] = {}  # known on entering
 
     def _with_scipy(self, assignment: TaskAssignment, accept: Callable[[Ready], None]) -> ZygoteSupervisor:
-        """Return the supervisor of a zygote that has the modules `scientific` imported, too."""
         return self._supervised(replace(assignment, preloaded=(*assignment.preloaded, *self._scientific)), accept)
 
     async def __aenter__(self) -> Self:
@@ -223,7 +200,6 @@ class TaskRunner(ZygoteRunner):
         return self
 
     async def _run(self, source: str, question: bytes) -> RawResult:
-        """Run a program on every instance, apart if the task says so, or let it answer a `question` that is not b""."""
         if self.ready.apart and not question:
             return await self._run_apart(source)
         zygotes = self._without_task if question else self._with_task
@@ -259,10 +235,7 @@ class MachineLoad:
         self._began, self._before = monotonic(), _work(statistics)
 
     def were_busy(self, own_s: float) -> bool:
-        """Whether others are known to have kept more than a tenth of the cores busy until now.
-
-        `own_s` is the CPU time (s) of the watched program meanwhile.
-        """
+        """Whether others surely kept more than a tenth of the cores busy; `own_s` is the program's own CPU time."""
         before, now = self._before, _work(self._statistics)
         if before is None or now is None:
             return False
@@ -270,7 +243,7 @@ class MachineLoad:
 
 
 class _Work(NamedTuple):
-    """How many cores the machine has, and how long they have worked since it started, all together (s)."""
+    # the machine's cores, and how long they have worked since it started, all together (s)
 
     cores: int
     busy_s: float

@@ -63,19 +63,16 @@ def program() -> bytes:
 def tree_program(may_connect: bool) -> bytes:
     """Return the filter of evaluations as BPF code; raises OSError if the machine's system call numbers are not known.
 
-    Only sockets of the family AF_UNIX can be made. `may_connect` is whether connect(2) is allowed: an evaluation in a
-    root folder and a network of its own can connect to no other program.
+    `may_connect` is whether connect(2) is allowed: from a root folder and a network of its own it reaches no other
+    program.
     """
     refused = (*kernel.NAMESPACE_CALLS, *(() if may_connect else ("connect",)))
     return _compiled({**_common(), **dict.fromkeys(refused, (_REFUSE,))}, otherwise=(_GRANT,))
 
 
 def nursery_program() -> bytes:
-    """Return the filter of the process that loads an evaluator, as BPF code.
-
-    It allows connect(2), mounts, and what `unshare` and `setns` need to isolate the children that the process forks.
-    Raises OSError if the machine's system call numbers are not known.
-    """
+    """Return the filter of the process that loads an evaluator, as BPF code; raises OSError as `tree_program` does."""
+    # it allows connect(2), mounts, and what `unshare` and `setns` need to isolate the children that the process forks
     enclosing = {
         "unshare": _one_of(0, (namespaces.NEW_PIDS, namespaces.NEW_MOUNTS | namespaces.NEW_IPC)),
         "setns": _one_of(1, (namespaces.NEW_PIDS,)),
@@ -93,18 +90,13 @@ def _compiled(answers: Mapping[str, Answer], otherwise: Answer) -> bytes:
 
 
 def installation(instructions: bytes) -> kernel.Call:
-    """Return a prepared call that puts the calling process, and its later children, under a filter for good.
-
-    `instructions` are its BPF code, as `program` returns it.
-    """
+    """Return a prepared call that puts the calling process, and its later children, under a filter for good."""
     return kernel.prepare_prctl(_PR_SET_SECCOMP, _MODE_FILTER, _Program(len(instructions) // 8, instructions))
 
 
 def _instructions(answers: Mapping[int, Answer], otherwise: Answer) -> Iterator[Instruction]:
-    """Yield a filter's instructions: the answer to each call, by its number here, and `otherwise` to all other calls.
-
-    Calls of another architecture, such as 32-bit ones, kill the process.
-    """
+    """Yield a filter's instructions: the answer to each call, by its number here, and `otherwise` to all others."""
+    # calls of another architecture, such as 32-bit ones, kill the process: their numbers mean other calls
     yield (_LOAD, 0, 0, _ARCHITECTURE)
     yield (_IF_EQUAL, 1, 0, _AUDIT[platform.machine()])
     yield (_RETURN, 0, 0, _KILL)  # 32-bit calls have other numbers; no honest program makes any
@@ -142,13 +134,13 @@ _UNKNOWN: Instruction = (_RETURN, 0, 0, _ERROR | errno.ENOSYS)
 
 
 def _argument(position: int, half: int = 0) -> Instruction:
-    """Return the instruction that loads 32 bits of the call's argument `position`, which counts from 0."""
+    # loads 32 bits of an argument, counted from 0
     # They are the lower half, or the upper one if `half` is 1.
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * position + 4 * half)
 
 
 def _one_of(position: int, values: Sequence[int]) -> Answer:
-    """Return instructions that grant the call if the lower 32 bits of argument `position` are one of the values."""
+    # grants the call if the lower 32 bits of the argument are one of the values
     # Otherwise the call is refused with EPERM. 32 bits are enough where the kernel reads no more of the argument.
     tests = ((_IF_EQUAL, left, 0, value) for left, value in zip(range(len(values), 0, -1), values, strict=True))
     return (_argument(position), *tests, _REFUSE, _GRANT)
@@ -181,7 +173,6 @@ _ALLOWED_BY_ARGUMENT: dict[str, Answer] = {
 
 
 def _common() -> dict[str, Answer]:
-    """Return the answers that the filters of evaluations and of the nursery share, by call."""
     only_local = _one_of(0, (socket.AF_UNIX,))
     return {
         **dict.fromkeys(kernel.DENIED, (_REFUSE,)),

@@ -35,8 +35,8 @@ from behavesim.task import Task, begin_instances, task_from
 def main(assignment: TaskAssignment, control: socket.socket) -> None:
     """Load the task, if one is assigned, confine this process, and serve the daemon, the process that searches.
 
-    Returns when the daemon closes the socket or this process gets SIGTERM. If loading or confining fails, the error is
-    sent to the daemon and raised here too.
+    Returns when the daemon closes the socket or this process gets SIGTERM. An error of loading or confining is sent to
+    the daemon and raised here too.
     """
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
@@ -54,13 +54,11 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
 
 
 def _without_task(assignment: TaskAssignment) -> tuple[Perform, Ready]:
-    """Return the function for children, which answers calls, and the message for the daemon, not yet with the level."""
     answer = partial(program.serve_calls, assignment.entry_point, assignment.limits.output)
     return answer, Ready("", (), 0, entry_point=assignment.entry_point, hidden=assignment.hidden)
 
 
 def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
-    """Load the task; return the function for children, which runs a program on the instances, and the message."""
     # The message for the daemon has no level yet.
     task = task_from(assignment.task)
     # read here: `strip_task` may delete any of these from the task
@@ -88,11 +86,9 @@ _CONSTRUCTION = "__init__"
 def strip_task(task: Task) -> tuple[Solve, tuple[Path, ...]]:
     """Delete the attributes that `solve` does not need from a task, its classes and their modules, in this process.
 
-    Returns `solve`, and the paths that programs must not read. These are the modules' files and their bytecode. The
-    folder of the built-in tasks is among them unless the task is one: another may be a copy of one.
-    The classes are the task's own and its base classes, except behavesim's. Modules that these import stay as they are.
-    Only names that the modules' source defines are deleted.
+    Returns `solve`, and the paths that programs must not read. Only names that the modules' source defines are deleted.
     """
+    # the modules that a task's own module imports stay as they are
     kinds = [kind for kind in type(task).__mro__ if kind not in Task.__mro__]
     modules = [sys.modules[name] for name in {kind.__module__ for kind in kinds}]
     files = [Path(str(module.__file__)).resolve() for module in modules]
@@ -108,18 +104,17 @@ def strip_task(task: Task) -> tuple[Solve, tuple[Path, ...]]:
     for place in (task, *kinds, *modules):
         for name in (vars(place).keys() & defined) - kept:
             delattr(place, name)
+    # with the bytecode; and with the built-in tasks, unless it is one: it may be a copy of one of them
     hidden = (path for file in files for path in (file, file.parent / "__pycache__"))
     return solve, (*hidden, *(() if type(task).__module__.startswith(_BUILT_IN) else _built_in()))
 
 
 def _built_in() -> tuple[Path, ...]:
-    """Return the folder of the built-in tasks; nothing if they are not installed."""
     spec = find_spec(_BUILT_IN)
     return tuple(Path(folder).resolve() for folder in (spec and spec.submodule_search_locations) or ())
 
 
 def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
-    """Yield the statements of a module."""
     # The classes named in `kinds` are replaced by the statements of their bodies; behind an `__init__` come its own,
     # too.
     for statement in parse(file.read_bytes()).body:
