@@ -84,7 +84,7 @@ OWN_FUNCTIONS = (
     body_of("layers of its own", "forbidden exception", """
         from behavesim.sandbox import layers
         from behavesim.sandbox.limits import Limits
-        layers.prepare((), Limits()).enclose(3)
+        layers.prepare((), Limits()).confine_child(3)
     """),
     body_of("a sandbox within the sandbox", "forbidden exception", """
         import asyncio
