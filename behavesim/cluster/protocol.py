@@ -152,7 +152,7 @@ HANDLER = "behavesim"
 BEAT_S = 2.0
 # Bytes of results after which a worker begins another message.
 ENOUGH = 1 << 22
-# The values of `Ending.killed` that a worker may report: all but "cancelled".
+# The values of `ProcessEnd.killed` that a worker may report: all but "cancelled".
 KILLED = ("", "cpu", "wall", "asleep", "waited", "machine", "memory", "processes", "files")
 # Bound on CPU seconds that a worker may report: 30 years.
 _LONGEST_S = 1e9

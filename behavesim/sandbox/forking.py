@@ -134,17 +134,14 @@ class Enclosure(Protocol):
 
 @dataclass
 class _Child:
-    """A running candidate; `killed` is why it was killed, "" if it was not (see `ProcessEnd`)."""
-
-    # `started` and `deadline` are times of the zygote's clock (s). `awake_s` is how long it had a core or did not want
-    # one (s), once it was killed by the clock; 0 if unknown.
+    """A running candidate; times by the zygote's clock (s)."""
 
     pid: int
     started: float
     deadline: float
     progress: Progress
-    killed: str = ""
-    awake_s: float = 0.0
+    killed: str = ""  # why, as in `ProcessEnd`
+    awake_s: float = 0.0  # how long it had a core or did not want one, once killed by the clock; 0 if unknown
 
 
 class ForkServer:
@@ -243,25 +240,29 @@ class ForkServer:
     def _reap(self) -> None:
         """Report each candidate that has ended to the daemon, after its remaining processes were killed."""
         for job, child in tuple(self._children.items()):
-            if (reaped := processes.reap(child.pid)) is not None:
-                status, usage = reaped
-                del self._children[job]
-                if self._confinement.own_pids is None:  # otherwise the kernel killed all in its namespace
-                    processes.kill_strays([each.pid for each in self._children.values()])
-                cpu_s = usage.ru_utime + usage.ru_stime
-                peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
-                ending = ProcessEnd(job, status, child.killed, cpu_s, peak_bytes, *child.progress.reached(cpu_s))
-                child.progress.close()
-                if child.killed == "wall" and self._slept(child, usage):
-                    ending = replace(ending, killed="asleep")
-                if ending.is_killed(self._limits) and peak_bytes < self._confinement.memory / 2:
-                    ending = replace(ending, killed="machine")
-                self._control.sendall(line(ending))
+            reaped = processes.reap(child.pid)
+            if reaped is None:
+                continue
+            del self._children[job]
+            if self._confinement.own_pids is None:  # otherwise the kernel killed all in its namespace
+                processes.kill_strays([each.pid for each in self._children.values()])
+            self._control.sendall(line(self._end_of(job, child, *reaped)))
+            child.progress.close()
+
+    def _end_of(self, job: int, child: _Child, status: int, usage: resource.struct_rusage) -> ProcessEnd:
+        """Return how a child ended, from its wait status and what it used."""
+        cpu_s, peak_bytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * processes.MAXRSS_UNIT
+        end = ProcessEnd(job, status, child.killed, cpu_s, peak_bytes, *child.progress.reached(cpu_s))
+        if child.killed == "wall" and self._slept(child, usage):
+            return replace(end, killed="asleep")
+        if end.is_killed(self._limits) and peak_bytes < self._confinement.memory / 2:
+            return replace(end, killed="machine")
+        return end
 
     def _slept(self, child: _Child, usage: resource.struct_rusage) -> bool:
         """Whether a child that was killed by the clock would have been on a quiet machine, too, as it mostly slept."""
-        # A run alone would let all workers wait for it, and show the same.
-        # beside others the same work takes more CPU time, and a busy disk makes a program wait
+        # A run alone would let all workers wait for it, and show the same. Beside others the same work takes more CPU
+        # time, and a busy disk makes a program wait: neither is its own.
         cpu_s = (usage.ru_utime + usage.ru_stime) * (1 - 1 / NEAR)
         own_s = child.awake_s - cpu_s - _DISK_S * (usage.ru_majflt + usage.ru_inblock)
         return own_s >= OWN_SHARE * self._limits.wall_limit_s

@@ -226,8 +226,9 @@ def _solutions(described: Sequence[object], data: memoryview) -> tuple[Solution,
 def _layouts(described: object) -> list[_Layout]:
     if not isinstance(described, list) or not described:
         _refuse("a solution has no array")
-    layouts = [_layout(*entry) if isinstance(entry, list) and len(entry) == 3 else _refuse("an array is not described")
-               for entry in described]  # fmt: skip
+    if not all(isinstance(entry, list) and len(entry) == 3 for entry in described):
+        _refuse("an array is not described")
+    layouts = [_layout(*entry) for entry in described]
     if len({name for name, _, _ in layouts}) < len(layouts):
         _refuse("two arrays have one name")
     return layouts

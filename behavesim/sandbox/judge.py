@@ -174,19 +174,20 @@ class RefereePool:
 
 
 class _Referee:
-    """One referee: a process that answers one request after another through a socket."""
+    """One referee: a process that answers one request after another through a socket.
 
-    # `life` ends with the process and says how that ended; cancelling it kills the process.
+    `life` ends with the process and says how that ended; cancelling it kills the process.
+    """
 
     def __init__(self, server: ZygoteConnection, clock: Heartbeat, limits: Limits) -> None:
         self._line = _Line()
-        with open_socket_pair() as (ours, theirs):
-            self._socket, end = socket.socket(fileno=ours.detach()), socket.socket(fileno=theirs.detach())
+        with open_socket_pair() as pair:  # which closes only sockets that are not detached
+            self._socket, child_socket = (socket.socket(fileno=each.detach()) for each in pair)
         self._clock = clock
         self._limits = limits
         self._pid = 0
         self._without_s = 0.0  # for which it had no core until its last long request, or its start
-        self.life = asyncio.create_task(server.fork_answerer(end))
+        self.life = asyncio.create_task(server.fork_answerer(child_socket))
         # not left to the socket: a process that `score` started may hold the other end open
         self.life.add_done_callback(lambda _: self._line.connection_lost(None))
 

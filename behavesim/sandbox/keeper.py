@@ -372,16 +372,16 @@ def main(assignment: TreeAssignment, control: socket.socket) -> None:
         devices = tuple(map(Path, assignment.devices))
         confined = layers.prepare_tree(assignment.layers, assignment.limits, *paths, assignment.workers, devices)
         level, confined = isolation.find_of_tree(confined, attempts, assignment.outside)
-    ours, theirs = socket.socketpair()
+    own_socket, nursery_socket = socket.socketpair()
     pid = os.fork()
     if pid == 0:
-        for each in (control, ours):
+        for each in (control, own_socket):
             each.close()
-        serve_nursery(theirs, assignment, confined)
-    theirs.close()
+        serve_nursery(nursery_socket, assignment, confined)
+    nursery_socket.close()
     # the level was found before anything of the evaluator ran
     ready, has_devices = Ready(level, confined.notes, 1), bool(assignment.devices)
-    Keeper(control, ours, pid, assignment.limits, assignment.load_s, ready, has_devices).serve()
+    Keeper(control, own_socket, pid, assignment.limits, assignment.load_s, ready, has_devices).serve()
 
 
 def load_echo(given: str) -> Callable[[str], bytes]:
