@@ -120,7 +120,7 @@ class NurseryFailed(Exception):
 
 
 @dataclass
-class Evaluation:
+class _Evaluation:
     """A running evaluation; times by the keeper's clock (s)."""
 
     started: float
@@ -171,7 +171,7 @@ class Keeper:
         self._limits, self._load_s, self._ready = limits, load_s, ready
         self._has_devices = has_devices
         self._clock = Clock()
-        self._running: dict[int, Evaluation] = {}  # by the daemon's number
+        self._running: dict[int, _Evaluation] = {}  # by the daemon's number
         self._rest = b""
         self._is_loaded = False
         self._loaded_memory = 0  # bytes that the nursery holds once it has loaded: evaluations share them
@@ -221,7 +221,7 @@ class Keeper:
             except OSError as error:
                 raise NurseryFailed(f"the evaluator's process takes no more programs: {error.strerror}") from error
             now = self._clock()
-            self._running[job] = Evaluation(now, now + self._limits.wall_limit_s)
+            self._running[job] = _Evaluation(now, now + self._limits.wall_limit_s)
             self._nursery_may_s += FORK_S
         elif each := self._running.get(job):  # otherwise it has just ended
             _kill(each, "cancelled")
@@ -301,7 +301,7 @@ class Keeper:
         self._limit_nursery(seen)
         return max(LOOK_MS, 1e3 * _SHARE * (self._clock() - began))
 
-    def _exceeded(self, each: Evaluation, members: dict[int, processes.Process]) -> str:
+    def _exceeded(self, each: _Evaluation, members: dict[int, processes.Process]) -> str:
         """Return the first limit that an evaluation, whose processes are `members`, exceeds; "" if none."""
         # It is one of "processes", "cpu", "wall" or "waited" or "asleep", "memory", "files", in this order.
         # processes come first: of very many it takes long to find out more
@@ -346,7 +346,7 @@ class Keeper:
             raise NurseryFailed(f"the evaluator starts more than {layers.MOST_PROCESSES} processes when loaded")
 
 
-def _kill(each: Evaluation, why: str) -> None:
+def _kill(each: _Evaluation, why: str) -> None:
     """Note why an evaluation is killed, unless a reason is noted, and kill its first process and that one's group."""
     # With a namespace of its own, all its processes die with the first. Without a pidfd yet, the reason is only noted.
     each.killed = each.killed or why

@@ -259,7 +259,7 @@ async def test_the_threads_of_a_tree_that_work_are_counted(source: str, awake: i
     ids=["asleep", "worked a little", "kept from a core", "worked between two looks"],
 )
 async def test_what_wanted_a_core_and_had_none_did_not_sleep(wanted_s: float, cpu_s: float, slept: bool) -> None:
-    evaluation = keeper.Evaluation(0.0, 10.0, wanted_s=wanted_s)
+    evaluation = keeper._Evaluation(0.0, 10.0, wanted_s=wanted_s)
     evaluation.cpu.most_s = cpu_s
     assert evaluation.slept(10.0, 10.0) is slept
 
