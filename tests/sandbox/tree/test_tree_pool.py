@@ -178,6 +178,14 @@ async def test_a_device_is_there_if_it_is_named_and_only_then(pool):
         assert "No such file" in (await out(pool, source))["raised"]
 
 
+async def test_an_evaluation_that_may_have_waited_for_a_device_is_run_again():
+    retried: list[str] = []
+    given = ("tests.sandbox.tree.executes:load", "hello", 1, HASTY, [HERE])
+    async with TreePool(*given, allow_weak_isolation=True, devices=(str(TERMINAL),)) as with_device:
+        await with_device.evaluate("import time\ntime.sleep(1000)", lambda reason, words: retried.append(reason))
+    assert retried == ["clock"]
+
+
 @pytest.mark.parametrize("path", ["/dev/mem", "/dev/null", "/dev/none", "/etc/passwd", "/dev/loop0"])
 async def test_what_is_no_device_for_evaluations_is_refused(path):
     given = ("tests.sandbox.tree.executes:load", "hello", 1, LIMITS, [HERE])
