@@ -69,11 +69,15 @@ class Cap:
     words: str
     """What ended the run, in a few words for a table, such as "time is up"."""
     sentence: Callable[[RunState, Settings, str], str]
-    """Function that says what ended the run, from its state, the settings in force and the command that resumes it."""
+    """Function that says what ended the run, from its state, the settings in force and the command that resumes it.
+
+    For a cap on rejections, `reports.next_steps.ending` adds the usual reasons and an example.
+    """
     ends_run: bool = False
     """Whether the run ends at once and gives up what is under way. If not, requests under way are waited for."""
     follows_events: bool = False
-    """Whether the events alone say when the cap is reached. If not, an audit must allow for an earlier end."""
+    """Whether the events alone say when the cap is reached, as for rejections, and not the clock or a price that may be
+    named later. If not, `verify` accepts a run that ended earlier than its events would have it."""
 
 
 # Fewest registered candidates from which `rejected_share` is computed; a few rejections among fewer say little.

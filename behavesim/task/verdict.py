@@ -57,6 +57,17 @@ class Verdict:
     counted_s: float | None = None
 
 
+# Every word for why a candidate is rejected, by who says it. `engine/outcome.py` makes the event of it, and
+# `reports/words.py` has the words for people.
+#
+# the reply      given-up, incomparable (engine/outcome.py); empty, no-function, refusal, truncated, syntax, too-long,
+#                too-complex (programs/reading.py, parsing.py); signature (functions.py); edit, outside (extract.py)
+# the program    exception, exit, forbidden, invalid-solution, memory, output (sandbox/program.py, in its own process)
+# its process    timeout, memory, crash, forbidden, exit, output (sandbox/pool.py, by how the process ended)
+# its score      output, invalid-solution, non-finite, costly-score (sandbox/referee.py); keeps-state (judge.py)
+# an evaluator   evaluator, stage-N (evaluators/evaluation.py)
+
+
 @dataclass(frozen=True)
 class Failure:
     """Why a program failed: a word such as "timeout", a line for people (at most 500 characters), and CPU seconds.
