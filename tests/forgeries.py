@@ -117,7 +117,7 @@ class Judges:
 
     @asynccontextmanager
     async def judging(self, settings: Settings, task: Task, split: Split = "search") -> AsyncIterator[Any]:
-        """In the place of `search.judging.judging`."""
+        """In the place of `engine.build.judging`."""
         key = (task.name, split, Limits.of(settings))
         if key not in self.known:
             self.known[key] = await self.stack.enter_async_context(build.judging(settings, task, split))

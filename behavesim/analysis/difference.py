@@ -250,7 +250,7 @@ class Agreement:
 def agreement(run: Run, metric: str | None = None) -> Agreement:
     """Compare the candidates that are in a group now; of more than thirty, thirty drawn with the run's seed.
 
-    `metric` names the source metric, one of `code_similarity.named.NAMES`. None chooses one: CodeBLEU as in the paper
+    `metric` names the source metric, one of `code_similarity.metric.NAMES`. None chooses one: CodeBLEU as in the paper
     if it is installed; otherwise `ast`; `rouge` if the sources are too long for syntax trees or are not Python. Raises
     UsageError if the groups hold fewer than two candidates, the metric's package is not installed, or the task cannot
     be loaded. A metric of syntax trees raises it too for a program that is not Python. Raises KeyError for an unknown

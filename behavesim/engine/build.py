@@ -81,7 +81,7 @@ def sandbox(
 ) -> Pool:
     """Return a sandbox on this machine for programs that are functions: a context manager, not entered yet.
 
-    A program runs on all instances of a split, on up to `starts` versions of each (see `instances_begun`), and gets
+    A program runs on all instances of a split, on up to `starts` versions of each (see `begin_instances`), and gets
     `starts` times the time. A split larger than `search` gets more in proportion. If `workers` names a cluster, one
     program runs at once. `clock` measures time limits; None makes one. Raises TaskError if the instances cannot be
     made.

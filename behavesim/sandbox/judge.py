@@ -66,7 +66,7 @@ class RefereePool:
     """Keeps referees for the instances of one split, and starts them as they are needed: at most `count` at once.
 
     An async context manager. Entering raises TaskError if the task cannot be loaded, SandboxError if no process starts.
-    `limits` are those of a program. Time limits go by `clock`, a new one if None. `starts` is as in `instances_begun`.
+    `limits` are those of a program. Time limits go by `clock`, a new one if None. `starts` is as in `begin_instances`.
     """
 
     def __init__(

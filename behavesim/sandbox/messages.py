@@ -184,7 +184,7 @@ class TaskAssignment(Assignment):
     preloaded: Sequence[str]  # modules to import
     first_use_s: float  # limit on one trial run of the template (s of CPU time)
     entry_point: str = ""  # the name of the program's function
-    starts: int = 1  # each instance is begun at most so many times (`instances_begun`)
+    starts: int = 1  # each instance is begun at most so many times (`begin_instances`)
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class Ready:
 
     isolation: str  # the level that its self-test found
     notes: Sequence[str]  # what keeps that from "strong+", a line each
-    instances: int  # solutions of a program (`instances_begun`): 0 without a task, 1 for an evaluator
+    instances: int  # solutions of a program (`begin_instances`): 0 without a task, 1 for an evaluator
     # from the task: whether programs run in a process without the instances, and paths that they must not read
     apart: bool = False
     entry_point: str = ""

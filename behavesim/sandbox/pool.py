@@ -209,7 +209,7 @@ class Pool(SolutionPool):
 
     Each program's process is forked from a zygote, which has imported the modules `preloaded`; another has imported
     `scientific`, too, for programs that mention scipy. Each instance is begun at most `starts` times
-    (`instances_begun`). Time limits on zygotes go by `clock`, a new one if None. Zygotes are started through the
+    (`begin_instances`). Time limits on zygotes go by `clock`, a new one if None. Zygotes are started through the
     command `wall`, unless that is empty. Tests give fewer `layers`.
 
     Making one raises TaskError if `task` is not installed. Entering raises UsageError if the isolation is below

@@ -69,7 +69,7 @@ class ClusteringStudy:
 def study(run: Run, metric: str) -> ClusteringStudy:
     """Compare up to thirty programs of the run's groups by BehaveSim and by a metric of source code.
 
-    Of more programs thirty are drawn with the run's seed. `metric` is one of `code_similarity.named.NAMES`.
+    Of more programs thirty are drawn with the run's seed. `metric` is one of `code_similarity.metric.NAMES`.
 
     Raises UsageError if there are fewer than two, if the metric's package is missing or cannot read a program, or if
     the run's task cannot be loaded. Raises KeyError for another metric, PartError if the task's code raises. Raises
