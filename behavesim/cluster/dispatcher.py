@@ -35,57 +35,44 @@ class Refused(UsageError):
 
 @dataclass(eq=False)
 class Job:
-    """A program to be run; `alone` is whether no other may run on the worker meanwhile.
-
-    `question` holds encoded calls that it answers; b"" if it runs on every instance. `done` gets the result. `lost` is
-    how often a worker was lost, or its sandbox failed, while it ran the program. `had_by` are the names of all workers
-    that had it; `link` leads to the one that has it now, None if none does.
-    """
+    """A program to be run."""
 
     number: int
     source: str
-    question: bytes
-    alone: bool
+    question: bytes  # encoded calls that it answers; b"" if it runs on every instance
+    alone: bool  # whether no other may run on the worker meanwhile
     done: asyncio.Future[RawResult]
-    lost: int = 0
-    had_by: set[str] = field(default_factory=set)
-    link: Link | None = None
+    lost: int = 0  # how often a worker was lost, or its sandbox failed, while it ran the program
+    had_by: set[str] = field(default_factory=set)  # names of all workers that had it
+    link: Link | None = None  # to the worker that has it now
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What all workers of a run are told and must fulfil.
+    """What all workers of a run are told and must fulfil."""
 
-    Each worker gets `order`, which says what it will run, and `files` for that. `facts` are the versions
-    and the processor of the machine that runs the search. A worker whose facts differ is refused unless `allow_others`.
-    `most` is the largest frame that a program may send, in bytes.
-    """
-
-    order: Order
-    files: TaskFiles
-    facts: Mapping[str, str]
-    allow_others: bool
-    most: int
+    order: Order  # what each will run
+    files: TaskFiles  # which it needs for that
+    facts: Mapping[str, str]  # the versions and the processor of the machine that runs the search
+    allow_others: bool  # whether a worker whose facts differ may serve
+    most: int  # the largest frame that a program may send, in bytes
 
 
 @dataclass(eq=False)
 class Link:
-    """A connection to a worker that runs programs, `places` at once.
-
-    `held` are the programs given to it whose results have not come, by number. `ended` is called for each that ends,
-    with what came of it, or with the error's text if the worker's sandbox failed. `differs` says how its facts differ.
-    """
+    """A connection to a worker that runs programs, `places` at once."""
 
     name: str
     line: Line
     clock: Heartbeat
     terms: Terms
+    # called for each program that ends, with its result, or with the error's text if the worker's sandbox failed
     ended: Callable[[Link, Job, RawResult | str], None]
     isolation: str
     notes: list[str]
     places: int
-    differs: list[str] = field(default_factory=list)
-    held: dict[int, Job] = field(default_factory=dict)
+    differs: list[str] = field(default_factory=list)  # how its facts differ
+    held: dict[int, Job] = field(default_factory=dict)  # what was given to it and has no result yet, by number
     _unsent: list[Job] = field(default_factory=list)
     _cancelled: list[int] = field(default_factory=list)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)

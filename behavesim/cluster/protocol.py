@@ -124,18 +124,15 @@ class Line:
             await self._writer.wait_closed()
 
     async def _number(self) -> int:
-        """Return the next size or count on the wire; raises IncompleteReadError if the connection is closed."""
         (number,) = NUMBER.unpack(await self._reader.readexactly(NUMBER.size))
         return int(number)
 
     def _refuse_above(self, size: int) -> None:
-        """Raise Garbage if a message of `size` bytes is larger than any that is expected."""
         if size > self._most + (MOST_FRAMES + 1) * NUMBER.size:
             raise Garbage(f"a message of {size} bytes came; at most {self._most} were expected")
 
 
 def _unpacked(frame: bytes) -> Any:
-    """Return the plain value that MessagePack bytes stand for."""
     try:
         return msgpack.unpackb(frame, strict_map_key=False, ext_hook=_refuse_extension)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
@@ -160,20 +157,16 @@ _LONGEST_S = 1e9
 
 @dataclass(frozen=True)
 class Order(Instructions):
-    """What a worker needs to know before it runs programs.
+    """What a worker needs to know before it runs programs."""
 
-    `profile` is "functions", or "evaluator" for evaluator and program together. `task` is where the task's code lies,
-    MODULE:NAME or the name of its file among the shipped ones. For an evaluator it is its EvaluatorFile as JSON, with
-    paths relative to the shipped files. `parcel` is the hash of the shipped files. `proof` has hashes of the task's
-    file and instances, which the worker must find, too; it is empty for an evaluator.
-    """
-
-    profile: Literal["functions", "evaluator"]
+    profile: Literal["functions", "evaluator"]  # the second: evaluator and program together
+    # Where the task's code lies: MODULE:NAME, or the name of its file among the shipped ones. For an evaluator it is
+    # its EvaluatorFile as JSON, with paths relative to the shipped files.
     task: str
     split: Split
     allow_weak_isolation: bool
-    parcel: str
-    proof: str
+    parcel: str  # hash of the shipped files
+    proof: str  # hashes of the task's file and instances, which the worker must find, too; "" for an evaluator
 
 
 def as_values(job: int, ran: RawResult) -> list[Any]:

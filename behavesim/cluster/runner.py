@@ -50,23 +50,24 @@ class WorkerNotices:
         self._lost = 0  # workers lost since the last look
         self._looks_without = 0
 
-    def lost(self, name: str, why: object) -> None:
+    def report_loss(self, name: str, why: object) -> None:
         """Tell that a worker was lost and why; of those between two looks, only the first MOST_NAMED are told."""
         self._told = ""  # if it serves again, that is told
         self._lost += 1
         if self._lost <= MOST_NAMED:
             self._tell(f"worker {name} was lost: {why}")
 
-    def looked(self, links: Collection[Link], starting: int) -> None:
+    def report_workers(self, links: Collection[Link], starting: int) -> None:
         """Tell after a look which workers serve, if that changed, and once if none did at LOOKS_WITHOUT looks.
 
         `links` lead to the workers that serve; `starting` is the number of those that do not serve yet.
         """
-        if (more := self._lost - MOST_NAMED) > 0:
-            self._tell(f"worker losses: {more} more at the same time")
+        if self._lost > MOST_NAMED:
+            self._tell(f"worker losses: {self._lost - MOST_NAMED} more at the same time")
         self._lost = 0
         self._looks_without = 0 if links else self._looks_without + 1
-        if links and (said := _workers_in_words(links)) != self._told:
+        said = _workers_in_words(links) if links else ""
+        if links and said != self._told:
             self._tell(said)
             self._told = said
             self._tell_idle(sum(link.places for link in links))
@@ -176,7 +177,8 @@ class ClusterRunner:
     def sight(self) -> str:
         """Return how many workers serve, their places, and the evaluations a second, as a phrase for a person."""
         then, before, rate = self._rated
-        if (passed_s := self._clock() - then) >= RATED_S:
+        passed_s = self._clock() - then
+        if passed_s >= RATED_S:
             rate = (self.dispatcher.done - before) / passed_s
             self._rated = (then + passed_s, self.dispatcher.done, rate)
         workers, places = len(self.dispatcher.links), self.dispatcher.places
@@ -218,7 +220,7 @@ class ClusterRunner:
                 raise UsageError(first + (f" (and {count_noun(len(others), 'other worker')})" if others else ""))
             self._changed.clear()
             await self._changed.wait()
-        self._notices.looked(self.dispatcher.links, len(self._beginning))
+        self._notices.report_workers(self.dispatcher.links, len(self._beginning))
         weakest = min(self.dispatcher.links, key=lambda link: LEVELS.index(link.isolation))
         self._ready = Ready(weakest.isolation, tuple(weakest.notes), self._instances)
 
@@ -228,8 +230,8 @@ class ClusterRunner:
             while True:
                 await line.send({"op": "identity"})
                 self._listed = _workers_in(await line.receive())
-                self._meet()
-                self._notices.looked(self.dispatcher.links, len(self._beginning))
+                self._attend_new_workers()
+                self._notices.report_workers(self.dispatcher.links, len(self._beginning))
                 await self._clock.sleep(LOOK_S + LOOK_A_WORKER_S * len(self._listed))
         except (LineLost, Garbage) as error:
             said = f"the Dask scheduler {self._scheduler.address} was lost ({error})"
@@ -244,7 +246,7 @@ class ClusterRunner:
             self.dispatcher.fail(error)
             self._changed.set()
 
-    def _meet(self) -> None:
+    def _attend_new_workers(self) -> None:
         """Start to use each listed worker that is neither used nor refused yet."""
         for address in [address for address, task in self._attending.items() if task.done()]:
             if address not in self._listed:
@@ -260,21 +262,21 @@ class ClusterRunner:
         said = ""
         while address in self._listed and name not in self._refused:
             try:
-                await self._served(address, name)
+                await self._serve_once(address, name)
             except Refused as error:
                 self._leave_out(name, str(error))
             except Garbage as error:
                 self._leave_out(name, f"worker {name} is left out, nothing of this was accepted: {error}")
             except LineLost as error:
                 if str(error) != said:  # one that stays lost is told of once
-                    self._notices.lost(name, error)
+                    self._notices.report_loss(name, error)
                 said = str(error)
             self._beginning.discard(address)
             self._changed.set()
             if address in self._listed:
                 await self._clock.sleep(AGAIN_S)
 
-    async def _served(self, address: str, name: str) -> None:
+    async def _serve_once(self, address: str, name: str) -> None:
         """Use a worker until it is lost."""
         link = await open_link(address, name, self._scheduler.context, self._terms, self._clock, self.dispatcher.finish)
         why = "this run ends"
