@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from behavesim.application.python import search_sync
-from behavesim.evaluators.tracing import MOST_RANKED, MOST_STEPS, Recorder, choice, token
+from behavesim.evaluators.tracing import MOST_RANKED, MOST_STEPS, Recorder, fingerprint, token
 from behavesim.similarity import BehaveSim
 from behavesim.task import Task, TaskReference
 from behavesim.trajectory import Trajectory
@@ -51,10 +51,10 @@ def _entries(args: tuple[Any, ...], returned: Any) -> Any:
 def ranked(calls: Calls) -> list[int]:
     """Return the indices of at most MOST_RANKED calls, those first that returned the greatest numbers.
 
-    If the first call did not return a float, return the `choice` of every call instead.
+    If the first call did not return a float, return the `fingerprint` of every call instead.
     """
     if not isinstance(calls[0][1], float):
-        return [choice(returned) for _, returned in calls]
+        return [fingerprint(returned) for _, returned in calls]
     values = [float(returned) for _, returned in calls]
     return sorted(range(len(values)), key=values.__getitem__, reverse=True)[:MOST_RANKED]
 
@@ -65,7 +65,7 @@ RULES: dict[str, Rule] = {
     "value": lambda calls: [token(returned) for _, returned in calls],
     "arguments and value": lambda calls: [token([*args, returned]) for args, returned in calls],
     "chosen entries": chosen_entries,
-    "choice": lambda calls: [choice(returned) for _, returned in calls],
+    "choice": lambda calls: [fingerprint(returned) for _, returned in calls],
     "choice, priorities ranked": ranked,
 }
 

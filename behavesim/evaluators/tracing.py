@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-# What one evaluation of a program found, as the evaluator reports it: nothing in it is checked.
-
-
 # Largest number of steps of a behaviour that is kept.
 MOST_STEPS = 1_000
 # Longest `failure` of a Result that is sent, in characters; the rest is cut.
@@ -37,21 +34,16 @@ LONGEST_FAILURE = 2_000
 
 @dataclass(frozen=True)
 class Result:
-    """One evaluation. `failure` says why the program failed; it is empty if it did not.
+    """What one evaluation of a program found, as the evaluator reports it: nothing in it is checked."""
 
-    `score` is None for a failed program, except one that stopped at a stage with a score too low. `metrics` are named
-    numbers; one that is not finite is kept as its text, such as "nan". `feedback` is text for people and models.
-    `steps` is the behaviour, a number for each step, and `traced` what it was taken from. `stage` is the stage, from 1,
-    that raised, or before the last gave no score or one too low; 0 if none did, or the evaluator has one stage.
-    """
-
-    score: float | None
-    metrics: Metrics = field(default_factory=dict)
-    feedback: str = ""
-    failure: str = ""
+    score: float | None  # None for a failed program, except one that stopped at a stage with a score too low
+    metrics: Metrics = field(default_factory=dict)  # one that is not finite is its text, such as "nan"
+    feedback: str = ""  # for people and models
+    failure: str = ""  # why the program failed; "" if it did not
+    # from 1, the stage that raised, or before the last gave no score or one too low; 0 if none did or there is only one
     stage: int = 0
-    steps: tuple[int, ...] = ()
-    traced: str = ""
+    steps: tuple[int, ...] = ()  # the behaviour, a number for each step
+    traced: str = ""  # what that was taken from
 
     def encoded(self) -> bytes:
         """Return the result as JSON, with metrics, feedback, failure and steps cut to their limits.
@@ -177,8 +169,8 @@ def is_of_the_clock(name: str) -> bool:
     return _OF_THE_CLOCK.search(name) is not None
 
 
-def choice(returned: Any) -> int:
-    """Return a number for what a function returned.
+def fingerprint(returned: Any) -> int:
+    """Return a number below 2**31 that stands for what a function returned.
 
     It is the lowest 31 bits of an integer or a whole float, or the index of the greatest number of a one-dimensional
     array of floats. Any other single float gives one for its asinh rounded to a 16th, and all else gives `token`. 0 for
@@ -298,7 +290,7 @@ def in_words(traced: str | None) -> str:
 class Recorder:
     """Records what the calls of a program's functions returned, in order: of at most FEW calls the whole answers.
 
-    Of more calls, it records what each chose (`choice`; of more than MOST_STEPS, at equal intervals), or, if the first
+    Of more calls it records the `fingerprint` of each (of more than MOST_STEPS, at equal intervals), or, if the first
     function called returns priorities, the order of the highest ones.
     """
 
@@ -372,10 +364,8 @@ class Recorder:
         return watched
 
     def _record(self, returned: Any, is_ranked: bool) -> None:
-        """Keep what a call returned: its priority if the first call of all was ranked (`is_ranked`), else its choice.
-
-        All numbers in what calls returned are kept too, until there are more than FEW calls.
-        """
+        """Keep what a call returned: its priority if the first call of all was ranked, else its fingerprint."""
+        # all numbers in it, too, until there are more than FEW calls
         if self._is_ranked is None:
             self._is_ranked = is_ranked
         if self._is_ranked:
@@ -383,7 +373,7 @@ class Recorder:
             if len(self._ranked) > 10 * MOST_RANKED:
                 self._ranked = sorted(self._ranked, reverse=True)[:MOST_RANKED]
         elif self._calls % self._every == 0:
-            self._values.append(choice(returned))
+            self._values.append(fingerprint(returned))
         self._calls += 1
         if self._answers is not None:
             self._answers = [*self._answers, numbers_in(returned)] if self._calls <= FEW else None

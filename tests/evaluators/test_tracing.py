@@ -20,7 +20,7 @@ from behavesim.evaluators.tracing import (
     ROUNDINGS,
     Recorder,
     answer_steps,
-    choice,
+    fingerprint,
     metric_steps,
     numbers_in,
     token,
@@ -36,21 +36,21 @@ def recorded(function, arguments, returns: str = "") -> tuple[int, ...]:
 
 
 def test_equal_choices_have_equal_numbers_whatever_their_type():
-    assert choice(3) == choice(np.int64(3)) == choice(np.array(3)) == 3
-    assert choice(True) == choice(np.bool_(True)) == 1
-    assert choice(np.array([0.1, 7.0, 3.0])) == 1
-    assert choice([1, 2]) == choice((1, 2)) != choice([2, 1])
-    assert choice(np.array([1, 2])) == choice(np.array([1, 2, 3])[:2])
-    assert 0 <= choice(-5) < 2**31 and 0 <= token(10**5000) < 2**31
+    assert fingerprint(3) == fingerprint(np.int64(3)) == fingerprint(np.array(3)) == 3
+    assert fingerprint(True) == fingerprint(np.bool_(True)) == 1
+    assert fingerprint(np.array([0.1, 7.0, 3.0])) == 1
+    assert fingerprint([1, 2]) == fingerprint((1, 2)) != fingerprint([2, 1])
+    assert fingerprint(np.array([1, 2])) == fingerprint(np.array([1, 2, 3])[:2])
+    assert 0 <= fingerprint(-5) < 2**31 and 0 <= token(10**5000) < 2**31
     assert token("a" * 10**6) == token("a" * 10**6 + "b")  # the first bytes are read
     assert token({"a": 1}) == token({"a": np.int64(1)}) != token({"a": 2})
     assert token([0] * 10_000) == token([0] * 10_000 + [1]) != token([1] + [0] * 10_000)
 
 
 def test_a_single_float_is_rounded():
-    assert choice(0.5) == choice(np.float64(0.51)) != choice(0.6)
-    assert choice(4.0) == 4 and choice(1000.5) == choice(1001.5)
-    assert choice(float("nan")) == choice(float("inf")) == 0
+    assert fingerprint(0.5) == fingerprint(np.float64(0.51)) != fingerprint(0.6)
+    assert fingerprint(4.0) == 4 and fingerprint(1000.5) == fingerprint(1001.5)
+    assert fingerprint(float("nan")) == fingerprint(float("inf")) == 0
 
 
 def test_of_few_calls_the_answers_are_compared_number_by_number():
@@ -91,7 +91,7 @@ def test_a_value_that_cannot_be_looked_at_is_no_fault():
     class Odd:
         dtype = property(lambda self: 1 / 0)
 
-    assert choice(Odd()) == 0 and numbers_in(Odd()) == [0]
+    assert fingerprint(Odd()) == 0 and numbers_in(Odd()) == [0]
 
 
 def test_long_traces_are_thinned_evenly_and_bounded():

@@ -13,7 +13,7 @@ from typing import Any
 
 from behavesim.base.text import last_line
 from behavesim.evaluators.conventions import Run
-from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, choice, combine_metrics, numbers
+from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, combine_metrics, fingerprint, numbers
 from behavesim.task.evaluated import EvaluatorFile
 
 # Name of the JSON file that a command may write into the folder `{output}`: a list with an entry for each step of the
@@ -104,4 +104,4 @@ def _steps(path: Path) -> tuple[int, ...]:
     found = json.loads(path.read_text())
     if not isinstance(found, list) or not found:
         raise ValueError(f"{TRAJECTORY} must hold a list with an entry for each step")
-    return tuple(map(choice, found[:MOST_STEPS]))
+    return tuple(map(fingerprint, found[:MOST_STEPS]))
