@@ -53,6 +53,7 @@ def wrap(text: str, columns: int) -> str:
 
 def one_line(text: str, limit: int = 500) -> str:
     """Return the text on one line, `printable` and cut to `limit` characters; white space becomes single spaces."""
+    # of a huge text only the beginning is read: most of it would be thrown away
     return printable(" ".join(text[: 4 * limit].split()))[:limit]
 
 

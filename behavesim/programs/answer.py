@@ -106,6 +106,7 @@ def answer(text: str, is_whole: bool = True) -> str:
 _TAG = "(?:seed:)?(?:think|thinking|thought|reasoning)"
 # Tokens of a model's own format, such as `<|im_end|>`: some servers leave them in replies.
 _TOKEN = r"<\|[\w ]{1,40}\|>|</s>"
+# Quantifiers here are possessive (`*+`): with others a hostile reply, such as a million blanks, takes quadratic time.
 _SPECIAL_TOKEN = re.compile(_TOKEN)
 _LAST_TOKENS = re.compile(rf"(?:\s*+(?:{_TOKEN}))+\s*\Z")
 # Most characters at the end of a reply in which special tokens are looked for, if it ends inside a block.

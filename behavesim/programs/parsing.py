@@ -134,6 +134,7 @@ def _names(tree: ast.Module) -> frozenset[str]:
 
 
 def _statement_start(lines: list[str], number: int) -> int:
+    # back to a line that can begin a statement: neither blank nor indented, and no end of brackets
     while number > 0 and (not lines[number].strip() or lines[number][0] in " \t)]}"):
         number -= 1
     return number

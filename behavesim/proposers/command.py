@@ -48,11 +48,11 @@ class CommandProposer(Proposer[CommandSettings]):
 
     settings_type = CommandSettings
 
-    def __init__(self, command: str, patience: RetryLimits, context: ProposerContext) -> None:
-        """`command` is a shell's command line; each run of it may take `patience.request_s` seconds."""
-        self._command, self._seed, self._clock, self._limit_s = command, context.seed, context.clock, patience.request_s
+    def __init__(self, command: str, limits: RetryLimits, context: ProposerContext) -> None:
+        """`command` is a shell's command line; each run of it may take `limits.request_s` seconds."""
+        self._command, self._seed, self._clock, self._limit_s = command, context.seed, context.clock, limits.request_s
         self._secrets = Secrets.of(os.environ.items())
-        self._persevering = RetryPolicy(patience, context, self._secrets)
+        self._policy = RetryPolicy(limits, context, self._secrets)
 
     @classmethod
     def of(cls, settings: CommandSettings, context: ProposerContext) -> Self:
@@ -73,8 +73,8 @@ class CommandProposer(Proposer[CommandSettings]):
         Raises ProposerError if no prompt has had a reply for too long, or, before the first reply, if the shell cannot
         run the command.
         """
-        tries = self._persevering.begin(number, MODEL, prompt.text)
-        return await self._persevering.reply(tries, lambda: self._ask(prompt.text, number))
+        tries = self._policy.begin(number, MODEL, prompt.text)
+        return await self._policy.reply(tries, lambda: self._ask(prompt.text, number))
 
     async def _ask(self, text: str, number: int) -> Completion | Fault:
         try:

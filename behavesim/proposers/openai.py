@@ -28,28 +28,28 @@ class OpenAIProposer(Proposer[OpenAISettings]):
 
     settings_type = OpenAISettings
 
-    def __init__(self, settings: OpenAISettings, context: ProposerContext, patience: RetryLimits | None = None) -> None:
-        """Create the proposer of a run without connecting; `patience` None means the limits that the settings ask for.
+    def __init__(self, settings: OpenAISettings, context: ProposerContext, limits: RetryLimits | None = None) -> None:
+        """Create the proposer of a run without connecting; `limits` None means the limits that the settings ask for.
 
         Raises UsageError if the environment names no usable endpoint or proxy, if `response_format` does not suit the
         task, or if the settings hold a key: they are stored with the run.
         """
         from behavesim.proposers.openai_endpoint import Endpoint  # openai and aiohttp take half a second to load
 
-        patience = patience or settings.patience()
+        limits = limits or settings.retry_limits()
         self._settings, self._seed = settings, context.seed
-        self._endpoint = Endpoint(patience.request_s, context.clock)
+        self._endpoint = Endpoint(limits.request_s, context.clock)
         if self._endpoint.secrets.are_in(str(settings.model_dump())):  # JSON knows no half characters
             advice = "and are kept with the run; send it as OPENAI_API_KEY, or as a header in OPENAI_CUSTOM_HEADERS"
             raise UsageError(f"the settings of the model hold a key, {advice}")
-        self._dialect = RequestBuilder(settings, context.task, self._endpoint.host)
-        self._persevering = RetryPolicy(patience, context, self._endpoint.secrets)
+        self._builder = RequestBuilder(settings, context.task, self._endpoint.host)
+        self._policy = RetryPolicy(limits, context, self._endpoint.secrets)
         self._sender: BatchSender | None = None
         if settings.batch:
             from behavesim.proposers.openai_batches import BatchSender
 
-            batches, poll_s = context.requests.batches, patience.backoff_s
-            self._sender = BatchSender(self._endpoint, self._persevering, self._dialect, batches, poll_s)
+            batches, poll_s = context.requests.batches, limits.backoff_s
+            self._sender = BatchSender(self._endpoint, self._policy, self._builder, batches, poll_s)
 
     @classmethod
     def of(cls, settings: OpenAISettings, context: ProposerContext) -> Self:
@@ -83,32 +83,32 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         """
         model = prompt.model or self._settings.model_of(self._seed, number)
         # tokens are estimated here, since only here the system prompt is known
-        tries = self._persevering.begin(number, model, self._dialect.sent(prompt.text))
+        tries = self._policy.begin(number, model, self._builder.sent(prompt.text))
         if self._sender is not None:
             return await self._sender.reply(tries, prompt.text)
-        return await self._persevering.reply(tries, lambda: self._ask(model, prompt.text, number))
+        return await self._policy.reply(tries, lambda: self._ask(model, prompt.text, number))
 
     async def _ask(self, model: str, prompt: str, number: int) -> Completion | Fault:
         """Send one request; return its reply or fault."""
         # What an endpoint turns out not to know changes all later requests: a parameter that the model refuses is left
         # out, one that only the Responses API serves is asked there, /v1 is put before a path that nothing answers.
-        url, body = self._endpoint.url, self._dialect.body(model, prompt, number)
-        result = await self._endpoint.completion(body, self._dialect.terms(body))
+        url, body = self._endpoint.url, self._builder.body(model, prompt, number)
+        result = await self._endpoint.completion(body, self._builder.terms(body))
         if isinstance(result, Completion):
             tier, asked = result.usage.tier, self._settings.service_tier
             if tier and asked not in (None, "auto", tier) and (asked, tier) != ("fast", "priority"):
                 message = f"asked for service tier {asked}, and answered in {tier}, which is what is billed"
-                self._persevering.note_once_a_minute("tier notice", message)
+                self._policy.note_once_a_minute("tier notice", message)
         elif result.remedy == VERSION:
             if self._endpoint.add_version():
                 host = self._endpoint.host
-                self._persevering.note(f"{host} is asked under /v1, since the URL alone answers no chat completions")
+                self._policy.note(f"{host} is asked under /v1, since the URL alone answers no chat completions")
             if self._endpoint.url != url:  # perhaps another request has added /v1 meanwhile
                 return result.mended()
         elif result.remedy:
-            if self._dialect.refuse(model, result.remedy):
+            if self._builder.refuse(model, result.remedy):
                 how = "by the Responses API" if result.remedy == RESPONSES else f"without {result.remedy!r}"
-                self._persevering.note(f"{model} is asked {how} from now on: {result.message}")
+                self._policy.note(f"{model} is asked {how} from now on: {result.message}")
             return result.mended()
         return result
 

@@ -38,6 +38,7 @@ def answer(
     status: int, headers: Mapping[str, str], body: bytes, terms: Terms, clean: Callable[[str], str]
 ) -> Completion | Fault:
     """Return the completion in a response, or the fault that it means; `body` is decompressed already.
+
     A refusal by the model or a content filter is a completion with the finish reason "content_filter". A JSON object
     without choices is a completion without content. `terms` are the request's. `clean` removes secrets from every text
     that the result holds.
@@ -306,6 +307,7 @@ NEVER_PASSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socke
 
 async def diagnose_fault(error: BaseException, route: Route, timeout_s: float, is_new: bool) -> Fault:
     """Return the fault that an exception of a connection means.
+
     `is_new` is whether the server has answered no request yet; only then is its port tested for TLS. `timeout_s` is the
     request's time limit in seconds, for the message.
     """

@@ -51,10 +51,10 @@ class BatchSender:
     """
 
     def __init__(
-        self, endpoint: Endpoint, persevering: RetryPolicy, dialect: RequestBuilder, batches: Batches, poll_s: float
+        self, endpoint: Endpoint, policy: RetryPolicy, builder: RequestBuilder, batches: Batches, poll_s: float
     ) -> None:
         """`poll_s` is the first pause in seconds between two looks at a batch; it doubles, up to a minute."""
-        self._endpoint, self._persevering, self._dialect = endpoint, persevering, dialect
+        self._endpoint, self._policy, self._builder = endpoint, policy, builder
         self._batches, self._poll_s = batches, poll_s
         self._open: set[_Question] = set()  # those whose reply is not there yet
         self._gathered: list[_Question] = []  # those of them that no batch holds
@@ -135,7 +135,7 @@ class BatchSender:
 
     async def _delete(self, file: str) -> None:
         if (fault := await self._endpoint.deleted(file)) is not None:
-            self._persevering.note_once_a_minute(
+            self._policy.note_once_a_minute(
                 "file kept", f"file {file} of a batch stays at the endpoint: {fault.message}"
             )
 
@@ -149,7 +149,7 @@ class BatchSender:
         if batch is None or not batch.id:
             batch = await self._sent(questions)
         else:
-            self._persevering.note(f"batch {batch.id} is taken up; it holds {count_noun(len(questions), 'prompt')}")
+            self._policy.note(f"batch {batch.id} is taken up; it holds {count_noun(len(questions), 'prompt')}")
         found = await self._results(batch.id, {question.number: question for question in questions})
         # replies first: a fault may end the run
         for question in sorted(questions, key=lambda each: isinstance(found[each.number], Fault)):
@@ -174,14 +174,14 @@ class BatchSender:
         made = await self._answered(lambda: endpoint.batch_made(name, file), look=lambda: self._found(name))
         batch = replace(batch, id=made)
         await self._batches.commit(batch)
-        self._persevering.note(
+        self._policy.note(
             f"batch {batch.id} holds {count_noun(len(questions), 'prompt')}; the endpoint may take up to 24 hours, "
             "and goes on if this process ends: resume takes the batch up"
         )
         return batch
 
     def _body(self, question: _Question) -> Mapping[str, Any]:
-        return self._dialect.body(question.tries.model, question.prompt, question.number)
+        return self._builder.body(question.tries.model, question.prompt, question.number)
 
     async def _answered(
         self, send: Callable[[], Awaitable[T | Fault]], look: Callable[[], Awaitable[T]] | None = None
@@ -189,13 +189,13 @@ class BatchSender:
         """Return the answer to a request about files or batches, which is sent again until it has one."""
         # after each fault `look` may find out that the request did its work: what it returns, unless empty, is the
         # answer
-        tries = self._persevering.begin()
-        while isinstance(found := await self._persevering.once(send), Fault):
+        tries = self._policy.begin()
+        while isinstance(found := await self._policy.once(send), Fault):
             if not (found.remedy == VERSION and self._endpoint.add_version()):
-                if found.remedy == VERSION or found.meaning == "give up":
+                if found.remedy == VERSION or found.action == "give up":
                     advice = "if the endpoint has no batches, or this one is gone, go on with --set batch=false"
-                    found = replace(found, meaning="stop", message=f"{found.message}; {advice}")
-                await asyncio.sleep(self._persevering.after_fault(tries, found) or 0.0)
+                    found = replace(found, action="stop", message=f"{found.message}; {advice}")
+                await asyncio.sleep(self._policy.after_fault(tries, found) or 0.0)
             if look is not None and (earlier := await look()):
                 return earlier
         return found
@@ -216,7 +216,7 @@ class BatchSender:
             return dict.fromkeys(questions, _failure(ended, clean))
 
         def terms(number: int) -> Terms:
-            return self._dialect.terms(self._body(questions[number])) if number in questions else Terms()
+            return self._builder.terms(self._body(questions[number])) if number in questions else Terms()
 
         missing = Fault("ask again", f"batch {batch} ended ({ended['status']}) without an answer to this prompt")
         found: dict[int, Completion | Fault] = dict.fromkeys(questions, missing)
@@ -238,13 +238,13 @@ class BatchSender:
         if is_earlier:
             return 0.0  # the prompt is asked for in a new batch, with what is known now
         if result.remedy:
-            if self._dialect.refuse(tries.model, result.remedy):
-                self._persevering.note(f"{tries.model} is asked without {result.remedy!r} from now on")
+            if self._builder.refuse(tries.model, result.remedy):
+                self._policy.note(f"{tries.model} is asked without {result.remedy!r} from now on")
             result = result.mended()
-        if result.meaning == "give up" and result.is_setup and not self._has_replied:
-            result = replace(result, meaning="stop")
-        pause = self._persevering.after_fault(tries, result)
-        if result.meaning == "slow down":
+        if result.action == "give up" and result.is_setup and not self._has_replied:
+            result = replace(result, action="stop")
+        pause = self._policy.after_fault(tries, result)
+        if result.action == "slow down":
             return FULL_S
         tries.batches += 1
         if pause is None or tries.batches >= MOST_BATCHES:
@@ -296,6 +296,6 @@ def _priced(found: Completion | Fault) -> Completion | Fault:
     if isinstance(found, Completion):
         return replace(found, usage=replace(found.usage, tier=BATCH))
     found = replace(found, usage=found.usage and replace(found.usage, tier=BATCH))
-    if found.meaning in ("slow down", "ask again") or found.remedy == VERSION:
-        return replace(found, meaning="ask again", is_setup=False, remedy="")
+    if found.action in ("slow down", "ask again") or found.remedy == VERSION:
+        return replace(found, action="ask again", is_setup=False, remedy="")
     return found

@@ -29,6 +29,7 @@ class Route:
     @classmethod
     def of_environment(cls) -> Self:
         """Return the route that the environment names.
+
         Raises UsageError if it has neither key nor URL, or if an OPENAI_ variable or the proxy is unusable.
         """
         _refuse_unusable()

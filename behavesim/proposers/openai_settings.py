@@ -122,12 +122,12 @@ class OpenAISettings(ProposerSettings):
             return None
         return lambda state, number: self.model_of(seed, number, state)
 
-    def patience(self) -> RetryLimits:
+    def retry_limits(self) -> RetryLimits:
         """Return the limits for failed and slow requests."""
         # flex is slow and sometimes unavailable: OpenAI advises 900 s, and outages may take longer, too
         is_flex = self.service_tier == "flex"
-        patience = RetryLimits(request_s=900.0, outage_s=3600.0, start_s=900.0) if is_flex else RetryLimits()
-        return replace(patience, request_s=self.request_timeout_s or patience.request_s)
+        limits = RetryLimits(request_s=900.0, outage_s=3600.0, start_s=900.0) if is_flex else RetryLimits()
+        return replace(limits, request_s=self.request_timeout_s or limits.request_s)
 
 
 # Names of the parameter that limits tokens: most endpoints know the first, OpenAI's reasoning models the second.

@@ -61,7 +61,7 @@ class Completion:
 class Fault:
     """Why a request gave no reply."""
 
-    meaning: FaultAction
+    action: FaultAction
     """What the proposer does after it."""
     message: str
     """What happened and what to do, for a person."""
@@ -81,7 +81,7 @@ class Fault:
 
     def mended(self) -> Fault:
         """Return the fault of a request that is repeated at once, since its remedy has been applied."""
-        return replace(self, meaning="ask again", is_mended=True)
+        return replace(self, action="ask again", is_mended=True)
 
 
 @dataclass(frozen=True)
@@ -151,16 +151,17 @@ class PromptAttempts:
 
 class RetryPolicy:
     """Sends the requests of a proposer, and decides for all its prompts what follows from a fault.
+
     `note_once_a_minute(kind, line, lasts_s)` gives a notice at most once a minute for each `kind`, but at once about a
     much longer pause. `secrets` are removed from all notices and errors.
     """
 
-    def __init__(self, patience: RetryLimits, context: ProposerContext, secrets: Secrets) -> None:
+    def __init__(self, limits: RetryLimits, context: ProposerContext, secrets: Secrets) -> None:
         self.secrets = secrets
         self.note_once_a_minute = Sparing(self.note, context.clock)
-        self._patience, self._tell = patience, context.tell
+        self._limits, self._tell = limits, context.tell
         self._clock, self._requests = context.clock, context.requests
-        self._limiter = Limiter(context.connections, patience.backoff_s, clock=context.clock.world)
+        self._limiter = Limiter(context.connections, limits.backoff_s, clock=context.clock.world)
         self._replied_at = -math.inf
         self._fatal: str | None = None
 
@@ -179,11 +180,12 @@ class RetryPolicy:
 
     async def reply(self, tries: PromptAttempts, ask: Callable[[], Awaitable[Completion | Fault]]) -> Reply:
         """Return the reply to a prompt; `ask` sends one request for it each time it is called.
+
         The text is "" and `fault` says why if the prompt is given up. Raises ProposerError if a fault stops the run.
         """
 
         async def counted() -> Completion | Fault:
-            async with self._requests.one(self._patience.request_s):
+            async with self._requests.one(self._limits.request_s):
                 return await ask()
 
         with self._requests.accounted(lambda: tries.spent):
@@ -200,6 +202,7 @@ class RetryPolicy:
 
     async def once(self, send: Callable[[], Awaitable[T | Fault]]) -> T | Fault:
         """Send a request as soon as the limiter allows it; return what it brought, or its fault without secrets.
+
         Raises ProposerError if a fault has stopped the run.
         """
         async with self._limiter.slot() as cuts:
@@ -210,27 +213,28 @@ class RetryPolicy:
                 self._replied_at = self._clock()
                 self._limiter.succeeded(found.wait_s if isinstance(found, Completion) else 0.0)
                 return found
-            if found.meaning == "slow down":
+            if found.action == "slow down":
                 # all requests wait for the pause, so that the rest of the window is not refused one by one
                 pause = self._limiter.refused(cuts, found.wait_s)
-                if pause <= self._patience.pause_s:  # a longer one stops the run
+                if pause <= self._limits.pause_s:  # a longer one stops the run
                     self.note_once_a_minute("pause", f"{found.message}; waiting {pause:.0f} s", pause)
             return replace(found, message=self.secrets.scrubbed(found.message))
 
     def _after_empty(self, tries: PromptAttempts) -> float | None:
         tries.empty += 1
-        return None if tries.empty > self._patience.empty else self._backoff_s(tries.empty)
+        return None if tries.empty > self._limits.empty else self._backoff_s(tries.empty)
 
     def after_fault(self, tries: PromptAttempts, fault: Fault) -> float | None:
         """Return the seconds to wait before the prompt is sent again, None if it is given up.
-        Raises ProposerError if the run has to stop, by the fault's meaning or by RetryLimits.
+
+        Raises ProposerError if the run has to stop, by the fault's action or by RetryLimits.
         """
         if fault.is_mended:
             return 0.0
         wait_s, message = fault.wait_s, fault.message
-        if wait_s is not None and wait_s > self._patience.pause_s:
+        if wait_s is not None and wait_s > self._limits.pause_s:
             self._stop(f"{message}; resume the run in {long_time(wait_s)}, when the pause is over")
-        match fault.meaning:
+        match fault.action:
             case "stop":
                 self._stop(message)
             case "give up" if fault.is_setup and not self.has_replied:
@@ -240,25 +244,25 @@ class RetryPolicy:
                 return None
             case "slow down":
                 # also if the endpoint names a time: one that asks for a second's pause for ever answers nothing either
-                self._patience_left_s(tries, message)
+                self._silence_left_s(tries, message)
                 return 0.0
             case "ask again":
                 return self._after_failure(tries, fault)
 
     def _after_failure(self, tries: PromptAttempts, fault: Fault) -> float | None:
         tries.faults += 1
-        if fault.is_setup and not self.has_replied and tries.faults >= self._patience.setup:
+        if fault.is_setup and not self.has_replied and tries.faults >= self._limits.setup:
             self._stop(fault.message)
-        left_s = self._patience_left_s(tries, fault.message)
+        left_s = self._silence_left_s(tries, fault.message)
         # a run can go on without one prompt, but not without the files and batches of an endpoint
         is_prompt = tries.number is not None
-        if is_prompt and self._replied_at > tries.since and tries.faults >= self._patience.attempts:
+        if is_prompt and self._replied_at > tries.since and tries.faults >= self._limits.attempts:
             self._give_up(tries, fault.message)
             return None
         until = "" if fault.is_setup else f" until nobody has had a reply for {self._silence_s:g} s"
         self.note_once_a_minute("fault", f"{fault.message}; asking again{until}")
-        # Without this bound a pause that began in time could end long after patience has.
-        pause = min(self._backoff_s(tries.faults), left_s + self._patience.backoff_s)
+        # Without this bound a pause that began in time could end long after the run should have stopped.
+        pause = min(self._backoff_s(tries.faults), left_s + self._limits.backoff_s)
         return max(pause, fault.wait_s or 0.0)
 
     def _stop(self, message: str) -> NoReturn:
@@ -269,10 +273,10 @@ class RetryPolicy:
     def _give_up(self, tries: PromptAttempts, message: str) -> None:
         self.note_once_a_minute("given-up prompt", f"the prompt of candidate {tries.number} is given up: {message}")
 
-    def _patience_left_s(self, tries: PromptAttempts, message: str) -> float:
+    def _silence_left_s(self, tries: PromptAttempts, message: str) -> float:
         """Return the seconds without a reply that are left; stop the run if none are."""
         # The time counts from the last reply to any prompt, or from the first request of this prompt if that is later.
-        # A prompt that was asked after a long quiet time has its own patience from then.
+        # A prompt that was asked after a long quiet time has all of it from then.
         silence = self._clock() - max(tries.since, self._replied_at)
         # refusals of all prompts count, a burst of them once: a prompt may wait long for its turn to be refused
         if silence > self._silence_s and tries.faults + self._limiter.refusals_in_a_row >= FEWEST:
@@ -281,11 +285,11 @@ class RetryPolicy:
 
     @property
     def _silence_s(self) -> float:
-        return self._patience.outage_s if self.has_replied else self._patience.start_s
+        return self._limits.outage_s if self.has_replied else self._limits.start_s
 
     def _backoff_s(self, attempt: int) -> float:
         # Not by the run's seed: pauses change when a run ends and not how.
-        return backoff_s(attempt, self._patience.backoff_s, random.random())
+        return backoff_s(attempt, self._limits.backoff_s, random.random())
 
 
 # What each success adds to the limit of requests at once after a cut: four successes allow one more.
@@ -332,6 +336,7 @@ class Limiter:
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[int]:
         """Context around one request, which starts when the limit and any pause allow it, in the order of asking.
+
         Yields the number of cuts so far, for `refused`.
         """
         # The semaphore keeps the order of asking, and keeps all but `connections` requests out of the loop below.
@@ -362,7 +367,7 @@ class Limiter:
         if cuts == self._cuts:
             self._cuts += 1
             self.refusals_in_a_row += 1
-            self._allowance = max(1.0, self._allowance / 2)
+            self._allowance = max(1.0, self._allowance / 2)  # with 0 no request could show that the endpoint is well
             if not wait_s:
                 wait_s = backoff_s(self.refusals_in_a_row, self._backoff_s, self._jitter())
         self._pause(wait_s or 0.0)
@@ -372,6 +377,7 @@ class Limiter:
         self._opens_at = max(self._opens_at, self._clock() + seconds)
 
     async def _admission(self) -> None:
+        # in a loop: by the time that one wait is over, another refusal may have begun a pause or halved the limit
         while True:
             pause = self._opens_at - self._clock()
             if pause > 0:
@@ -389,6 +395,7 @@ def backoff_s(attempt: int, first_s: float, jitter: float) -> float:
     It is `first_s` after the first and doubles with each, up to LONGEST_BACKOFF_S; `jitter` from 0 to 1 leaves half of
     it to all of it.
     """
+    # the jitter keeps requests that failed together from coming back together; 2**30 is bounded, or floats overflow
     longest = min(LONGEST_BACKOFF_S, first_s * 2.0 ** min(attempt - 1, 30))
     return longest * (0.5 + 0.5 * jitter)
 
@@ -399,6 +406,7 @@ _SECONDS_IN = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
     """Return the pause in seconds that a response asks for; None if it asks for none or Retry-After is unreadable.
+
     `now` returns Unix seconds. The names of `headers` are in lower case, or their case does not matter.
     """
     # the most exact first: a Retry-After in whole seconds may be rounded up from half of one

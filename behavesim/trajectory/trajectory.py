@@ -139,6 +139,7 @@ class Trajectory:
     @classmethod
     def from_bytes(cls, data: bytes) -> Trajectory:
         """Return the trajectory that `to_bytes` wrote as `data`; raises TrajectoryError if the bytes are not one."""
+        # A damaged header may say anything: numpy and the checks of the constructor refuse what does not fit.
         try:
             kind, dtype, states, size = _HEADER.unpack_from(data)
             is_ragged = KINDS[kind] in ("sequences", "sets")
@@ -153,6 +154,8 @@ class Trajectory:
         except (struct.error, ValueError, IndexError) as error:
             raise TrajectoryError(f"{len(data)} bytes are not a stored trajectory: {error}") from error
 
+    # by bytes, of which equal states have equal ones (see `_canonical`): arrays are neither compared nor hashed as a
+    # whole
     def __eq__(self, other: object) -> bool:
         return self.to_bytes() == other.to_bytes() if isinstance(other, Trajectory) else NotImplemented
 
@@ -203,6 +206,7 @@ def _canonical(
         has_negative_zeros = not data.all() and bool(np.signbit(data[data == 0.0]).any())
         return (data + 0.0 if has_negative_zeros else data), ends  # -0.0 + 0.0 is 0.0
     if kind == "sets" and ends is not None:
+        # most are in order already, and sorting each state takes long
         is_out_of_order = data[1:] <= data[:-1]
         is_out_of_order[ends[(ends > 0) & (ends < data.size)] - 1] = False  # where one state ends and another begins
         if is_out_of_order.any():

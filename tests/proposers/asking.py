@@ -28,7 +28,7 @@ def context(connections: int = 8, seed: int = 0, **more: Any) -> ProposerContext
 
 def openai_proposer(
     connections: int = 8,
-    patience: RetryLimits | None = None,
+    limits: RetryLimits | None = None,
     notes: Callable[[str], None] = lambda line: None,
     clock: Heartbeat | None = None,
     requests: Requests | None = None,
@@ -38,7 +38,7 @@ def openai_proposer(
     """Asks the model m, at the endpoint of the environment as it is now; the caller closes it."""
     chosen = OpenAISettings(**{"models": {"m": 1.0}, **settings})
     about = context(connections, seed, tell=notes, clock=clock or Heartbeat(), requests=requests or Requests())
-    return OpenAIProposer(chosen, about, patience)
+    return OpenAIProposer(chosen, about, limits)
 
 
 def prompt(text: str = "hello") -> Prompt:

@@ -32,8 +32,8 @@ def proposer_of(server: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., O
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
 
     def make(
-        connections: int = 8, patience: RetryLimits = QUICK, notes: Any = print, world: Any = world_s, **more: Any
+        connections: int = 8, limits: RetryLimits = QUICK, notes: Any = print, world: Any = world_s, **more: Any
     ) -> OpenAIProposer:
-        return openai_proposer(connections, patience, notes, Heartbeat(world, beat_s=0.02), **more)
+        return openai_proposer(connections, limits, notes, Heartbeat(world, beat_s=0.02), **more)
 
     return make

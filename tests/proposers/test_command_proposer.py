@@ -47,8 +47,8 @@ KEYS = [
 SECRET = "not-a-word-0123456789"
 
 
-def proposer(command: str, patience: RetryLimits = QUICK, **more: Any) -> CommandProposer:
-    return CommandProposer(command, patience, context(**more))
+def proposer(command: str, limits: RetryLimits = QUICK, **more: Any) -> CommandProposer:
+    return CommandProposer(command, limits, context(**more))
 
 
 async def test_the_prompt_comes_on_standard_input_and_the_reply_goes_to_standard_output() -> None:
@@ -150,9 +150,9 @@ async def test_one_that_takes_too_long_is_killed_with_all_it_has_started(tmp_pat
     looks = itertools.count(1)
     running_s = lambda: float(next(looks)) if pids.exists() and pids.read_text() else 0.0  # noqa: E731
     clock = Heartbeat(running_s, beat_s=0.01)
-    patience = RetryLimits(0.2, start_s=0.0, backoff_s=0.001)
+    limits = RetryLimits(0.2, start_s=0.0, backoff_s=0.001)
     with pytest.raises(ProposerError, match=r"no reply within 0\.2 s"):
-        await proposer(command, patience, tell=said.append, clock=clock).propose(prompt(), 0)
+        await proposer(command, limits, tell=said.append, clock=clock).propose(prompt(), 0)
     await gone(pids.read_text())
 
 

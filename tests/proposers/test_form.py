@@ -42,13 +42,13 @@ def test_a_reply_held_to_the_schema_is_read_with_its_program() -> None:
     [("json_schema", "response_format"), ("json_object", "response_format"), ("grammar", "grammar")],
 )
 def test_candidates_are_held_to_the_form_and_notes_are_not_until_the_model_refuses_it(wanted, field):
-    dialect = RequestBuilder(OpenAISettings(response_format=wanted), Toy(), "127.0.0.1")
-    body = dialect.body("m", "prompt", 0)
-    assert field in body and field in dialect.terms(body).optional
-    assert field not in dialect.body("m", "prompt", -2)
-    assert dialect.refuse("m", field)
-    assert field not in dialect.body("m", "prompt", 1)
-    assert field in dialect.body("another", "prompt", 1)
+    builder = RequestBuilder(OpenAISettings(response_format=wanted), Toy(), "127.0.0.1")
+    body = builder.body("m", "prompt", 0)
+    assert field in body and field in builder.terms(body).optional
+    assert field not in builder.body("m", "prompt", -2)
+    assert builder.refuse("m", field)
+    assert field not in builder.body("m", "prompt", 1)
+    assert field in builder.body("another", "prompt", 1)
 
 
 def test_the_grammar_knows_parameters_its_own_names_and_functions_of_what_is_imported() -> None:

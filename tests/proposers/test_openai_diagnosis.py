@@ -67,10 +67,10 @@ def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         monkeypatch.delenv(name.lower(), raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
-    async def stops_with(url: str, patience: RetryLimits = HASTY) -> tuple[str, list[str]]:
+    async def stops_with(url: str, limits: RetryLimits = HASTY) -> tuple[str, list[str]]:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         notes: list[str] = []
-        async with openai_proposer(patience=patience, notes=notes.append) as proposer:
+        async with openai_proposer(limits=limits, notes=notes.append) as proposer:
             with pytest.raises(ProposerError) as caught:
                 await proposer.propose(prompt(), 0)
         assert "\n" not in str(caught.value)
@@ -129,7 +129,7 @@ OUT_OF_REACH = [
 @pytest.mark.parametrize(("error", "said"), OUT_OF_REACH, ids=lambda each: type(each).__name__)
 async def test_a_server_out_of_reach_is_waited_for(error: Exception, said: str) -> None:
     fault = await diagnose_fault(error, Route(httpx2.URL("https://api.example/v1"), None), 1.0, is_new=False)
-    assert (fault.meaning, fault.message) == ("ask again", f"api.example:443 {said}")
+    assert (fault.action, fault.message) == ("ask again", f"api.example:443 {said}")
     assert not fault.may_be_billed
 
 
@@ -167,7 +167,7 @@ async def test_a_certificate_that_is_trusted_by_the_environment_will_do(
     reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     async with saying(reply, context) as where:
         monkeypatch.setenv("OPENAI_BASE_URL", f"https://{where}/v1")
-        async with openai_proposer(patience=HASTY) as proposer:
+        async with openai_proposer(limits=HASTY) as proposer:
             assert (await proposer.propose(prompt(), 0)).text == "hello"
 
 
@@ -281,7 +281,7 @@ async def test_localhost_is_asked_at_its_address_of_ipv6_where_it_has_no_other(m
     try:
         async with saying(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body), at="::1") as where:
             monkeypatch.setenv("OPENAI_BASE_URL", f"http://localhost:{where.rpartition(':')[2]}/v1")
-            async with openai_proposer(patience=HASTY) as proposer:
+            async with openai_proposer(limits=HASTY) as proposer:
                 assert (await proposer.propose(prompt(), 0)).text == "hello"
     except OSError:
         pytest.skip("this machine has no IPv6")
@@ -365,7 +365,7 @@ async def test_a_proxy_takes_user_and_password_from_its_url(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://api.example/v1")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    async with openai_proposer(patience=HASTY) as proposer:
+    async with openai_proposer(limits=HASTY) as proposer:
         assert (await proposer.propose(prompt(), 0)).text == "reply to hello"
     assert server.asked[0].headers["Proxy-Authorization"].startswith("Basic ")
     assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"

@@ -73,7 +73,7 @@ async def test_every_answered_request_is_in_the_ledger_and_no_other(proposer_of:
 @pytest.mark.parametrize("nothing", ["no_choices()", "null_content()"])
 async def test_a_reply_that_stays_empty_is_returned_as_such(proposer_of: Any, server: Any, nothing: str) -> None:
     server.behaviour = chat.script(then=eval(nothing, vars(chat)))
-    async with proposer_of(patience=RetryLimits(empty=2, backoff_s=0.001)) as proposer:
+    async with proposer_of(limits=RetryLimits(empty=2, backoff_s=0.001)) as proposer:
         reply = await proposer.propose(prompt(), 0)
     assert (reply.text, reply.calls) == ("", (OWN, OWN, OWN))
 
@@ -178,7 +178,7 @@ async def test_a_prompt_longer_than_the_context_is_given_up_and_noted(
 
 async def test_a_prompt_that_always_fails_is_given_up_while_others_are_answered(proposer_of: Any, server: Any) -> None:
     server.behaviour = lambda asked: chat.fails(500) if asked.prompt == "p1" else chat.echo(asked).after(0.01)
-    async with proposer_of(connections=2, patience=RetryLimits(attempts=3, backoff_s=0.001)) as proposer:
+    async with proposer_of(connections=2, limits=RetryLimits(attempts=3, backoff_s=0.001)) as proposer:
         answered = await replies(proposer, 20)
     assert [number for number, reply in enumerate(answered) if not reply.text] == [1]
     assert len(answered[1].calls) >= 3
@@ -188,7 +188,7 @@ async def test_an_endpoint_that_never_answers_stops_the_run(
     proposer_of: Any, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    async with openai_proposer(patience=RetryLimits(start_s=0.1, backoff_s=0.01)) as proposer:
+    async with openai_proposer(limits=RetryLimits(start_s=0.1, backoff_s=0.01)) as proposer:
         with pytest.raises(ProposerError, match="no reply for"):
             await proposer.propose(prompt(), 0)
 
@@ -292,11 +292,11 @@ def answered_for_ever(status: int, headers: dict[str, str], body: bytes, replied
 
     async def asked() -> Any:
         beating = asyncio.create_task(beat(clock))
-        persevering = RetryPolicy(BRIEF, about, Secrets(()))
+        policy = RetryPolicy(BRIEF, about, Secrets(()))
         if replied:
-            await persevering.reply(persevering.begin(0), lambda: asyncio.sleep(0, Completion("x", None, Usage())))
+            await policy.reply(policy.begin(0), lambda: asyncio.sleep(0, Completion("x", None, Usage())))
         try:
-            return await persevering.reply(persevering.begin(1, "m", "hello"), ask)
+            return await policy.reply(policy.begin(1, "m", "hello"), ask)
         except ProposerError as error:
             return error
         finally:

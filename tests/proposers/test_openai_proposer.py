@@ -306,7 +306,7 @@ async def test_no_part_of_what_is_sent_as_a_secret_comes_back_into_a_reply_a_not
     monkeypatch.setattr("os.environ", {**os.environ, "OPENAI_BASE_URL": place})
     server.behaviour = chat.script(chat.fails(500, f"got {leak}"), chat.says(f"got {leak}"), then=chat.fails(403, leak))
     notes: list[str] = []
-    async with openai_proposer(patience=RetryLimits(backoff_s=0.001), notes=notes.append) as proposer:
+    async with openai_proposer(limits=RetryLimits(backoff_s=0.001), notes=notes.append) as proposer:
         reply = await proposer.propose(prompt(), 0)
         with pytest.raises(ProposerError) as caught:
             await proposer.propose(prompt(), 1)
@@ -334,7 +334,7 @@ async def test_the_password_of_a_url_is_hidden_in_whatever_form_a_failing_server
     leak = form.format(**forms)
     server.behaviour = chat.script(chat.fails(500, f"got {leak}"), chat.says(f"got {leak}"), then=chat.fails(403, leak))
     notes: list[str] = []
-    async with openai_proposer(patience=RetryLimits(backoff_s=0.001), notes=notes.append) as proposer:
+    async with openai_proposer(limits=RetryLimits(backoff_s=0.001), notes=notes.append) as proposer:
         reply = await proposer.propose(prompt(), 0)
         with pytest.raises(ProposerError) as caught:
             await proposer.propose(prompt(), 1)
@@ -376,7 +376,7 @@ async def test_what_was_billed_before_a_stop_is_counted_though_no_reply_came_abo
 ) -> None:
     requests = Requests()
     server.behaviour = chat.script(chat.null_content(), chat.fails(429), chat.null_content(), then=chat.fails(401))
-    async with openai_proposer(patience=RetryLimits(backoff_s=0.001), requests=requests) as proposer:
+    async with openai_proposer(limits=RetryLimits(backoff_s=0.001), requests=requests) as proposer:
         with pytest.raises(ProposerError):
             await proposer.propose(prompt(), 0)
     assert requests.unreported == 2
@@ -386,7 +386,7 @@ async def test_what_was_billed_before_a_stop_is_counted_though_no_reply_came_abo
 async def test_a_request_that_is_cancelled_on_its_way_is_counted(server: Any, proposer_of: Any) -> None:
     requests = Requests()
     server.behaviour = chat.script(chat.null_content(), then=chat.stall(60))
-    async with openai_proposer(patience=RetryLimits(backoff_s=0.001), requests=requests) as proposer:
+    async with openai_proposer(limits=RetryLimits(backoff_s=0.001), requests=requests) as proposer:
         asked = asyncio.create_task(proposer.propose(prompt(), 0))
         while len(server.asked) < 2:
             await asyncio.sleep(0.001)
@@ -421,7 +421,7 @@ def test_an_unusable_environment_is_refused_before_anything_is_sent(
 
 async def test_a_cancelled_request_gives_its_place_back(proposer_of: Any, server: Any) -> None:
     server.behaviour = chat.script(*[chat.stall(5)] * 4)
-    async with proposer_of(connections=2, patience=RetryLimits()) as proposer:
+    async with proposer_of(connections=2, limits=RetryLimits()) as proposer:
         tasks = [asyncio.create_task(proposer.propose(prompt(), number)) for number in range(4)]
         while len(server.asked) < 2:
             await asyncio.sleep(0.001)

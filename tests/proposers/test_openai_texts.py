@@ -79,7 +79,7 @@ async def test_no_error_text_moves_a_cursor_fakes_a_line_or_holds_the_key(
     answer = eval(error, {**vars(chat), "TEXT": text, "HALF": HALF, "RAW": RAW})
     server.behaviour = chat.script(chat.echo, answer, answer, answer, answer, then=chat.fails(402, text))
     notes: list[str] = []
-    async with proposer_of(notes=notes.append, patience=RetryLimits(backoff_s=0.001)) as proposer:
+    async with proposer_of(notes=notes.append, limits=RetryLimits(backoff_s=0.001)) as proposer:
         await proposer.propose(prompt(), 0)
         shown = notes
         try:

@@ -99,9 +99,9 @@ async def test_a_tier_that_is_refused_stops_the_run_and_is_not_left_out(proposer
     ],
 )
 def test_flex_is_given_more_time_unless_told_otherwise(settings: dict[str, Any], request_s: float) -> None:
-    assert OpenAISettings(**settings).patience().request_s == request_s
+    assert OpenAISettings(**settings).retry_limits().request_s == request_s
 
 
 def test_flex_may_be_unavailable_for_longer() -> None:
-    flex, usual = OpenAISettings(service_tier="flex").patience(), RetryLimits()
+    flex, usual = OpenAISettings(service_tier="flex").retry_limits(), RetryLimits()
     assert flex.start_s > usual.start_s and flex.outage_s > usual.outage_s

@@ -47,6 +47,7 @@ def _fill_edits(x: Array, y: Array, j: int, column: Array, row: Array) -> None:
         column[lane] = up
         for r in range(ROWS):
             left = column[(r + 1) * LANES + lane]
+            # kept in 16 bits at each step: numba would widen the sum to 64, and a register hold a quarter of the lanes
             edits = corner if x[r] == y[j, lane] else uint16(min(min(up, corner), left) + uint16(1))
             column[(r + 1) * LANES + lane] = edits
             corner, up = left, edits

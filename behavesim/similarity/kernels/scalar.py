@@ -44,6 +44,7 @@ def edit_distances(x: Tokens, y: Tokens) -> Any:
     """
     if x.size == 0 or y.size == 0:
         return max(x.size, y.size), max(x.size, y.size)
+    # one row of Levenshtein's table, overwritten from left to right: `diagonal` keeps what the step before overwrote
     row, largest = np.arange(1, y.size + 1), 0
     for i in range(x.size):
         diagonal, left = i, i + 1
@@ -114,6 +115,7 @@ def erp(cost: Matrix, x_gap: Matrix, y_gap: Matrix) -> Any:
 
     cost: (m, n) of matching. x_gap, y_gap: (m,) and (n,) of leaving a state out: its distance to the reference state.
     """
+    # the row above the first: all states of y left out
     row = np.zeros(cost.shape[1] + 1)
     for j in range(cost.shape[1]):
         row[j + 1] = row[j] + y_gap[j]
