@@ -33,7 +33,7 @@ COMMANDS = {
         Command("run", "run:run", "Search", "Search for a program; resumable at any moment."),
         Command("resume", "run:resume", "Search", "Go on with a run from its last event."),
         Command("inject", "run:inject", "Search", "Put programs of your own into a run."),
-        Command("advise", "run:advise", "Search", "Say a sentence to the model of a run, in its later prompts."),
+        Command("advise", "run:advise", "Search", "Add an instruction to all further prompts of a run."),
         Command("watch", "runs:watch", "Search", "Follow a run from another terminal until it ends."),
         Command("experiment", "experiment:experiment", "Search", "Make many runs, or those missing, and compare them."),
         Command("demo", "demo:demo", "Results", "Play back a recorded search by a language model, without a key."),

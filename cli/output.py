@@ -194,7 +194,7 @@ def _text(number: int, before: TextIO | None) -> io.TextIOWrapper:
 
 
 # The first word of a finding's line, by the finding's `result`.
-MARKS = {"ok": "ok", "warning": "note", "mend": "MEND"}
+MARKS = {"ok": "ok", "warning": "note", "mend": "FAIL"}
 
 
 def report_findings(found: AsyncIterator[Finding], width: int, as_json: bool) -> None:

@@ -151,7 +151,7 @@ def advise(
     clear: Annotated[bool, typer.Option("--clear", help="Withdraw all advice instead.")] = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Say a sentence to the model of a run, in all later prompts for programs, while it goes on or before a resume."""
+    """Add an instruction to all further prompts of a run for programs, while it goes on or before a resume."""
     if clear == bool(sentence):
         raise UsageError("expected a sentence in quotation marks, or --clear to withdraw all advice")
     folder = run_folder(runs_dir, run)

@@ -33,11 +33,11 @@ from behavesim.studies import (
 )
 from behavesim.studies.dataset import PAIRS
 from behavesim.studies.known.study import (
+    EvaluatedProgram,
     KnownStudy,
     NamedProgram,
     Refused,
     Rules,
-    Tried,
     compare_known,
     programs_in,
     programs_of,
@@ -107,7 +107,7 @@ def study_known(
     ours = [each for run in runs or () for each in programs_of(read_run(runs_dir, run), loaded, best)]
     programs = [*known, *ours, template_of(loaded)]
     results = try_once(settings, loaded, [(each.name, each.source) for each in programs], split)
-    accepted, refused = _parted(programs, results)
+    accepted, refused = _split_by_verdict(programs, results)
     # the task's constant holds for the sizes of its search instances alone
     normaliser = loaded.normaliser if split == "search" else "pair"
     measure = BehaveSim(**settings.measuring(normaliser), strict=False)
@@ -118,13 +118,15 @@ def study_known(
         raise typer.Exit(REJECTED)
 
 
-def _parted(programs: Sequence[NamedProgram], results: Sequence[Evaluation]) -> tuple[list[Tried], list[Refused]]:
+def _split_by_verdict(
+    programs: Sequence[NamedProgram], results: Sequence[Evaluation]
+) -> tuple[list[EvaluatedProgram], list[Refused]]:
     """Return the programs that have a verdict, and those that were rejected, given the result of each."""
-    accepted, refused = list[Tried](), list[Refused]()
+    accepted, refused = list[EvaluatedProgram](), list[Refused]()
     for program, result in zip(programs, results, strict=True):
         match result.verdict:
             case Verdict() as verdict:
-                accepted.append(Tried(program.name, program.whose, program.source, verdict))
+                accepted.append(EvaluatedProgram(program.name, program.whose, program.source, verdict))
             case Failure(reason=reason, message=message):
                 refused.append(Refused(program.name, program.whose, result.stage, reason, message))
     return accepted, refused

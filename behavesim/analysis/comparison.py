@@ -10,7 +10,13 @@ from typing import TypeVar
 
 from behavesim.analysis.convergence import DiversityAt
 from behavesim.analysis.groups import Family, Ranks, RunGroup, group_runs, is_finished, ranks, repeats
-from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS, Metric, add_metrics
+from behavesim.analysis.metrics import (
+    METRICS,
+    RECOMMENDED_GAIN_ADVANTAGE,
+    RECOMMENDED_GAP_ADVANTAGE,
+    Metric,
+    add_metrics,
+)
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import (
     SIGNIFICANCE,
@@ -33,7 +39,7 @@ from behavesim.proposers.proposer import models_asked
 
 
 K = TypeVar("K")
-Tested = TypeVar("Tested", "GroupTest", "RecommendationTest")
+AnyTest = TypeVar("AnyTest", "GroupTest", "RecommendationTest")
 # Pairs of group labels to test, decided before the results were seen.
 Pairs = Sequence[tuple[str, str]]
 # The known values of a group's runs in a metric, each with the run's seed. The seed is None if runs of that seed begin
@@ -41,8 +47,8 @@ Pairs = Sequence[tuple[str, str]]
 Values = Sequence[tuple[int | None, float]]
 # Metrics that can be the primary one of a task, preferred first: the first by which a test of the task is possible.
 PRIMARY = (
-    *("held_out_recommended_gap", "held_out_recommended"),
-    *("held_out_best_gap", "held_out_best", "best_gap", "best_score"),
+    *("held_out_recommended_gap", "held_out_recommended_gain"),
+    *("held_out_best_gap", "held_out_best_gain", "best_gap", "best_score"),
 )
 
 
@@ -152,13 +158,19 @@ def _values_by_seed(values: Values) -> dict[int, float]:
     return {seed: sum(alike) / len(alike) for seed, alike in found.items()}
 
 
-def choice_tests(groups: Sequence[RunGroup]) -> list[RecommendationTest]:
+def recommendation_tests(groups: Sequence[RunGroup]) -> list[RecommendationTest]:
     """Return the tests of the groups' recommended programs, by gap and gain, without `p_holm`; none without values."""
     tried = [run for group in groups for run in group.runs if run.held_out is not None]
-    return [choice for metric in (CHOICE_GAP, CHOICE_GAIN) if (choice := _choice(metric, tried)) is not None]
+    return [
+        each
+        for each in (
+            _recommendation_test(metric, tried) for metric in (RECOMMENDED_GAP_ADVANTAGE, RECOMMENDED_GAIN_ADVANTAGE)
+        )
+        if each is not None
+    ]
 
 
-def _choice(metric: Metric, tried: Sequence[RunReport]) -> RecommendationTest | None:
+def _recommendation_test(metric: Metric, tried: Sequence[RunReport]) -> RecommendationTest | None:
     """Return the test by one metric over the runs tried on held-out instances; None if none of them has a value."""
     by_seed: dict[int, list[float]] = {}
     for run in tried:
@@ -181,8 +193,8 @@ def _choice(metric: Metric, tried: Sequence[RunReport]) -> RecommendationTest | 
 
 
 def correct_for_tests(
-    by_task: Mapping[K, Sequence[Tested]], family: Callable[[Tested], str | None]
-) -> dict[K, tuple[Tested, ...]]:
+    by_task: Mapping[K, Sequence[AnyTest]], family: Callable[[AnyTest], str | None]
+) -> dict[K, tuple[AnyTest, ...]]:
     """Return the tests of each task with their `p_holm`: one Holm correction per `family`, over all tasks."""
     every = [test for tests in by_task.values() for test in tests]
     p_holm: dict[tuple[str | None, float | None], float | None] = {}  # Holm's correction of equal p-values is equal
@@ -234,7 +246,7 @@ class TaskComparison:
     """Groups and tests of the runs on one task with equal instances; `instances` is the hash of these.
 
     The hash is empty if the runs did not record it. All runs have one source of scores. `tests` are between groups,
-    `choice` between recommended programs and the search's best.
+    `recommended_vs_best` between recommended programs and the search's best.
     """
 
     task: str
@@ -242,7 +254,7 @@ class TaskComparison:
     score_source: ScoreSource
     groups: tuple[GroupResult, ...]
     tests: tuple[GroupTest, ...]
-    choice: tuple[RecommendationTest, ...]
+    recommended_vs_best: tuple[RecommendationTest, ...]
 
     @property
     def family(self) -> Family:
@@ -325,7 +337,7 @@ def _by_task(
     }
     tests = group_tests(values, pairs, metrics)
     choices = correct_for_tests(
-        {family: choice_tests(ours[family]) for family in families}, lambda choice: choice.metric
+        {family: recommendation_tests(ours[family]) for family in families}, lambda test: test.metric
     )
     return tuple(
         TaskComparison(
@@ -391,7 +403,7 @@ def _by_seed(group: RunGroup, metric: str) -> Values:
 class Verdict:
     """What the test between the groups `a` and `b` of one task and its instances says.
 
-    `sentence` says it in words. `is_told_apart` is whether the corrected p-value is below the level of significance.
+    `sentence` says it in words. `is_significant` is whether the corrected p-value is below the level of significance.
     `least_p` is the smallest corrected p-value that so many runs can show.
     """
 
@@ -399,7 +411,7 @@ class Verdict:
     metric: str
     a: str
     b: str
-    is_told_apart: bool
+    is_significant: bool
     least_p: float
     sentence: str
 

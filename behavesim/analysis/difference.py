@@ -316,15 +316,15 @@ class Performance:
 class Scene:
     """What programs did on one instance of the search; `instance` is counted from 1.
 
-    `kind` is the kind of their trajectories; `picture` says how to draw them, None for no drawing. `parting[i][j]` is
-    the first step, counted from 1, at which programs i and j differ; None if they never do.
+    `kind` is the kind of their trajectories; `picture` says how to draw them, None for no drawing.
+    `first_difference[i][j]` is the first step, counted from 1, at which programs i and j differ; None if they never do.
     """
 
     instance: int
     kind: Kind
     picture: Picture | None
     programs: tuple[Performance, ...]
-    parting: tuple[tuple[int | None, ...], ...]
+    first_difference: tuple[tuple[int | None, ...], ...]
 
 
 def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
@@ -379,11 +379,11 @@ def _scene(run: Run, number: int, candidates: Sequence[int], did: Sequence[Traje
         kind=did[0].kind,
         picture=None,
         programs=tuple(Performance(c, run.candidate(c).scores[number - 1], tuple(each.values())) for c, each in shown),
-        parting=tuple(tuple(_parting(a, b) for b in did) for a in did),
+        first_difference=tuple(tuple(_first_difference(a, b) for b in did) for a in did),
     )
 
 
-def _parting(one: Trajectory, other: Trajectory) -> int | None:
+def _first_difference(one: Trajectory, other: Trajectory) -> int | None:
     """Return the first step, counted from 1, at which two trajectories differ; None if they are equal."""
     index = first_difference(one, other)
     return None if index is None else index + 1

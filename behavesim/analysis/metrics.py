@@ -149,7 +149,7 @@ def _gap_and_gain(
 ) -> tuple[Metric, Metric]:
     """Return the metrics of gap and gain of the programs that `of` takes from held-out results."""
     # `title` names the programs for people. `about` is the table that shows the metrics; None if only files have them.
-    gap, gain = f"held_out_{name}_gap", f"held_out_{name}"
+    gap, gain = f"held_out_{name}_gap", f"held_out_{name}_gain"
     return (
         _on_held_out(gap, f"held-out gap of {title}", "lower", lambda found: of(found).gap, about),
         _on_held_out(gain, f"held-out gain of {title}", "higher", lambda found: of(found).improvement, about, gap),
@@ -163,25 +163,23 @@ HELD_OUT = (
     _gap_and_gain("top10", "top 10", lambda found: found.top10, None),
     _gap_and_gain("recommended", "recommended", lambda found: found.recommended),
 )
-# Metric: gap of the search's best program − gap of the recommended program, both on held-out instances.
-#
-# It is a fraction of the best score known, and positive if the recommended program is better. None if a gap is unknown.
-CHOICE_GAP = _on_held_out("held_out_choice_gap", "gap", "higher", lambda found: found.recommended_gap_advantage)
-# Metric: gain of the recommended program − gain of the search's best on held-out instances, a fraction.
-#
-# It is positive if the recommended program is better. None if a gain is unknown.
-CHOICE_GAIN = _on_held_out(
-    "held_out_choice", "gain on the template", "higher", lambda found: found.recommended_gain_advantage
+# How much better the recommended program is than the search's best on held-out instances: by gap, and by gain. Both are
+# fractions, positive if the recommended program is better, None if a value is unknown.
+RECOMMENDED_GAP_ADVANTAGE = _on_held_out(
+    "held_out_gap_advantage", "gap", "higher", lambda found: found.recommended_gap_advantage
+)
+RECOMMENDED_GAIN_ADVANTAGE = _on_held_out(
+    "held_out_gain_advantage", "gain on the template", "higher", lambda found: found.recommended_gain_advantage
 )
 
 
 def reaching(name: str) -> Metric | None:
-    """Return the metric of a name such as `candidates_to_5` or `candidates_to_2_5`; None for any other name.
+    """Return the metric of a name such as `candidates_to_gap_5` or `candidates_to_gap_2_5`; None for any other name.
 
     Its value is the number of candidates up to the first one with a gap of 5 % (2.5 %) or less; None if there is none.
     Its `direction` is None, so it is not tested: means would leave out runs without a value.
     """
-    found = re.fullmatch(r"candidates_to_(\d+)(?:_(\d+))?", name)
+    found = re.fullmatch(r"candidates_to_gap_(\d+)(?:_(\d+))?", name)
     if found is None:
         return None
     per_cent = float(f"{found[1]}.{found[2] or 0}")
@@ -200,11 +198,11 @@ METRICS = (
     Metric("top10_gap", "top-10 gap", FRACTION, "lower", lambda run: run.summary.top10_gap),
     Metric("recommended_gap", "recommended gap", FRACTION, "lower", lambda run: _gap(run.summary.recommended)),
     Metric("best_score", "best score", SCORE, "task", lambda run: _score(run.summary.best), instead_of="best_gap"),
-    Metric("portfolio_gap", "gap of ten together", FRACTION, "lower", lambda run: run.portfolio.together_gap),
+    Metric("portfolio_gap", "portfolio-10 gap", FRACTION, "lower", lambda run: run.portfolio.together_gap),
     *(gap for gap, _ in HELD_OUT),
     *(gain for _, gain in HELD_OUT),
-    CHOICE_GAP,
-    CHOICE_GAIN,
+    RECOMMENDED_GAP_ADVANTAGE,
+    RECOMMENDED_GAIN_ADVANTAGE,
     _untested("intra_distance", "distance inside islands", DISTANCE, _last(lambda then: then.inside)),
     _untested("inter_distance", "distance between islands", DISTANCE, _last(lambda then: then.inter), None),
     _untested("separation", "between / inside", RATIO, _last(lambda then: then.separation)),
@@ -227,7 +225,7 @@ KIND = Kind("metric", UsageError)
 def available_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
     """Return the built-in metrics, then those of installed packages, then those that `given` adds.
 
-    Each text in `given` is the path of a metric file (`.py`), a name such as `candidates_to_5` (`reaching`), or the
+    Each text in `given` is the path of a metric file (`.py`), a name such as `candidates_to_gap_5` (`reaching`), or the
     name of a known metric, which adds nothing. Raises UsageError, in one line, if a metric cannot be loaded, is no
     `Metric`, shares its name with another, or if a name is unknown.
     """

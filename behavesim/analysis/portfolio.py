@@ -106,7 +106,7 @@ SET = "the programs of the set"
 
 
 @dataclass(frozen=True)
-class Spent:
+class Alternative:
     """A way to spend work on the validation instances, and the best score that it found on each of them.
 
     `programs` is how many programs it runs, `runs` how many runs of them an instance gets. `cpu_s` is the CPU time on
@@ -121,7 +121,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Rival(Spent):
+class Rival(Alternative):
     """A way to spend work, its mean score, and on how many instances it is `better` or `worse` than the set."""
 
     score: float
@@ -130,7 +130,7 @@ class Rival(Spent):
 
 
 def rivals_of(
-    tried: Sequence[Spent], objective: Objective, mean: Callable[[Sequence[float]], float]
+    tried: Sequence[Alternative], objective: Objective, mean: Callable[[Sequence[float]], float]
 ) -> tuple[Rival, ...]:
     """Return all ways that were tried, best score first; of equal ones that with less CPU time.
 

@@ -28,13 +28,13 @@ def summary(run: Run) -> Summary:
 
     Raises UsageError if the settings in the run's folder, which name prices, cannot be read or are invalid.
     """
-    state, settings, best, stands = run.state, run.settings, run.best, state_of(run)
+    state, settings, best, how_it_ended = run.state, run.settings, run.best, state_of(run)
     price = Prices.named(in_force(run).prices).cost
     spending, unanswered = Spending.of(state.tally.tokens, price), state.tally.unanswered + given_up(run)
     return Summary(
         run=run.folder.run,
-        state=stands,
-        stopped_by=KILLED if stands == "stopped" and state.stopped is None else state.stopped,
+        state=how_it_ended,
+        stopped_by=KILLED if how_it_ended == "stopped" and state.stopped is None else state.stopped,
         task=settings.task,
         method=settings.method,
         proposer=settings.proposer,

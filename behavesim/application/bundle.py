@@ -27,7 +27,7 @@ task = task_file.task
 
 
 def solve(instance, seconds={seconds:g}):
-    """Return the best solution (`Found`) of an instance that the programs find within `seconds` in all.
+    """Return the best solution (`BestSolution`) of an instance that the programs find within `seconds` in all.
 
     Raises RuntimeError if no program finds one.
     """

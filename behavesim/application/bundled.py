@@ -70,7 +70,7 @@ class Unused(metaclass=_UnusedNames):
 
 
 @dataclass(frozen=True)
-class Found:
+class BestSolution:
     """The best solution of an instance, its score, and the number of the program that found it, counted from 1."""
 
     solution: Any
@@ -117,7 +117,7 @@ def _unused(name: str) -> type[Unused]:
 
 def best_of(
     place: str, programs: int, files: Mapping[str, types.ModuleType], task: Any, instance: Any, seconds: float
-) -> Found:
+) -> BestSolution:
     """Run the programs one after another, each in its own processes, and return the best solution; ties: the first.
 
     `place` is the path of portfolio.py, which has this number of `programs`. `files` are the modules of the task's
@@ -126,7 +126,7 @@ def best_of(
     """
     sign = 1 if task.objective.direction.startswith("maxim") else -1
     ends = time.monotonic() + seconds
-    best: Found | None = None
+    best: BestSolution | None = None
     with tempfile.TemporaryFile() as question:
         question.write(_pickled(instance, files))
         for number in range(programs):
@@ -135,7 +135,7 @@ def best_of(
             solution = _solution([place, MEMBER, str(number), str(math.ceil(max(share, 0.0)) + 1)], question, share)
             score = None if solution is None else _score(task, instance, solution)
             if score is not None and (best is None or sign * score > sign * best.score):
-                best = Found(solution, score, number + 1)
+                best = BestSolution(solution, score, number + 1)
     if best is None:
         raise RuntimeError(f"none of {programs} programs found a solution in {seconds:g} s; give them more time")
     return best

@@ -45,7 +45,7 @@ LIMIT = 1 << 16
 PATIENCE_S = 1.0
 
 
-class Outlet:
+class NonblockingStream:
     """A text stream whose writes never wait and never fail: a thread writes the text to a file descriptor.
 
     A search and its display share a thread, so without this a terminal stopped by Ctrl-S would stop the search.
@@ -138,8 +138,8 @@ async def show(moment: Callable[[], LiveRun]) -> AsyncIterator[None]:
 
     `moment` returns the run as it is now; it is called for each drawing. If the view fails, the block goes on without.
     """
-    outlet = Outlet(sys.stderr)
-    console = Console(file=cast(IO[str], outlet), markup=False, emoji=False, highlight=False)
+    stream = NonblockingStream(sys.stderr)
+    console = Console(file=cast(IO[str], stream), markup=False, emoji=False, highlight=False)
     draw = _lines(console, moment) if console.is_dumb_terminal or not console.is_terminal else _live(console, moment)
     view = asyncio.create_task(draw)
     try:
@@ -147,7 +147,7 @@ async def show(moment: Callable[[], LiveRun]) -> AsyncIterator[None]:
     finally:
         view.cancel()
         await asyncio.gather(view, return_exceptions=True)  # a view that failed does not end the run
-        await asyncio.to_thread(outlet.close)  # which waits for a slow terminal
+        await asyncio.to_thread(stream.close)  # which waits for a slow terminal
 
 
 async def _live(console: Console, moment: Callable[[], LiveRun]) -> None:
@@ -171,20 +171,20 @@ async def _live(console: Console, moment: Callable[[], LiveRun]) -> None:
 
 
 async def _lines(console: Console, moment: Callable[[], LiveRun]) -> None:
-    """Print a line on the run when `Pace` says so, and notices within REFRESH_S, until cancelled."""
-    shown, pace = 0, Pace()
+    """Print a line on the run when `LineSchedule` says so, and notices within REFRESH_S, until cancelled."""
+    shown, schedule = 0, LineSchedule()
     try:
         while True:
             await asyncio.sleep(REFRESH_S)
             now = moment()
             shown = _print_notices(console, now, shown)
-            if pace.is_due(now):
+            if schedule.is_due(now):
                 console.print(f"{datetime.now():%H:%M:%S} {line(now)}", soft_wrap=True)
     finally:
         _print_notices(console, moment(), shown)
 
 
-class Pace:
+class LineSchedule:
     """Decides when a plain line is printed: once something that matters has changed, and else every QUIET_S seconds.
 
     What matters are the template, the best program, and whether the comparison is being loaded. The first line comes

@@ -185,9 +185,9 @@ def compare(
     `runs` are loaded runs, folders, or ids in the folder `runs`. With `held_out`, their best and recommended programs
     are evaluated on held-out instances, unless earlier reports did that; it also works in a running event loop, and
     needs the sandbox. Without it, no result on held-out instances is used. `metrics` are added to the built-in ones:
-    metric files, names such as `candidates_to_5`, or metrics. `tests_unfinished` includes runs in the tests that ended
-    before their budget was spent. Raises UsageError if `runs` is one run and no list, or if a run or metric is not
-    found. Raises JournalError if a journal cannot be read, and another BehavesimError if programs cannot be evaluated.
+    metric files, names such as `candidates_to_gap_5`, or metrics. `tests_unfinished` includes runs in the tests that
+    ended before their budget was spent. Raises UsageError if `runs` is one run and no list, or if a run or metric is
+    not found. Raises JournalError if a journal cannot be read, another BehavesimError if programs cannot be evaluated.
     """
     if isinstance(runs, str | Path | Run):
         raise UsageError("compare takes a list of runs; one alone stands in brackets, as in compare([run])")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 
-from behavesim.analysis.portfolio import SET, Portfolio, Rival, Scores, Spent, rivals_of
+from behavesim.analysis.portfolio import SET, Alternative, Portfolio, Rival, Scores, rivals_of
 from behavesim.analysis.recommendation import recommend
 from behavesim.analysis.run import Run
 from behavesim.application.bundle import bundle
@@ -206,21 +206,21 @@ async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tupl
     if len(once) < count:
         return ()
     # as many runs of programs as the set has: one program from so many starts, or half of them from two each
-    found = [_spent("the best program alone", task, once[:1], 1), _spent(SET, task, once, 1)]
+    found = [_alternative("the best program alone", task, once[:1], 1), _alternative(SET, task, once, 1)]
     many = list[Improved]()
     if type(task).starts is not Task.starts:
         many = await _tried(settings, task, sources[:1], count)
         if many:
-            found.append(_spent(f"the best program begun {count} times", task, many, count))
+            found.append(_alternative(f"the best program begun {count} times", task, many, count))
         half = sources[: count // 2]
         twice = await _tried(settings, task, half, 2) if len(half) > 1 else []
         if twice and len(twice) == len(half):
-            found.append(_spent(f"the first {len(half)} programs, each begun twice", task, twice, 2))
+            found.append(_alternative(f"the first {len(half)} programs, each begun twice", task, twice, 2))
     found += _improved(task, once, many)
     return rivals_of(found, task.objective, task.mean_score)
 
 
-def _improved(task: Task, once: Sequence[Improved], many: Sequence[Improved]) -> list[Spent]:
+def _improved(task: Task, once: Sequence[Improved], many: Sequence[Improved]) -> list[Alternative]:
     """Return the rivals whose solutions the task improved, without those for which `improve` returned None."""
     # `once` has the programs of the set, begun once, best first; `many` has the best one begun as many times.
     rivals = [
@@ -229,7 +229,7 @@ def _improved(task: Task, once: Sequence[Improved], many: Sequence[Improved]) ->
         (f"the best program begun {len(once)} times, each improved", many, len(once)),
     ]
     return [
-        _spent(name, task, tried, starts, improved=True)
+        _alternative(name, task, tried, starts, improved=True)
         for name, tried, starts in rivals
         if tried and all(each.improved for each in tried)
     ]
@@ -245,7 +245,7 @@ async def _tried(settings: Settings, task: Task, sources: Sequence[str], starts:
     return [each for each in found if isinstance(each, Improved)]
 
 
-def _spent(name: str, task: Task, tried: Sequence[Improved], starts: int, improved: bool = False) -> Spent:
+def _alternative(name: str, task: Task, tried: Sequence[Improved], starts: int, improved: bool = False) -> Alternative:
     """Return the rival `name`: the best score of the `tried` programs, begun at most `starts` times, on each instance.
 
     The scores are those after `Task.improve` if `improved`.
@@ -255,4 +255,4 @@ def _spent(name: str, task: Task, tried: Sequence[Improved], starts: int, improv
     best_of_all = map(best, zip(*(each.improved if improved else each.scores for each in tried), strict=True))
     scores = tuple(best(islice(best_of_all, count)) for count in begun)
     cpu_s = sum(each.cpu_s + (each.improving_s if improved else 0.0) for each in tried)
-    return Spent(name, len(tried), len(tried) * starts, cpu_s, scores)
+    return Alternative(name, len(tried), len(tried) * starts, cpu_s, scores)

@@ -253,11 +253,11 @@ def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> T
     columns = (Column("by"), *CHOICES, Column("mean", POINTS, title="mean advantage"), *P_VALUES)
     title = f"the recommended program beside the best of the search, on held-out instances of {on}"
     caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"
-    rows = tuple(_choice(choice, metrics) for choice in entry.choice)
-    return Table("choice", title, columns, rows, caption)
+    rows = tuple(_recommended_vs_best(test, metrics) for test in entry.recommended_vs_best)
+    return Table("recommended_vs_best", title, columns, rows, caption)
 
 
-def _choice(choice: RecommendationTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
+def _recommended_vs_best(test: RecommendationTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
     """Return the cells of a test of recommended programs."""
-    mean = Estimate(choice.mean, None, choice.low, choice.high)
-    return (metrics[choice.metric].title, *cells_of(choice, CHOICES), mean, *cells_of(choice, P_VALUES))
+    mean = Estimate(test.mean, None, test.low, test.high)
+    return (metrics[test.metric].title, *cells_of(test, CHOICES), mean, *cells_of(test, P_VALUES))

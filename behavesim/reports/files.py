@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,10 @@ from behavesim.base.text import one_line, printable, with_header
 from behavesim.reports.words import percent, program_name
 from behavesim.task.evaluated import separate_files
 
-# The parts of a report that its JSON document has besides the summary, in this order.
-PARTS = (
-    *("convergence", "islands", "clusters", "joins", "failures", "distinct", "diversity", "diversity_over_time"),
-    *("top", "improvements", "portfolio", "splits"),
-)
+# The first parts of a report in its JSON document, behind the summary; the other fields of RunReport follow.
+FIRST_PARTS = ("convergence", "islands", "clusters", "joins", "failures", "distinct", "diversity")
+# Fields of RunReport that are no key there, or are one only if they have a value.
+OTHER_FIELDS = ("origin", "summary", "details", "held_out", "shifted")
 
 # A row of a file: its values by the names of their columns.
 Row = Mapping[str, Any]
@@ -35,8 +34,8 @@ def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
     """Write each table that has rows as NAME.csv into the folder, and return the names of the files written.
 
     The folder is made if missing. Files of an earlier report stay, but convergence, diversity, joins, groups,
-    groups_over_time, tests and choice are removed if they have no rows now. Raises UsageError if the folder cannot be
-    written, or if a metric has the name of a column of runs.csv.
+    groups_over_time, tests and recommended_vs_best are removed if they have no rows now. Raises UsageError if the
+    folder cannot be written, or if a metric has the name of a column of runs.csv.
     """
     labels = {run.summary.run: group.label for group in comparison.groups for run in group.runs}
     return _write_all(_of_runs(comparison.runs, labels) | _of_tasks(comparison.tasks), folder)
@@ -97,13 +96,15 @@ def _run_row(run: RunReport) -> Row:
 
 def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, list[Row]]:
     """Return rows by table name: groups, groups over time, tests and choices of all tasks."""
-    rows: dict[str, list[Row]] = {"groups": [], "groups_over_time": [], "tests": [], "choice": []}
+    rows: dict[str, list[Row]] = {"groups": [], "groups_over_time": [], "tests": [], "recommended_vs_best": []}
     for entry in tasks:
         on = {"task": entry.task, "instances": entry.instances, "score_source": entry.score_source}
         rows["tests"] += (
             {**on, "metric": test.metric, "a": test.a, "b": test.b, **asdict(test)} for test in entry.tests
         )
-        rows["choice"] += ({**on, "metric": choice.metric, **asdict(choice)} for choice in entry.choice)
+        rows["recommended_vs_best"] += (
+            {**on, "metric": test.metric, **asdict(test)} for test in entry.recommended_vs_best
+        )
         for group in entry.groups:
             of = {**on, "group": group.label}
             rows["groups_over_time"] += ({**of, **asdict(then)} for then in group.diversity_over_time)
@@ -163,8 +164,8 @@ def json_document(comparison: RunComparison) -> dict[str, Any]:
 def _run(run: RunReport) -> dict[str, Any]:
     """Return a run's report as one flat mapping; its origin is left out, as it names folders."""
     unseen = {"held_out": run.held_out, "shifted": run.shifted}
-    parts = {name: getattr(run, name) for name in PARTS}
-    parts |= {"notes": run.all_notes, "metrics": run.metrics}
+    names = [*FIRST_PARTS, *(each.name for each in fields(run) if each.name not in OTHER_FIELDS)]
+    parts = {name: getattr(run, name) for name in names} | {"notes": run.all_notes}
     parts |= {name: found for name, found in unseen.items() if found is not None}
     return asdict(run.summary) | {name: _plain(part) for name, part in parts.items()}
 

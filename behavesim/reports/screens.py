@@ -117,7 +117,16 @@ def _worth(program: DiffedProgram) -> str:
 
 # The names of all sections that a comparison may have; one without rows is left out.
 COMPARISON_SECTIONS = (
-    *("verdicts", "groups_search", "groups_held-out", "groups_behaviour", "tests", "over_time", "choice", "ranks"),
+    *(
+        "verdicts",
+        "groups_search",
+        "groups_held-out",
+        "groups_behaviour",
+        "tests",
+        "over_time",
+        "recommended_vs_best",
+        "ranks",
+    ),
     *("runs", "next"),
 )
 # The names of the sections that a report of several runs has unless others are asked for.

@@ -27,8 +27,8 @@ from behavesim.studies.sets.study import (
     SUFFIX,
     TOP,
     KeptSets,
+    ScoresOnSplit,
     SetRun,
-    Tried,
     read_programs,
     write_stored,
 )
@@ -61,7 +61,7 @@ async def make(place: str, name: str) -> None:
 
 async def _tried(
     settings: Settings, task: Task, split: Split, sources: Mapping[str, str], runs: Sequence[SetRun]
-) -> Tried:
+) -> ScoresOnSplit:
     """Return the scores of all programs on a split, and of those of our own sets from other starts and improved."""
     once = await _run(settings, task, split, sources, 1)
     (template,) = (await _run(settings, task, split, {"": task.template}, 1)).values()
@@ -72,7 +72,7 @@ async def _tried(
     if type(task).starts is not Task.starts:
         begun = await _run(settings, task, split, {key: sources[key] for key in sorted(firsts)}, TOP)
     improved = {key: once[key] for each in sets for key in each}
-    return Tried(
+    return ScoresOnSplit(
         template.scores,
         {key: None if each is None else each.scores for key, each in once.items()},
         {key: _by_start(each.scores) for key, each in begun.items() if each is not None},

@@ -154,7 +154,7 @@ def test_groups_are_tested_in_what_both_have_values_of() -> None:
 
 
 def test_a_metric_of_which_neither_end_is_better_is_tested_nowhere() -> None:
-    to_half = reaching("candidates_to_50")
+    to_half = reaching("candidates_to_gap_50")
     assert to_half is not None
     found = comparison(grid(), metrics=[*METRICS, to_half])
     tested = {test.metric for entry in found.tasks for test in entry.tests}
@@ -208,20 +208,20 @@ def test_what_choosing_on_validation_instances_was_worth_is_counted_over_all_run
     runs = [tried(run, best, HeldOutMean(0.5 + gain, None)) for run, gain in zip(given, gains, strict=True)]
     runs[0] = tried(given[0], UNKNOWN, HeldOutMean(0.5, None))
     (entry,) = compared(*runs)
-    (choice,) = entry.choice
-    assert (choice.metric, choice.runs, choice.unknown) == ("held_out_choice", 7, 1)
+    (choice,) = entry.recommended_vs_best
+    assert (choice.metric, choice.runs, choice.unknown) == ("held_out_gain_advantage", 7, 1)
     assert (choice.better, choice.equal, choice.worse) == (5, 1, 1)
     assert choice.seeds == 4
     assert choice.mean == pytest.approx((0.2 + (-0.1 + 0.3) / 2 + (0.0 + 0.4) / 2 + (0.1 + 0.5) / 2) / 4)
     assert choice.p == choice.p_holm == pytest.approx(2 / 2**4)
-    assert entry.groups[0].metrics["held_out_choice"].mean == pytest.approx(0.0)
-    assert compared(*grid())[0].choice == ()
+    assert entry.groups[0].metrics["held_out_gain_advantage"].mean == pytest.approx(0.0)
+    assert compared(*grid())[0].recommended_vs_best == ()
 
 
 def test_by_gap_the_choice_is_worth_what_it_takes_away() -> None:
     runs = [tried(made("eoh", seed, 0.1), HeldOutMean(None, 0.3), HeldOutMean(None, 0.2)) for seed in range(2)]
-    (choice,) = compared(*runs)[0].choice
-    assert (choice.metric, choice.mean) == ("held_out_choice_gap", pytest.approx(0.1))
+    (choice,) = compared(*runs)[0].recommended_vs_best
+    assert (choice.metric, choice.mean) == ("held_out_gap_advantage", pytest.approx(0.1))
 
 
 def test_diversity_over_time_is_the_mean_of_the_runs_that_know_it() -> None:

@@ -44,11 +44,11 @@ TAKEN = [
     ("held_out_best_gap", 0.21, "lower"),
     ("held_out_top10_gap", 0.22, "lower"),
     ("held_out_recommended_gap", 0.18, "lower"),
-    ("held_out_best", 0.11, "higher"),
-    ("held_out_top10", 0.12, "higher"),
-    ("held_out_recommended", 0.14, "higher"),
-    ("held_out_choice_gap", 0.03, "higher"),
-    ("held_out_choice", 0.03, "higher"),
+    ("held_out_best_gain", 0.11, "higher"),
+    ("held_out_top10_gain", 0.12, "higher"),
+    ("held_out_recommended_gain", 0.14, "higher"),
+    ("held_out_gap_advantage", 0.03, "higher"),
+    ("held_out_gain_advantage", 0.03, "higher"),
     ("intra_distance", 0.2, None),
     ("inter_distance", 0.5, None),
     ("separation", 2.5, None),
@@ -74,8 +74,8 @@ def test_a_choice_is_unknown_where_either_program_failed() -> None:
     assert run.held_out is not None
     for name in ("best", "recommended"):
         failed = replace(run, held_out=replace(run.held_out, **{name: HeldOutMean(None, None)}))
-        assert BY_NAME["held_out_choice"].of(failed) is None
-        assert BY_NAME["held_out_choice_gap"].of(failed) is None
+        assert BY_NAME["held_out_gain_advantage"].of(failed) is None
+        assert BY_NAME["held_out_gap_advantage"].of(failed) is None
 
 
 def test_metrics_have_names_and_titles_of_their_own_and_what_they_stand_in_for_exists() -> None:

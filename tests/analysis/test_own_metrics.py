@@ -63,7 +63,7 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
         available_metrics(["best_gab"])
     with pytest.raises(UsageError, match="there are best_gap, top10_gap"):
         available_metrics(["zzzzzz"])
-    with pytest.raises(UsageError, match=r"no metric 'candidates_to_12\.5'; did you mean 'candidates_to_12_5'"):
-        available_metrics(["candidates_to_12.5"])
+    with pytest.raises(UsageError, match=r"no metric 'candidates_to_gap_12\.5'; did you mean 'candidates_to_gap_12_5'"):
+        available_metrics(["candidates_to_gap_12.5"])
     with pytest.raises(UsageError, match="there is no metric file"):
         available_metrics(["nowhere.py"])

@@ -30,8 +30,8 @@ def test_it_has_what_each_did_on_each_instance_and_the_step_at_which_every_two_p
     assert (first.instance, first.kind, second.instance) == (1, "prefixes", 2)
     found = [(each.candidate, each.score, each.values) for each in first.programs]
     assert found == [(1, 2.0, (0, 1, 3, 2)), (2, 3.0, (0, 1, 2, 3)), (0, 4.0, (0, 1, 2, 3))]
-    assert first.parting == ((None, 3, 3), (3, None, None), (3, None, None))
-    assert second.parting == ((None, 2, None), (2, None, 2), (None, 2, None))
+    assert first.first_difference == ((None, 3, 3), (3, None, None), (3, None, None))
+    assert second.first_difference == ((None, 2, None), (2, None, 2), (None, 2, None))
     assert isinstance(first.picture, Route)
     assert len(first.picture.places) == 50
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from behavesim.analysis.portfolio import SET, Spent, rivals_of, table, verdict
+from behavesim.analysis.portfolio import SET, Alternative, rivals_of, table, verdict
 from behavesim.task import Objective
 
-OURS = Spent(SET, 4, 4, 2.0, (3.0, 5.0))
+OURS = Alternative(SET, 4, 4, 2.0, (3.0, 5.0))
 
 
 def test_the_better_score_comes_first_and_the_cheaper_of_equal_ones() -> None:
-    tried = [OURS, Spent("dear", 1, 4, 9.0, (2.0, 5.0)), Spent("cheap", 1, 4, 1.0, (4.0, 3.0))]
+    tried = [OURS, Alternative("dear", 1, 4, 9.0, (2.0, 5.0)), Alternative("cheap", 1, 4, 1.0, (4.0, 3.0))]
     found = rivals_of(tried, Objective("minimise"), fmean)
     assert [(each.name, each.score, each.better, each.worse) for each in found] == [
         ("cheap", 3.5, 1, 1),
@@ -23,17 +23,19 @@ def test_the_better_score_comes_first_and_the_cheaper_of_equal_ones() -> None:
 
 
 def test_it_is_said_who_wins_and_whether_one_program_is_enough() -> None:
-    def said(*others: Spent) -> str:
+    def said(*others: Alternative) -> str:
         return verdict(rivals_of([OURS, *others], Objective("minimise"), fmean))
 
-    assert said(Spent("worse", 1, 1, 1.0, (9.0, 9.0))).startswith("the portfolio is better than every alternative")
-    improved = Spent("the set improved", 4, 4, 3.0, (1.0, 1.0))
+    assert said(Alternative("worse", 1, 1, 1.0, (9.0, 9.0))).startswith(
+        "the portfolio is better than every alternative"
+    )
+    improved = Alternative("the set improved", 4, 4, 3.0, (1.0, 1.0))
     assert said(improved) == "best here: the set improved, 1 on validation instances; the portfolio has 4"
-    assert said(improved, Spent("begun 4 times", 1, 4, 2.0, (3.0, 4.0))).endswith(
+    assert said(improved, Alternative("begun 4 times", 1, 4, 2.0, (3.0, 4.0))).endswith(
         "\none program is enough to beat the portfolio: begun 4 times, 3.5"
     )
 
 
 def test_a_program_with_the_score_of_the_set_equals_it_and_does_not_beat_it() -> None:
-    said = verdict(rivals_of([OURS, Spent("cheap", 1, 1, 1.0, OURS.scores)], Objective("minimise"), fmean))
+    said = verdict(rivals_of([OURS, Alternative("cheap", 1, 1, 1.0, OURS.scores)], Objective("minimise"), fmean))
     assert said.endswith("\none program is enough to equal the portfolio: cheap, 4")

@@ -31,7 +31,7 @@ def test_a_verdict_speaks_of_held_out_instances_where_they_were_tried_and_names_
     runs = [made(method, seed, gap + seed / 100) for method, gap in (("eoh", 0.1), ("niche", 0.5)) for seed in range(4)]
     (found,) = verdicts(comparison(runs))
     assert found.sentence == "eoh is better than niche by best gap: p = 0.029, 4 runs per group"
-    assert found.is_told_apart
+    assert found.is_significant
     assert found.least_p == pytest.approx(2 / 70)
     turned = [tried(run, HeldOutMean(0.1, 1.0 - (run.summary.top10_gap or 0.0))) for run in runs]
     (found,) = verdicts(comparison(turned))
@@ -48,7 +48,7 @@ def test_a_difference_that_is_not_significant_is_said_to_be_that() -> None:
     runs = [made(method, seed, seed / 10) for method in ("eoh", "niche") for seed in range(4)]
     (found,) = verdicts(comparison(runs))
     assert found.sentence == "No significant difference in best gap between eoh and niche (p = 1.00; 4 runs per group)"
-    assert not found.is_told_apart
+    assert not found.is_significant
     alone = [made(method, 0, 0.1) for method in ("eoh", "niche")]
     (found,) = verdicts(comparison(alone))
     assert found.sentence == "No test of eoh and niche by best gap: it takes 2 runs or more of each"

@@ -20,7 +20,6 @@ from rich.console import Console, ConsoleDimensions
 
 from behavesim.analysis.run import Run
 from behavesim.application import console
-from behavesim.application import console as outlet
 from behavesim.reports.live import LiveRun
 from tests.analysis.journals import feasible, started, write
 from tests.reports.test_panels import moment
@@ -95,7 +94,7 @@ async def test_a_run_goes_on_where_nobody_reads_what_it_says_any_more(
 ) -> None:
     """Its reader is gone, as `tee` at Ctrl-C, or has stopped to read, as a terminal at Ctrl-S."""
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(outlet, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(console, "PATIENCE_S", 0.01)
     for name in ("REFRESH_S", "LINE_S"):
         monkeypatch.setattr(console, name, 0.001)
     monkeypatch.setattr(console, "MAX_CPU_SHARE", 1.0)
@@ -114,8 +113,8 @@ async def test_a_run_goes_on_where_nobody_reads_what_it_says_any_more(
 def test_what_waits_for_a_slow_reader_arrives_in_order_and_no_more_waits_than_is_allowed(
     monkeypatch: pytest.MonkeyPatch, pipe: tuple[BinaryIO, TextIO], blocks: bool
 ) -> None:
-    monkeypatch.setattr(outlet, "LIMIT", 10)
-    monkeypatch.setattr(outlet, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(console, "LIMIT", 10)
+    monkeypatch.setattr(console, "PATIENCE_S", 60.0)
     ours, theirs = pipe
     fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
     os.write(theirs.fileno(), bytes(4096))
@@ -126,8 +125,8 @@ def test_what_waits_for_a_slow_reader_arrives_in_order_and_no_more_waits_than_is
         waits.set()
         return select.select(*given)
 
-    monkeypatch.setattr(outlet, "select", SimpleNamespace(select=selected))
-    slow = outlet.Outlet(theirs)
+    monkeypatch.setattr(console, "select", SimpleNamespace(select=selected))
+    slow = console.NonblockingStream(theirs)
     assert (slow.fileno(), slow.isatty()) == (theirs.fileno(), False)
     for text in ("first ", "last", "dropped"):
         assert slow.write(text) == len(text)
@@ -140,11 +139,11 @@ def test_what_waits_for_a_slow_reader_arrives_in_order_and_no_more_waits_than_is
 def test_what_still_waits_when_its_stream_is_closed_goes_to_no_other_file(
     monkeypatch: pytest.MonkeyPatch, pipe: tuple[BinaryIO, TextIO]
 ) -> None:
-    monkeypatch.setattr(outlet, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(console, "PATIENCE_S", 0.0)
     ours, theirs = pipe
     fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
     os.write(theirs.fileno(), bytes(4096))
-    slow = outlet.Outlet(theirs)
+    slow = console.NonblockingStream(theirs)
     slow.write("first ")
     slow.write("last")
     slow.close()
@@ -190,12 +189,12 @@ def test_a_rate_is_of_the_last_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_plain_line_comes_with_a_change_and_else_once_a_minute() -> None:
-    pace, now = console.Pace(), moment()
-    due = [pace.is_due(now) for _ in range(round(125 / console.REFRESH_S))]
+    schedule, now = console.LineSchedule(), moment()
+    due = [schedule.is_due(now) for _ in range(round(125 / console.REFRESH_S))]
     assert [place * console.REFRESH_S for place, is_due in enumerate(due, 1) if is_due] == [5.0, 65.0, 125.0]
     for _ in range(3):
-        assert not pace.is_due(now)
-    due = [pace.is_due(moment(is_warming=True)) for _ in range(40)]
+        assert not schedule.is_due(now)
+    due = [schedule.is_due(moment(is_warming=True)) for _ in range(40)]
     assert due.index(True) == 16 and sum(due) == 1  # five seconds after the last line
 
 

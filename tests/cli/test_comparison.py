@@ -42,7 +42,7 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
     assert [group["label"] for group in entry["groups"]] == ["funsearch+behavesim", "eoh"]
     assert {path.name for path in (tmp_path / "tables").iterdir()} >= {
         "runs.csv", "convergence.csv", "diversity.csv", "top.csv", "islands.csv", "clusters.csv", "held_out.csv",
-        "groups.csv", "groups_over_time.csv", "tests.csv", "choice.csv",
+        "groups.csv", "groups_over_time.csv", "tests.csv", "recommended_vs_best.csv",
     }  # fmt: skip
     for run in ended.document["runs"]:
         held_out = run["held_out"]

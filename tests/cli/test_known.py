@@ -57,11 +57,11 @@ def test_copies_in_other_words_are_found_and_others_part_at_a_step(finished: Com
     nearest, closest, farthest = (programs[name] for name in ("early/nearest", "later/closest", "later/farthest"))
     assert nearest["copy_of"] is None
     assert closest["copy_of"] == closest["nearest"] == programs["template"]["copy_of"] == "early/nearest"
-    assert (closest["similarity"], closest["parting"]) == (1.0, None)
+    assert (closest["similarity"], closest["first_difference"]) == (1.0, None)
     assert farthest["behaviour"] != nearest["behaviour"] == closest["behaviour"]
     assert farthest["similarity"] < 1
-    assert farthest["parting"]["step"] == 2  # all begin in city 0
-    assert "the 49th nearest of 49 left" in farthest["parting"]["does"]
+    assert farthest["first_difference"]["step"] == 2  # all begin in city 0
+    assert "the 49th nearest of 49 left" in farthest["first_difference"]["does"]
     assert found["behaviours"] == len({each["behaviour"] for each in found["programs"]}) >= found["far"] >= 1
     assert {each["name"]: each["reason"] for each in found["refused"]} == {
         "later/broken": "exception", "later/other_form": "signature"

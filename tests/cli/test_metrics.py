@@ -60,13 +60,13 @@ def test_the_example_of_the_documentation_is_a_metric_like_ours(behavesim: Comma
 
 def test_it_can_be_asked_after_how_many_candidates_a_gap_was_reached(behavesim: Command, runs: list[str]) -> None:
     document = behavesim(
-        "report", *runs, "--metric", "candidates_to_100", "--metric", "candidates_to_99_5", "--json"
+        "report", *runs, "--metric", "candidates_to_gap_100", "--metric", "candidates_to_gap_99_5", "--json"
     ).document
-    assert [run["metrics"]["candidates_to_100"] for run in document["runs"]] == [2, None, 2, None]
-    assert [run["metrics"]["candidates_to_99_5"] for run in document["runs"]] == [None] * 4
-    shown = behavesim("report", *runs, "--metric", "candidates_to_100").out
+    assert [run["metrics"]["candidates_to_gap_100"] for run in document["runs"]] == [2, None, 2, None]
+    assert [run["metrics"]["candidates_to_gap_99_5"] for run in document["runs"]] == [None] * 4
+    shown = behavesim("report", *runs, "--metric", "candidates_to_gap_100").out
     assert "of 1: 2.0" in shown
-    assert behavesim("report", *runs, "--metric", "candidates_to_x").code == 2
+    assert behavesim("report", *runs, "--metric", "candidates_to_gap_x").code == 2
 
 
 def test_a_package_has_its_metric_in_every_report(

@@ -75,7 +75,7 @@ def test_a_panel_takes_two_files(tmp_path: Path) -> None:
 def test_a_metric_takes_one_file(tmp_path: Path) -> None:
     (entry,) = blocks("A metric of runs")
     copy = Copy(tmp_path)
-    copy.add_after("behavesim/analysis/metrics.py", "    CHOICE_GAIN,", entry)
+    copy.add_after("behavesim/analysis/metrics.py", "    RECOMMENDED_GAIN_ADVANTAGE,", entry)
     assert copy.touched() == {"behavesim/analysis/metrics.py"}
 
     document, shown = reported(copy, runs(tmp_path / "runs"), tmp_path / "tables")

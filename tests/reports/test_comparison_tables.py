@@ -138,7 +138,7 @@ def test_runs_of_different_budgets_stand_side_by_side_at_equal_shares_of_them() 
 
 def test_what_the_choice_was_worth_is_shown_in_points() -> None:
     runs = [tried(made("eoh", seed, 0.1), HeldOutMean(0.5, 0.3), HeldOutMean(0.75, 0.2)) for seed in range(6)]
-    (table,) = [each for each in comparison_tables(comparison(runs)) if each.name == "choice"]
+    (table,) = [each for each in comparison_tables(comparison(runs)) if each.name == "recommended_vs_best"]
     assert [row[0] for row in table.rows] == ["gap", "gain on the template"]
     shown = seen([table], width=160)
     assert "mean advantage (points)" in shown and "10.00 [10.00, 10.00]" in shown and "25.00" in shown

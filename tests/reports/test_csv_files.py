@@ -95,8 +95,11 @@ def test_each_table_of_a_run_is_a_file_with_its_name_in_front(tmp_path: Path) ->
 def test_choices_and_tests_name_their_metric(tmp_path: Path) -> None:
     runs = [tried(made("eoh", seed, 0.1), HeldOutMean(0.5, 0.3), HeldOutMean(0.75, 0.2)) for seed in range(3)]
     rows = written(tmp_path, *runs)
-    assert [row["metric"] for row in rows["choice"]] == ["held_out_choice_gap", "held_out_choice"]
-    assert rows["choice"][1]["mean"] == "0.25"
+    assert [row["metric"] for row in rows["recommended_vs_best"]] == [
+        "held_out_gap_advantage",
+        "held_out_gain_advantage",
+    ]
+    assert rows["recommended_vs_best"][1]["mean"] == "0.25"
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_a_comparison_has_groups_and_tests() -> None:
     runs = [tried(made(method, seed, seed / 10), HeldOutMean(0.5, 0.25), HeldOutMean(0.5, 0.25))
             for method in ("eoh", "niche") for seed in range(2)]  # fmt: skip
     (entry,) = plain(json_document(comparison(runs)))["comparison"]
-    assert set(entry) == {"task", "instances", "score_source", "groups", "tests", "choice", "verdicts"}
+    assert set(entry) == {"task", "instances", "score_source", "groups", "tests", "recommended_vs_best", "verdicts"}
     assert set(entry["groups"][0]) == {
         "label", "method", "runs", "seeds", "asked", "budget", "unfinished", "metrics", "diversity_over_time",
     }  # fmt: skip
@@ -104,7 +104,7 @@ def test_a_comparison_has_groups_and_tests() -> None:
     assert set(entry["tests"][0]) == {
         "metric", "a", "b", "difference", "low", "high", "p", "superiority", "pairs", "is_primary", "p_holm",
     }  # fmt: skip
-    assert set(entry["choice"][0]) == {
+    assert set(entry["recommended_vs_best"][0]) == {
         "metric", "runs", "better", "equal", "worse", "unknown", "seeds", "mean", "low", "high", "p", "p_holm",
     }  # fmt: skip
 

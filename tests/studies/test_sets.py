@@ -20,8 +20,8 @@ from behavesim.studies.sets.study import (
     WORK,
     KeptPrograms,
     KeptSets,
+    ScoresOnSplit,
     SetRun,
-    Tried,
     detectable,
     draw_sets,
     read_kept,
@@ -47,7 +47,7 @@ def kept(folder: Path, seeds: int = 8, direction: str = "minimise") -> KeptSets:
     scores = {key: random.uniform(2, 9, 3).round(3).tolist() for key in KEYS}
     begun = {key: random.uniform(2, 9, (TOP, 3)).round(3).tolist() for key in KEYS}
     improved = {key: random.uniform(1, 9, 3).round(3).tolist() for key in KEYS}
-    tried = Tried([8.0, 8.0, 8.0], {**scores, "p3": None}, begun, improved, {key: begun[key] for key in KEYS})
+    tried = ScoresOnSplit([8.0, 8.0, 8.0], {**scores, "p3": None}, begun, improved, {key: begun[key] for key in KEYS})
     made = KeptSets("tsp", direction, runs, {"held-out": tried})  # type: ignore[arg-type]
     write_stored(folder / "tsp.sets.json.xz", made)
     return made

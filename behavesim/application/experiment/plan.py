@@ -115,7 +115,7 @@ class Experiment(BaseModel):
     held_out: bool = True
     """Whether the report evaluates the best programs of each run on held-out instances."""
     metrics: list[str] = []
-    """Paths of metric files, and names such as `candidates_to_5`, used beside the installed metrics."""
+    """Paths of metric files, and names such as `candidates_to_gap_5`, used beside the installed metrics."""
 
 
 @dataclass(frozen=True)

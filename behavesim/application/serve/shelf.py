@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
+from traceback import extract_tb
 from typing import Generic, TypeVar
 
 from behavesim.analysis.comparison import comparison
@@ -127,7 +128,9 @@ def _in_one_line() -> Iterator[None]:
     except BehavesimError:
         raise
     except (Exception, SystemExit) as error:
-        raise BehavesimError(one_line(f"this cannot be shown: {type(error).__name__}: {error}")) from error
+        at = extract_tb(error.__traceback__)[-1]  # the line that raised, mostly of the task
+        where = f"{Path(at.filename).name}, line {at.lineno}"
+        raise BehavesimError(one_line(f"{type(error).__name__} in {where}: {error}")) from error
 
 
 class ShownRun:

@@ -69,7 +69,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Likeness:
+class BehaviourVsText:
     """The same N programs compared by behaviour and by `metric`, the name of a metric of their source.
 
     `behaviour` and `source` are (N, N) similarities, at most 1, in the order of `candidates`. `branches` has for each
@@ -94,9 +94,9 @@ class Document:
     `task` is the task's short name. `budget` is the number of candidates to ask for. `made` says how the run was made.
     `improvements` has every new best program. `held_out` is None if the programs were not tried on held-out instances,
     and `has_held_out` says if the task has any. `sentence` counts the distinct behaviours, `rejections` the candidates
-    rejected for each reason, `stands` is the run's state in words. `notes` say what could not be computed, and why.
-    `diversity` is that over time. `likeness` is None if there are fewer than two programs to compare, or if they cannot
-    be. `candidates` has the columns COLUMNS by name: a page stays small if it does not repeat names for each candidate.
+    rejected for each reason, `state_text` is the run's state in words. `notes` say what could not be computed, and why.
+    `diversity` is that over time. `behaviour_vs_text` is None if fewer than two programs can be compared.
+    `candidates` has the columns COLUMNS by name: a page stays small if it does not repeat names for each candidate.
     `limit_s` is the limit on a program's CPU seconds over all search instances. `texts` is a list for the template and
     one for every candidate, as JSON, gzipped, in base64. Each list holds the source (null without one), the thought,
     the message of rejection, the score on each instance, the feedback, and pairs of a metric's name and value. It is
@@ -111,7 +111,7 @@ class Document:
     distinct: DistinctCounts
     sentence: str
     rejections: str
-    stands: str
+    state_text: str
     notes: tuple[str, ...]
     made: Provenance
     held_out: HeldOut | None
@@ -121,7 +121,7 @@ class Document:
     top: tuple[TopProgram, ...]
     portfolio: Portfolio
     map: BehaviourMap
-    likeness: Likeness | None
+    behaviour_vs_text: BehaviourVsText | None
     diversity: tuple[DiversityAt, ...]
     lineage: tuple[Ancestor, ...]
     scenes: tuple[Scene, ...]
@@ -144,7 +144,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
     """
     found = report(run) if found is None else found
     places, no_map = try_or_note(lambda: behaviour_map(run), BehaviourMap((), None), UNMEASURED)
-    likeness, no_likeness = try_or_note(lambda: _likeness(run), None, UNMEASURED)
+    behaviour_vs_text, no_trees = try_or_note(lambda: _behaviour_vs_text(run), None, UNMEASURED)
     plain = playback(run, [program.candidate for program in found.top])
     tried, _ = try_or_note(lambda: found.held_out or read_held_out(run), None, "")  # without the task none are known
     scenes, no_pictures = try_or_note(lambda: with_pictures(run.task(), plain), plain, "the replay shows no pictures")
@@ -156,8 +156,8 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         distinct=found.distinct,
         sentence=found.distinct.sentence,
         rejections=rejections(found.summary.rejected),
-        stands=without_folders(state_in_words(found.summary)),
-        notes=tuple(map(without_folders, dict.fromkeys((*found.all_notes, *no_map, *no_likeness, *no_pictures)))),
+        state_text=without_folders(state_in_words(found.summary)),
+        notes=tuple(map(without_folders, dict.fromkeys((*found.all_notes, *no_map, *no_trees, *no_pictures)))),
         made=provenance_of(run),
         held_out=tried,
         has_held_out=found.details().has_held_out,
@@ -166,7 +166,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         top=found.top,
         portfolio=found.portfolio,
         map=places,
-        likeness=likeness,
+        behaviour_vs_text=behaviour_vs_text,
         diversity=found.diversity_over_time,
         lineage=lineage(run, run.best),
         scenes=scenes,
@@ -197,12 +197,12 @@ def _metrics(run: Run) -> tuple[MetricColumn, ...]:
     return tuple(MetricColumn(name, tuple(each.get(name) for each in every)) for name in metric_names(every))
 
 
-def _likeness(run: Run) -> Likeness | None:
+def _behaviour_vs_text(run: Run) -> BehaviourVsText | None:
     """Return the comparison of the programs that are in groups now; None if there are fewer than two."""
     if len(candidates_in_groups(run)) < 2:
         return None
     found = agreement(run)
-    return Likeness(
+    return BehaviourVsText(
         metric=found.metric,
         candidates=found.candidates,
         behaviour=tuple(map(tuple, found.behaviour.tolist())),

@@ -27,7 +27,16 @@ LIBRARIES = ("d3.js", "plot.js", "prism.js", "diff.js")
 # Our own scripts, joined into one module in this order: separate modules would have to be fetched.
 SCRIPTS = (
     *("elements.js", "code.js", "dialog.js", "program.js", "overview.js", "best.js", "convergence.js", "unseen.js"),
-    *("portfolio.js", "metrics.js", "table.js", "map.js", "likeness.js", "diversity.js", "pictures.js", "replay.js"),
+    *(
+        "portfolio.js",
+        "metrics.js",
+        "table.js",
+        "map.js",
+        "behaviour_vs_text.js",
+        "diversity.js",
+        "pictures.js",
+        "replay.js",
+    ),
     *("genealogy.js", "lineage.js", "making.js", "page.js"),
 )
 # Our own scripts of the page of a comparison, in the order in which they are joined.
@@ -133,8 +142,8 @@ def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> st
 
 def waiting_page() -> str:
     """Return the HTML page that stands for one that is still being made, and loads it again after ASK_AGAIN_S."""
-    said = f"It is being made: a run with many candidates takes a while. This page asks again every {ASK_AGAIN_S} s."
-    return _runs_page("One moment", f"<p>{said}</p>", f'<meta http-equiv="refresh" content="{ASK_AGAIN_S}">')
+    said = f"A run with many candidates takes longer. The page reloads by itself every {ASK_AGAIN_S} s."
+    return _runs_page("Preparing this page", f"<p>{said}</p>", f'<meta http-equiv="refresh" content="{ASK_AGAIN_S}">')
 
 
 def _run(name: str) -> str:

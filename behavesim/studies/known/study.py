@@ -33,7 +33,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Tried:
+class EvaluatedProgram:
     """A program that was run: its name, who found it, its source and its verdict."""
 
     name: str
@@ -54,7 +54,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Parting:
+class FirstDifference:
     """Where two programs first differ: the earliest such step, on the first instance on which they differ then.
 
     `step` and `instance` count from 1; `does` and `other_does` say what each does there. The four are None if they
@@ -74,12 +74,12 @@ class Parting:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundProgram:
     """A program with its score and gap, the number of its behaviour from 1, and its nearest program.
 
     `gap` is a fraction, None if the best score is unknown or 0. `copy_of` is the first program with this behaviour,
     None for that program itself. `nearest` is `copy_of`, or the most similar program of another behaviour, with their
-    BehaveSim and where they part; the three are None if there is none. A copy never parts: its `find_parting` is None.
+    BehaveSim and first difference; the three are None if there is none. The `first_difference` of a copy is None.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Found:
     copy_of: str | None
     nearest: str | None
     similarity: float | None
-    parting: Parting | None
+    first_difference: FirstDifference | None
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class KnownStudy:
     objective: Objective
     score_source: ScoreSource
     metric: str
-    found: tuple[Found, ...]
+    found: tuple[FoundProgram, ...]
     refused: tuple[Refused, ...]
     behaviour: NDArray[np.float64]
     text: NDArray[np.float64]
@@ -142,11 +142,11 @@ class KnownStudy:
     apart: float
 
     @property
-    def firsts(self) -> tuple[Found, ...]:
+    def firsts(self) -> tuple[FoundProgram, ...]:
         """The first program of each behaviour; behaviour k, from 1, is at index k − 1."""
         return tuple(each for each in self.found if each.copy_of is None)
 
-    def finders(self, behaviour: int) -> tuple[Found, ...]:
+    def finders(self, behaviour: int) -> tuple[FoundProgram, ...]:
         """Return all programs of a behaviour, given by its number from 1; empty if there is none of that number."""
         return tuple(each for each in self.found if each.behaviour == behaviour)
 
@@ -290,7 +290,7 @@ class Rules:
     words: InWords
 
 
-def compare_known(tried: Sequence[Tried], refused: Sequence[Refused], rules: Rules) -> KnownStudy:
+def compare_known(tried: Sequence[EvaluatedProgram], refused: Sequence[Refused], rules: Rules) -> KnownStudy:
     """Compare programs, at least one, that were run on the instances of one split.
 
     Those of `refused` could not be run or were rejected: they are listed, not compared. `rules` say how those of
@@ -316,8 +316,8 @@ def compare_known(tried: Sequence[Tried], refused: Sequence[Refused], rules: Rul
 
 
 def _found(
-    tried: Sequence[Tried], similarity: NDArray[np.float64], objective: Objective, words: InWords
-) -> tuple[Found, ...]:
+    tried: Sequence[EvaluatedProgram], similarity: NDArray[np.float64], objective: Objective, words: InWords
+) -> tuple[FoundProgram, ...]:
     """Return what is known of each of the N programs `tried`, in order; of one behaviour, all but the first are copies.
 
     `similarity` has their BehaveSim, (N, N); `words` puts decisions and instances in words.
@@ -333,7 +333,7 @@ def _found(
         near, part = (original, None) if original != row else _nearest(row, keys, tried, similarity, words)
         score = each.verdict.score
         found.append(
-            Found(
+            FoundProgram(
                 each.name,
                 each.whose,
                 score,
@@ -351,10 +351,10 @@ def _found(
 def _nearest(
     row: int,
     keys: Sequence[tuple[bytes, tuple[float, ...]]],
-    tried: Sequence[Tried],
+    tried: Sequence[EvaluatedProgram],
     similarity: NDArray[np.float64],
     words: InWords,
-) -> tuple[int | None, Parting | None]:
+) -> tuple[int | None, FirstDifference | None]:
     """Return the row of the program of another behaviour most similar to that of `row`, and where the two part."""
     # `keys` has the behaviour and the scores of each program in `tried`, `similarity` their BehaveSim, (N, N). Of
     # equally similar ones it is the first. Both are None if all programs have one behaviour.
@@ -362,11 +362,11 @@ def _nearest(
     if not others:
         return None, None
     near = max(others, key=lambda other: (similarity[row, other], -other))
-    return near, find_parting(tried[row].verdict.trajectories, tried[near].verdict.trajectories, words)
+    return near, find_first_difference(tried[row].verdict.trajectories, tried[near].verdict.trajectories, words)
 
 
 def _far(
-    found: Sequence[Found], distances: NDArray[np.float64], objective: Objective, radius: float
+    found: Sequence[FoundProgram], distances: NDArray[np.float64], objective: Objective, radius: float
 ) -> tuple[int, float]:
     """Return how many behaviours clearing keeps, from the best on, and the least distance that it demands of two."""
     # That is `radius` times the median distance of two behaviours. `distances` are those of the programs `found`, (N,
@@ -378,7 +378,9 @@ def _far(
     return len(select_apart(len(rows), len(rows), apart, among.__getitem__)), apart
 
 
-def find_parting(one: Sequence[AlgorithmRun], other: Sequence[AlgorithmRun], words: InWords) -> Parting:
+def find_first_difference(
+    one: Sequence[AlgorithmRun], other: Sequence[AlgorithmRun], words: InWords
+) -> FirstDifference:
     """Return where two programs part, each given by a trajectory or samples for each instance.
 
     Step, instance and words are None if the two are equal on all instances. Raises TaskError if the task fails to put a
@@ -387,7 +389,7 @@ def find_parting(one: Sequence[AlgorithmRun], other: Sequence[AlgorithmRun], wor
     steps = [first_difference(*pair) for pair in zip(one, other, strict=True)]
     known = [(step, index) for index, step in enumerate(steps) if step is not None]
     if not known:
-        return Parting(None, None, None, None, len(steps))
+        return FirstDifference(None, None, None, None, len(steps))
     step, index = min(known)
     does, other_does = (step_in_words(each[index], index, step, words) for each in (one, other))
-    return Parting(step + 1, index + 1, does, other_does, len(steps) - len(known))
+    return FirstDifference(step + 1, index + 1, does, other_does, len(steps) - len(known))

@@ -16,7 +16,7 @@ from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Column, T
 from behavesim.base.score_source import mark
 from behavesim.base.text import count_noun, one_line
 from behavesim.reports.figures import COLOURS, draw_tree, new_figure, write_figure
-from behavesim.studies.known.study import Found, KnownStudy, Pair
+from behavesim.studies.known.study import FoundProgram, KnownStudy, Pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ def _again(study: KnownStudy) -> Table:
     return Table("again", "who found it again", columns, tuple(rows), caption)
 
 
-def _others(finders: Sequence[Found]) -> list[str]:
+def _others(finders: Sequence[FoundProgram]) -> list[str]:
     """Return the finders' names; if a party has several, its name with their number stands for them."""
     count = Counter(each.whose for each in finders)
     firsts = {each.whose: each.name for each in reversed(finders)}
@@ -119,10 +119,10 @@ def _programs(study: KnownStudy) -> Table:
     return Table("programs", "the programs, best first", columns, rows, caption)
 
 
-def _parts(found: Found) -> str | None:
+def _parts(found: FoundProgram) -> str | None:
     if found.copy_of is not None:
         return "never: a copy"
-    return None if found.parting is None else found.parting.in_words
+    return None if found.first_difference is None else found.first_difference.in_words
 
 
 def _same(study: KnownStudy, pairs: Sequence[Pair]) -> Table:
@@ -219,7 +219,7 @@ def labels(numbers: Sequence[int], points: NDArray[np.float64]) -> list[tuple[tu
     return [(at, ", ".join(map(str, held))) for at, held in found]
 
 
-def _draw_tree(study: KnownStudy, axes: Axes, firsts: list[Found]) -> None:
+def _draw_tree(study: KnownStudy, axes: Axes, firsts: list[FoundProgram]) -> None:
     """Draw the dendrogram of some behaviours, each with its number, first program and number of others."""
     # `firsts` are the first programs of these behaviours. Of fewer than two nothing is drawn.
     if len(firsts) < 2:
@@ -232,6 +232,6 @@ def _draw_tree(study: KnownStudy, axes: Axes, firsts: list[Found]) -> None:
     axes.set_title(f"how far apart they are{of}", fontsize=7, loc="left")
 
 
-def _label(study: KnownStudy, first: Found) -> str:
+def _label(study: KnownStudy, first: FoundProgram) -> str:
     others = len(study.finders(first.behaviour)) - 1
     return f"{first.behaviour} {first.name}" + (f" (+{others})" if others else "")

@@ -66,7 +66,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Tested:
+class AdjustedTest:
     """A pre-registered comparison; its p is corrected for all comparisons on its task, and for all tasks."""
 
     comparison: Comparison
@@ -96,7 +96,7 @@ class PortfolioStudy:
 
     runs: tuple[Losses, ...]
 
-    def primary(self) -> list[Tested]:
+    def primary(self) -> list[AdjustedTest]:
         """Return the tests that were chosen before the first run, with their corrected p-values.
 
         On each task and for each of SIZES they compare cleared sets with each other kind but EQUAL_WORK, as means over
@@ -105,7 +105,7 @@ class PortfolioStudy:
         families = [self._family(task) for task in self._tasks]
         found = [each for family in families for each in family]
         within = [p for family in families for p in _corrected(family)]
-        return list(map(Tested, found, within, _corrected(found)))
+        return list(map(AdjustedTest, found, within, _corrected(found)))
 
     def beside(self) -> list[Comparison]:
         """Return further comparisons, uncorrected: cleared sets with best by score, other methods' and equal work."""
@@ -117,7 +117,7 @@ class PortfolioStudy:
         ]
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON: `{runs, primary, beside}`, the fields of Losses, Comparison and Tested."""
+        """Return the study as JSON: `{runs, primary, beside}`, the fields of Losses, Comparison and AdjustedTest."""
         return {
             "runs": [asdict(run) for run in self.runs],
             "primary": [{**asdict(e.comparison), "p_task": e.p_task, "p_holm": e.p_holm} for e in self.primary()],

@@ -59,7 +59,7 @@ class SetRun:
 
 
 @dataclass(frozen=True)
-class Tried:
+class ScoresOnSplit:
     """Scores on the instances of a split, in the task's unit, by the key of a program.
 
     `begun` has those from other starts, one list for each start. `improved` and `begun_improved` are `scores` and
@@ -81,7 +81,7 @@ class KeptSets:
     task: str
     direction: Direction
     runs: tuple[SetRun, ...]
-    splits: Mapping[str, Tried]
+    splits: Mapping[str, ScoresOnSplit]
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ Reference = tuple[NDArray[np.float64], float]
 
 
 @dataclass(frozen=True)
-class Tested:
+class PairTest:
     """The loss of `other` sets minus that of ours, paired by seed; above 0, ours are better.
 
     Losses are fractions. `programs` is the number in a set; `better`, `equal` and `worse` count seeds on which ours are
@@ -197,11 +197,11 @@ class Tested:
 class SetStudy:
     """All tests of the study, in order of task, split, size and rival; `seeds` is the greatest number of pairs."""
 
-    tests: tuple[Tested, ...]
+    tests: tuple[PairTest, ...]
     seeds: int
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON: `{tests, seeds, detectable}`, `tests` with the fields of Tested."""
+        """Return the study as JSON: `{tests, seeds, detectable}`, `tests` with the fields of PairTest."""
         return {"tests": [asdict(each) for each in self.tests], "seeds": self.seeds, "detectable": self.detectable}
 
     @property
@@ -270,7 +270,7 @@ def detectable(seeds: int, tests: int) -> float | None:
     return high
 
 
-def _tests(kept: KeptSets) -> Iterator[Tested]:
+def _tests(kept: KeptSets) -> Iterator[PairTest]:
     """Yield the tests of the task whose sets are `kept`, without the correction."""
     for split, tried in kept.splits.items():
         reference = _best_of_all(tried, kept)
@@ -294,7 +294,7 @@ def _tests(kept: KeptSets) -> Iterator[Tested]:
 
 def _tested(
     task: str, split: str, size: int, name: str, ours: dict[int, float], others: dict[int, float]
-) -> Tested | None:
+) -> PairTest | None:
     """Return the test of two losses (fractions) by seed: `ours`, and the `others` of the rival called `name`."""
     # `split` names the instances, and `size` is the number of programs in a set. None if no seed has both.
     seeds = sorted(ours.keys() & others.keys())
@@ -303,10 +303,10 @@ def _tested(
     gains = [round(others[seed] - ours[seed], DIGITS) for seed in seeds]
     counts = sum(gain > 0 for gain in gains), sum(gain == 0 for gain in gains), sum(gain < 0 for gain in gains)
     our_loss, other_loss = (float(np.mean([losses[seed] for seed in seeds])) for losses in (ours, others))
-    return Tested(task, split, size, name, our_loss, other_loss, summarise_pairs(gains), *counts)
+    return PairTest(task, split, size, name, our_loss, other_loss, summarise_pairs(gains), *counts)
 
 
-def _spent(name: str, run: SetRun, size: int, tried: Tried) -> list[Scores]:
+def _spent(name: str, run: SetRun, size: int, tried: ScoresOnSplit) -> list[Scores]:
     """Return the scores in `tried` that a rival of WORK finds with programs of a run's own set; [] if not known."""
     # `name` is the rival's, and `size` the number of programs or starts that it may use. There is a row for each
     # program, or for each start of the best one.
@@ -324,11 +324,11 @@ def _spent(name: str, run: SetRun, size: int, tried: Tried) -> list[Scores]:
     return tried.begun_improved.get(first, [])[:size]
 
 
-def _rows(keys: Sequence[str], tried: Tried) -> list[Scores]:
+def _rows(keys: Sequence[str], tried: ScoresOnSplit) -> list[Scores]:
     return [tried.scores[key] or tried.template for key in keys]
 
 
-def _best_of_all(tried: Tried, kept: KeptSets) -> Reference:
+def _best_of_all(tried: ScoresOnSplit, kept: KeptSets) -> Reference:
     """Return the best scores in `tried`: of the template, the programs in sets, other starts and local search."""
     sign = 1.0 if kept.direction == "minimise" else -1.0
     rows = [tried.template, *(each for each in tried.scores.values() if each), *tried.improved.values()]
@@ -352,7 +352,7 @@ APART = 0.16
 SPLITS = {"held-out": ("fresh", -APART, COLOURS[0], "o"), "shifted": ("shifted", APART, COLOURS[1], "s")}
 
 
-def draw(tests: Sequence[Tested], folder: Path) -> list[Path]:
+def draw(tests: Sequence[PairTest], folder: Path) -> list[Path]:
     """Draw the tests of the largest sets into sets.pdf and sets.svg; return the paths.
 
     There must be a test. Makes the folder if it is missing. Raises UsageError if matplotlib is not installed or the
@@ -361,7 +361,7 @@ def draw(tests: Sequence[Tested], folder: Path) -> list[Path]:
     return write_figure(draw_sets(tests), folder, "sets")
 
 
-def draw_sets(tests: Sequence[Tested]) -> Figure:
+def draw_sets(tests: Sequence[PairTest]) -> Figure:
     """Return the figure of the tests of the largest sets: a panel for each task, a row for each rival.
 
     There must be a test. Raises UsageError if matplotlib is not installed.
@@ -381,7 +381,7 @@ def draw_sets(tests: Sequence[Tested]) -> Figure:
     return figure
 
 
-def _draw_task(axes: Axes, tests: Sequence[Tested], rivals: Sequence[str]) -> None:
+def _draw_task(axes: Axes, tests: Sequence[PairTest], rivals: Sequence[str]) -> None:
     """Draw a task's mean differences and 95 % intervals, a row for each rival, filled if significant when corrected."""
     axes.axvline(0.0, color="0.6", linewidth=0.8)
     for split, (name, offset, colour, marker) in SPLITS.items():

@@ -16,7 +16,7 @@ from tests.reports.page.conftest import ARGUMENTS, chromium_path
 LEFT_OUT = tuple(
     f"#{part}"
     for part in (
-        *("convergence", "unseen", "top", "portfolio", "metrics", "likeness"),
+        *("convergence", "unseen", "top", "portfolio", "metrics", "behaviour_vs_text"),
         *("diversity", "lineage", "candidates", "failures", "making"),
     )
 )

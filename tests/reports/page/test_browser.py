@@ -174,10 +174,10 @@ async def test_the_programs_of_a_pair_are_shown_side_by_side(text: str, opened: 
 
 async def test_a_program_lights_up_in_both_trees(text: str, opened: Opened) -> None:
     page = await opened(text)
-    leaves = page.locator("#likeness [role=button][data-candidate]")
+    leaves = page.locator("#behaviour_vs_text [role=button][data-candidate]")
     assert await leaves.count() == 2 * 30
     await leaves.first.focus()
-    await expect(page.locator("#likeness .lit")).to_have_count(2)
+    await expect(page.locator("#behaviour_vs_text .lit")).to_have_count(2)
 
 
 async def test_two_programs_are_replayed_with_the_step_where_they_part(text: str, opened: Opened) -> None:

@@ -91,7 +91,7 @@ def test_the_best_and_the_convergence_are_those_of_the_scores_in_the_view(run: R
 
 
 def test_the_trees_and_the_pairs_are_those_of_similarities_that_the_measure_finds_one_by_one(run: Run) -> None:
-    found = shown(run)["likeness"]
+    found = shown(run)["behaviour_vs_text"]
     held = [row[0] for row in rows(run, "SELECT candidate FROM candidates WHERE island IS NOT NULL")]
     assert found["candidates"] == sorted(held) == [0, 1, 3, 4]
     does, measure = run.trajectories(held), run.measure()
@@ -136,7 +136,7 @@ def test_the_scenes_have_what_the_programs_shown_did_and_scored(run: Run) -> Non
     assert [each["candidate"] for each in scene["programs"]] == [each["candidate"] for each in page["top"]] == [5, 0]
     assert [each["values"] for each in scene["programs"]] == [[0, 2, 1, 3], [0, 1, 2, 3]]
     assert [each["score"] for each in scene["programs"]] == [2.5, 5.0]
-    assert scene["parting"] == [[None, 2], [2, None]]
+    assert scene["first_difference"] == [[None, 2], [2, None]]
     assert scene["picture"]["kind"] == "route"
 
 

@@ -1,9 +1,9 @@
 // The head of the page, the summary, the convergence curve, the best programs and the failures.
 
-function drawHead({ summary, stands, task, made }) {
+function drawHead({ summary, state_text: stateText, task, made }) {
   document.getElementById("head").replaceChildren(
     h("h1", {}, summary.run),
-    h("span", { class: `state ${summary.state}` }, stands),
+    h("span", { class: `state ${summary.state}` }, stateText),
     summary.state === "running" ? h("span", { class: "note" }, `as of ${moment(made.last_at)}`) : "",
     themeButton(),
     h("p", { class: "what" }, [task, summary.method, summary.proposer, `seed ${summary.seed}`].join(" · ")),

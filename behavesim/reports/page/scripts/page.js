@@ -10,7 +10,7 @@ const SECTIONS = [
   ["portfolio", "Portfolio", drawPortfolio, ["portfolio"]],
   ["metrics", "Metrics", metricsChart(), ["metrics", "candidates", "objective"]],
   ["map", "Map of behaviours", drawMap, ["map", "summary"]],
-  ["likeness", "Behaviour and code", drawLikeness, ["likeness"]],
+  ["behaviour_vs_text", "Behaviour versus text", drawBehaviourVsText, ["behaviour_vs_text"]],
   ["replay", "Replay", replay(), ["scenes"]],
   ["diversity", "Diversity", drawDiversity, ["diversity"]],
   ["lineage", "Genealogy", drawLineage, ["lineage"]],

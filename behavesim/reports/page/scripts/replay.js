@@ -13,7 +13,7 @@ function replay() {
   const right = choice("Program on the right", () => choose());
   const slider = h("input", { type: "range", min: 1, value: 1, "aria-label": "Step", input: () => draw() });
   const play = h("button", { type: "button", click: () => (playing ? pause() : start()) }, "Play");
-  const part = h("button", { type: "button", click: () => show(parting()) }, "Where they part");
+  const part = h("button", { type: "button", click: () => show(firstDifference()) }, "Where they part");
   const step = h("output", { "aria-live": "off" });
   const words = h("p", { class: "note", "aria-live": "polite" });
   const stages = h("div", { class: "pair" });
@@ -25,7 +25,7 @@ function replay() {
 
   const scene = () => scenes[instance.value];
   const pair = () => [left, right].map((select) => scene().programs[select.value]);
-  const parting = () => scene().parting[left.value][right.value];
+  const firstDifference = () => scene().first_difference[left.value][right.value];
 
   function start() {
     if (Number(slider.value) === Number(slider.max)) slider.value = 1;
@@ -47,8 +47,8 @@ function replay() {
   /** Update the section after other programs or another instance were chosen. */
   function choose() {
     slider.max = d3.max(pair(), (program) => program.values.length);
-    part.disabled = parting() === null;
-    words.textContent = parting() === null ? "They do the same throughout." : `They part at step ${parting()} of ${slider.max}.`;
+    part.disabled = firstDifference() === null;
+    words.textContent = firstDifference() === null ? "They do the same throughout." : `They part at step ${firstDifference()} of ${slider.max}.`;
     draw();
   }
 
@@ -57,7 +57,7 @@ function replay() {
     step.textContent = `step ${number} of ${slider.max}`;
     stages.replaceChildren(...pair().map((program) => h("figure", {},
       h("figcaption", {}, opener(program.candidate), h("span", { class: "note" }, ` scores ${score(program.score)} here`)),
-      drawState(scene(), program, number, parting()))));
+      drawState(scene(), program, number, firstDifference()))));
   }
 
   function offer(select, names, preferred) {
@@ -70,7 +70,7 @@ function replay() {
     scenes = found;
     if (!scenes.length) return [nothing("There are no states of programs to show.")];
     const programs = scenes[0].programs.map((program, rank) => `${rank + 1}. ${named(program.candidate)}`);
-    const apart = scenes.findIndex((each) => each.parting[0][1]); // the best two may part on another instance than the first
+    const apart = scenes.findIndex((each) => each.first_difference[0][1]); // the best two may part on another instance than the first
     offer(instance, scenes.map((each) => `instance ${each.instance}`), Math.max(0, apart));
     offer(left, programs, 0);
     offer(right, programs, 1);

@@ -58,18 +58,18 @@ function linked(element) {
   return element;
 }
 
-function drawLikeness({ likeness }) {
-  if (likeness === null) return [nothing("Trees need at least two programs on the run's islands.")];
-  const { candidates, branches, by_behaviour: byBehaviour, by_source: bySource, pairs } = likeness;
-  const metric = METRICS[likeness.metric];
+function drawBehaviourVsText({ behaviour_vs_text }) {
+  if (behaviour_vs_text === null) return [nothing("Trees need at least two programs on the run's islands.")];
+  const { candidates, branches, by_behaviour: byBehaviour, by_source: bySource, pairs } = behaviour_vs_text;
+  const metric = METRICS[behaviour_vs_text.metric];
   const placeOf = (candidate) => candidates.indexOf(candidate);
   const branchOf = (candidate) => branches[placeOf(candidate)];
   return [
     h("p", { class: "note" }, `The same ${candidates.length} programs of the archive, compared by behaviour (left) and by source (right), joined by average linkage. Colours are the branches of the left tree. If a colour is scattered on the right, programs of similar behaviour have different source.`),
     linked(h("div", { class: "pair" },
       drawTree("By behaviour: BehaveSim", byBehaviour, branchOf), drawTree(`By code: ${metric}`, bySource, branchOf),
-      drawHeat("by behaviour, in the order of its tree", byBehaviour, likeness.behaviour, placeOf),
-      drawHeat(`by ${metric}, in the order of its tree`, bySource, likeness.source, placeOf))),
+      drawHeat("by behaviour, in the order of its tree", byBehaviour, behaviour_vs_text.behaviour, placeOf),
+      drawHeat(`by ${metric}, in the order of its tree`, bySource, behaviour_vs_text.source, placeOf))),
     h("div", { class: "legend" }, Plot.legend({ color: { scheme: "viridis", domain: [0, 1] }, label: "similarity", width: 260 })),
     h("h3", {}, "Where they disagree most"),
     tableOf(
