@@ -194,13 +194,13 @@ def embeddings(model: str) -> tuple[Similarity, ...]:
         return float(np.clip(whole(a) @ whole(b), 0.0, 1.0))
 
     return (
-        OfSource("codebertscore", lambda a, b: _matched(each(a), each(b))),
+        OfSource("codebertscore", lambda a, b: _match_score(each(a), each(b))),
         OfSource("embedding", cosine),
         OfTraces("trace-embedding", cosine),
     )
 
 
-def _matched(a: NDArray[Any], b: NDArray[Any]) -> float:
+def _match_score(a: NDArray[Any], b: NDArray[Any]) -> float:
     """Return the F1 score of two texts' tokens (rows), each counted by its greatest cosine to one of the other."""
     cosines = a @ b.T
     recall, precision = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())

@@ -70,7 +70,7 @@ def _postorder(source: str) -> tuple[Array, Array, Array]:
     labels: list[int] = []
     firsts: list[int] = []
 
-    below: list[tuple[ast.AST, int | None]] = [(_parsed(source), None)]
+    below: list[tuple[ast.AST, int | None]] = [(_parse(source), None)]
     while below:  # a chain of 500 `elif` is 500 levels deep: too deep for calls
         node, first = below.pop()
         if first is None:
@@ -83,7 +83,7 @@ def _postorder(source: str) -> tuple[Array, Array, Array]:
     return np.array(labels), np.array(firsts), np.array(keyroots)
 
 
-def _parsed(source: str) -> ast.Module:
+def _parse(source: str) -> ast.Module:
     try:
         return parse(source)
     except (RecursionError, MemoryError) as error:

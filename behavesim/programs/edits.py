@@ -219,7 +219,7 @@ class Frame:
         between = zip(inner, self.fixed[1:], strict=True)
         return self.fixed[0] + "".join(block + fixed for block, fixed in between)
 
-    def completed(self, text: str) -> str | None:
+    def complete(self, text: str) -> str | None:
         """Return the program that results from this frame and a model's code; None if the code's markers do not fit."""
         if not self.has_blocks:
             return text

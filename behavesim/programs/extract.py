@@ -91,14 +91,14 @@ class WholeForm:
         if isinstance(edits, Failure):
             return edits
         parser = Parser(has_limits, self._longest)
-        found = apply_edits(edits, request.base) if edits else self._rewritten(said, parts, parser)
+        found = apply_edits(edits, request.base) if edits else self._rewrite(said, parts, parser)
         if isinstance(found, str):
             found = _in_plain_form(found, self.initial)
         if isinstance(found, str):
-            failure = self._refused(found, parser)
+            failure = self._refusal(found, parser)
             if failure and failure.reason == "syntax" and not request.is_own:
                 # spaces that Python refuses do no harm; in what it takes, every character of a string stays
-                failure = None if self._refused(tidy(found), parser) is None else failure
+                failure = None if self._refusal(tidy(found), parser) is None else failure
                 found = tidy(found)
             found = failure or found
         if isinstance(found, Failure):
@@ -116,13 +116,13 @@ class WholeForm:
         """Return why a person's program cannot be evaluated; None if it can. Its text is checked, it does not run."""
         plain = _in_plain_form(source, self.initial)
         # with limits: a person's own program may take as long as it does
-        return plain if isinstance(plain, Failure) else self._refused(plain, Parser(True, self._longest))
+        return plain if isinstance(plain, Failure) else self._refusal(plain, Parser(True, self._longest))
 
     @property
     def _longest(self) -> int:
         return max(LONGEST_PROGRAM, _ROOM * len(self.initial))
 
-    def _refused(self, source: str, parser: Parser) -> Failure | None:
+    def _refusal(self, source: str, parser: Parser) -> Failure | None:
         """Return why a program in plain form cannot be evaluated; None if it can."""
         if len(source) > self._longest:
             return Failure("too-long", f"the program has {len(source)} characters; at most {self._longest} are taken")
@@ -140,7 +140,7 @@ class WholeForm:
                 return Failure(failure.reason, message[:500])
         return None
 
-    def _rewritten(self, said: str, parts: Sequence[Block], parser: Parser) -> str | Failure:
+    def _rewrite(self, said: str, parts: Sequence[Block], parser: Parser) -> str | Failure:
         """Return the program that an answer with the blocks `parts` has in full (rule 3 of `read`), or why not."""
         codes = [part.code for part in parts[-BLOCKS_READ:] if part.code.strip()]
         if "" not in separate_files(self.initial):
@@ -166,27 +166,27 @@ def complete_program(initial: str, code: str) -> str | Failure:
     """
     first = separate_files(initial)
     if "" in first:
-        return _filled(first, {"": code.rstrip() + "\n"})
+        return _fill_files(first, {"": code.rstrip() + "\n"})
     try:
         files = separate_files(code)
     except ValueError as error:
         return Failure("edit", str(error)[:500])
-    return _NO_FILE if "" in files else _filled(first, files)
+    return _NO_FILE if "" in files else _fill_files(first, files)
 
 
-def _filled(first: Mapping[str, str], files: Mapping[str, str]) -> str | Failure:
+def _fill_files(first: Mapping[str, str], files: Mapping[str, str]) -> str | Failure:
     """Return the program of the files `first`, with `files`, completed by their frames, in place of their namesakes."""
     found: dict[str, str] = {}
     for path, body in files.items():
-        text = Frame.of(first.get(path, "")).completed(body)
+        text = Frame.of(first.get(path, "")).complete(body)
         if text is None:
             where = f" of {path}" if path else ""
             return Failure("outside", f"the EVOLVE-BLOCK markers{where} differ from the program's; keep each of them")
         found[path] = text
-    return found[""] if "" in found else _joined({**first, **found})
+    return found[""] if "" in found else _join({**first, **found})
 
 
-def _joined(files: Mapping[str, str]) -> str | Failure:
+def _join(files: Mapping[str, str]) -> str | Failure:
     """Return files as one text; Failure "edit" if that cannot be read back."""
     try:
         return join_files(files)
@@ -202,7 +202,7 @@ def _in_plain_form(source: str, initial: str) -> str | Failure:
             return Failure("outside", "the program is one file if the first one is; leave lines `=== file: … ===` out")
     except ValueError as error:
         return Failure("edit", str(error)[:500])
-    return source if "" in files else _joined(files)
+    return source if "" in files else _join(files)
 
 
 def _syntax(source: str, parser: Parser) -> Failure | None:
@@ -223,7 +223,7 @@ def _files(codes: Sequence[str], initial: str) -> str | Failure:
             except ValueError as error:
                 return Failure("edit", str(error)[:500])
             changed |= {path: body for path, body in found.items() if path}
-    return _filled(separate_files(initial), changed) if changed else _NO_FILE
+    return _fill_files(separate_files(initial), changed) if changed else _NO_FILE
 
 
 def _is_bare_code(said: str, parser: Parser) -> bool:

@@ -103,7 +103,7 @@ class Parser:
             raise SyntaxError(f"a name has more than {DEEPEST} parts")
         try:
             with warnings.catch_warnings(action="ignore"):  # else a program's "\d" would print one on the console
-                tree, names = _compiled(code)
+                tree, names = _compile(code)
         except (ValueError, RecursionError, MemoryError, OverflowError) as error:
             raise SyntaxError(f"{type(error).__name__}: {error}") from error
         return Parsed(code, tree, names)
@@ -113,7 +113,7 @@ class Parser:
 _DOTTED = re.compile(rf"\b(?:\w+[ \t]*\.[ \t]*){{{DEEPEST}}}")
 
 
-def _compiled(code: str) -> tuple[ast.Module, frozenset[str]]:
+def _compile(code: str) -> tuple[ast.Module, frozenset[str]]:
     tree = parse(code)
     names = _names(tree)
     if may_multiply(code) and compiled_size(tree) > LARGEST_PROGRAM:

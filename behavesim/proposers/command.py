@@ -130,7 +130,7 @@ async def run_shell(command: str, text: str, environment: Mapping[str, str]) -> 
     It returns when the shell has ended and no process holds its outputs open; there is no time limit. If cancelled, it
     kills the command's process group. Raises OSError if the shell cannot be started.
     """
-    process, transport = await _started(command, environment)
+    process, transport = await _start_or_kill(command, environment)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     try:
         written = asyncio.gather(_write(process.stdin, text), _read(process.stdout), _read(process.stderr))
@@ -141,7 +141,7 @@ async def run_shell(command: str, text: str, environment: Mapping[str, str]) -> 
         raise
 
 
-async def _started(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
+async def _start_or_kill(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
     """Start the command; if cancelled meanwhile, kill it once it has started."""
     # shielded: cancelled half-way, the process would go on without anybody who knows it
     starting = asyncio.create_task(_start(command, environment))

@@ -71,7 +71,7 @@ class FolderProposer(Proposer[FolderSettings]):
         """
         name = self.name(prompt, number)
         await asyncio.to_thread(self._put, name, prompt.text)
-        return Reply(await self._awaited(self._folder / f"{name}.reply.md"), MODEL)
+        return Reply(await self._wait_for_reply(self._folder / f"{name}.reply.md"), MODEL)
 
     def name(self, prompt: Prompt, number: int) -> str:
         """Return NAME, such as 00012-1a2b3c4d for candidate 12, and note-00000-1a2b3c4d for the first note.
@@ -98,7 +98,7 @@ class FolderProposer(Proposer[FolderSettings]):
             self._has_told = True
             self._tell(f"prompts are in {self._folder}; put each reply beside NAME.prompt.md as NAME.reply.md")
 
-    async def _awaited(self, path: Path) -> str:
+    async def _wait_for_reply(self, path: Path) -> str:
         """Return the text of a file once it is not empty and has not changed for `rest_s` seconds."""
         seen, since = None, 0.0
         while True:

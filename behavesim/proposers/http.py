@@ -165,7 +165,7 @@ class HttpProposer(Proposer[HttpSettings]):
             waiting = self._waiting[number]
             if self._posted and not waiting.done():
                 text = self._posted.popleft()
-                self._numbers[_hashed(text)] = number
+                self._numbers[_hash_of(text)] = number
                 self._outcomes.pop(number, None)  # that of the program which this one repairs
                 waiting.set_result(text)
 
@@ -241,7 +241,7 @@ class HttpProposer(Proposer[HttpSettings]):
             return _json({"error": '"program" must be the text of a program, and "thought", if given, a text'}, 400)
         # as it will be stored, so that the same program is known again after a resume
         text = storable("\n\n".join(filter(None, (thought.strip(), add_fence(program)))))
-        name = _hashed(text)
+        name = _hash_of(text)
         if name not in self._numbers and text not in self._posted:
             if len(self._posted) >= MOST_WAITING:
                 return _json({"error": f"{MOST_WAITING} programs wait already; post this one later"}, 429)
@@ -270,7 +270,7 @@ class HttpProposer(Proposer[HttpSettings]):
         }
 
 
-def _hashed(text: str) -> bytes:
+def _hash_of(text: str) -> bytes:
     """Return the hash by which a reply is known again: all texts of a long run would take 100 MB."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
@@ -282,7 +282,7 @@ def _news(path: Path, after: int) -> tuple[list[tuple[bytes, int] | Evaluated | 
         after = seq
         match event:
             case Responded(candidate, reply):
-                found.append((_hashed(reply.text), candidate))
+                found.append((_hash_of(reply.text), candidate))
             case Evaluated():
                 found.append(replace(event, source="", thought="", scores=(), trajectories=()))
             case Rejected():

@@ -48,14 +48,14 @@ def answer(
         error = _error(document, clean)
         if status < 400 and error is None:
             if not isinstance(document, Mapping):
-                return _no_document(headers, clean(_words(body)))
+                return _no_document(headers, clean(_body_text(body)))
             if isinstance(document.get("output"), list):
                 document = {**document, "choices": [_choice_of_response(document)]}
             return _completion(document, seconds_until_refill(headers), clean)
     except RecursionError:  # from reading, or from writing a part of it as text
         return Fault("ask again", "the endpoint answered with JSON that is nested too deeply to read", Usage())
     # cleaned before it is cut: the cut could leave a part of a key that no pattern knows
-    error = error or EndpointError(clean(_words(body))[:ERROR_LIMIT])
+    error = error or EndpointError(clean(_body_text(body))[:ERROR_LIMIT])
     if status < 400:  # some gateways put the error behind them into a response of status 200
         status = next((int(code) for code in error.codes if re.fullmatch(r"[45]\d\d", code)), 502)
     if error.codes & _FILTERED:
@@ -87,7 +87,7 @@ def _no_document(headers: Mapping[str, str], words: str) -> Fault:
     return Fault("ask again", f"the endpoint answered with something that is not a JSON object ({seen})", Usage())
 
 
-def _words(body: bytes) -> str:
+def _body_text(body: bytes) -> str:
     """Return the first 20,000 bytes of a body as one line; of a web page, its text without tags and scripts."""
     text = body[:20_000].decode("utf-8", "replace")
     if re.match(r"\s*<(?:!doctype|html|head|\?xml)", text, re.IGNORECASE):
@@ -122,20 +122,20 @@ def _error(document: object, clean: Callable[[str], str]) -> EndpointError | Non
 
 def _completion(document: Mapping[str, Any], wait_s: float, clean: Callable[[str], str]) -> Completion | Fault:
     """Return the completion in the first choice, without content if there is none; a fault if the model broke off."""
-    usage = replace(_usage(document.get("usage")), tier=_word(document.get("service_tier"), clean))
+    usage = replace(_usage(document.get("usage")), tier=_clean_word(document.get("service_tier"), clean))
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, Mapping):
         return Completion("", None, usage, wait_s)
     message, reason = _mapping(choice.get("message")), choice.get("finish_reason")
     # some servers move code into a call, though no tool was offered
-    replies = [_text(message.get("content")), _text(choice.get("text")), *_called(message)]
+    replies = [_text(message.get("content")), _text(choice.get("text")), *_call_arguments(message)]
     thoughts = [_text(message.get(name)) for name in REASONING]
     if usage.completion is None:
         usage = replace(usage, estimated_completion=estimate_tokens("".join([*replies, *thoughts])))
     if reason == "error":  # some gateways say so if the server behind them broke off
         return Fault("ask again", "the model broke off", usage)
-    reason = _word(reason, clean)
+    reason = _clean_word(reason, clean)
     text = "\n\n".join(part for part in replies if part.strip())
     # some servers move the whole reply into the reasoning; reasoning that was cut off holds only drafts
     if not text and interruption(reason) is None:
@@ -165,7 +165,7 @@ def _choice_of_response(document: Mapping[str, Any]) -> dict[str, Any]:
     return {"message": message, "finish_reason": reasons.get(str(reason), reason)}
 
 
-def _word(text: object, clean: Callable[[str], str]) -> str | None:
+def _clean_word(text: object, clean: Callable[[str], str]) -> str | None:
     """Return a finish reason or service tier, cleaned and cut; None if it is no text."""
     return one_line(clean(text), REASON_LIMIT) if isinstance(text, str) else None
 
@@ -182,7 +182,7 @@ def _text(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _called(message: Mapping[str, Any]) -> Iterator[str]:
+def _call_arguments(message: Mapping[str, Any]) -> Iterator[str]:
     """Yield the arguments of a message's calls, in `tool_calls` or the older `function_call`."""
     calls = message.get("tool_calls")
     functions = [_mapping(call).get("function") for call in calls] if isinstance(calls, list) else []
@@ -316,23 +316,23 @@ async def diagnose_fault(error: BaseException, route: Route, timeout_s: float, i
     # a server that expects TLS answers a plain request with bytes that are no HTTP, or hangs up
     is_silent = isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientResponseError)
     if is_new and is_silent and await _wants_tls(route):
-        return _unsent(
+        return _unsent_fault(
             f"{route.server} wants an encrypted connection; write https:// in OPENAI_BASE_URL", is_setup=True
         )
     if isinstance(error, aiohttp.ClientHttpProxyError):
         said = one_line(f"{error.status} {error.message}", 100)
-        return _unsent(f"{route.proxy_in_words} lets nobody through to {route.server} ({said})", is_setup=True)
+        return _unsent_fault(f"{route.proxy_in_words} lets nobody through to {route.server} ({said})", is_setup=True)
     if isinstance(error, aiohttp.ClientConnectorError):
-        return _unconnected(error, route)
+        return _connection_fault(error, route)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         to = route.proxy_in_words if route.proxy else route.server
-        return _unsent(f"{to} does not respond to connections; check OPENAI_BASE_URL and firewalls")
+        return _unsent_fault(f"{to} does not respond to connections; check OPENAI_BASE_URL and firewalls")
     if isinstance(error, aiohttp.InvalidURL):
-        return _unsent("OPENAI_BASE_URL or the proxy's URL is not valid; check both", is_setup=True)
-    return _broken(error, route, timeout_s)
+        return _unsent_fault("OPENAI_BASE_URL or the proxy's URL is not valid; check both", is_setup=True)
+    return _answer_fault(error, route, timeout_s)
 
 
-def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
+def _connection_fault(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
     """Return the fault for a connection that was not made."""
     cause = error.os_error
     # The error names the host that it connected to: the proxy's, if the request goes through one.
@@ -340,23 +340,23 @@ def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
     to, setting = (route.proxy_in_words, route.variable) if through_proxy else (route.server, "OPENAI_BASE_URL")
     if isinstance(cause, socket.gaierror):
         if cause.errno in NEVER_PASSES:
-            return _unsent(f"there is no host {error.host!r}; check {setting} and the network", is_setup=True)
-        return _unsent(f"the name {error.host!r} cannot be looked up at present; check the network")
+            return _unsent_fault(f"there is no host {error.host!r}; check {setting} and the network", is_setup=True)
+        return _unsent_fault(f"the name {error.host!r} cannot be looked up at present; check the network")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         why = getattr(error.certificate_error, "verify_message", "") or type(error.certificate_error).__name__
         advice = "name the file of its authority in SSL_CERT_FILE, if you trust it"
-        return _unsent(f"the certificate of {to} is not trusted ({why}); {advice}", is_setup=True)
+        return _unsent_fault(f"the certificate of {to} is not trusted ({why}); {advice}", is_setup=True)
     if isinstance(cause, ssl.SSLError):
         if cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"):
-            return _unsent(f"{to} speaks no TLS; write http:// in {setting}", is_setup=True)
-        return _unsent(f"no encrypted connection to {to} ({cause.reason}); check {setting}", is_setup=True)
+            return _unsent_fault(f"{to} speaks no TLS; write http:// in {setting}", is_setup=True)
+        return _unsent_fault(f"no encrypted connection to {to} ({cause.reason}); check {setting}", is_setup=True)
     if cause.errno == errno.ECONNREFUSED:
-        return _unsent(f"{to} refuses connections: no server listens there; start it, or check {setting}")
+        return _unsent_fault(f"{to} refuses connections: no server listens there; start it, or check {setting}")
     why = cause.strerror or str(cause) or type(cause).__name__  # one who hangs up during a handshake gives no reason
-    return _unsent(f"{to} cannot be reached ({why}); check the network and {setting}")
+    return _unsent_fault(f"{to} cannot be reached ({why}); check the network and {setting}")
 
 
-def _broken(error: BaseException, route: Route, timeout_s: float) -> Fault:
+def _answer_fault(error: BaseException, route: Route, timeout_s: float) -> Fault:
     """Return the fault of a request that was sent and had no proper answer: it may be billed all the same."""
     is_setup = False
     if isinstance(error, TimeoutError):
@@ -396,6 +396,6 @@ async def listens(host: str, port: int, tls: ssl.SSLContext | None = None) -> bo
     return True
 
 
-def _unsent(message: str, is_setup: bool = False) -> Fault:
+def _unsent_fault(message: str, is_setup: bool = False) -> Fault:
     """Return a fault of a request that was not sent: it has no tokens and is not billed."""
     return Fault("ask again", message, usage=None, is_setup=is_setup)

@@ -109,9 +109,9 @@ class BatchSender:
         earlier, *_ = [self._batches.earlier.pop(question.number, None) for question in questions]
         task = asyncio.create_task(self._carry_out(earlier, questions))
         self._sending.add(task)
-        task.add_done_callback(lambda ended: self._ended(ended, questions))
+        task.add_done_callback(lambda ended: self._pass_on_error(ended, questions))
 
-    def _ended(self, task: asyncio.Task[None], questions: Sequence[_Question]) -> None:
+    def _pass_on_error(self, task: asyncio.Task[None], questions: Sequence[_Question]) -> None:
         """If a batch's task ended with an error, raise the error in each `reply` that waits for the batch."""
         self._sending.discard(task)
         error = None if task.cancelled() else task.exception()
@@ -134,7 +134,7 @@ class BatchSender:
         self._read = [batch for batch in self._read if batch[0]]
 
     async def _delete(self, file: str) -> None:
-        if (fault := await self._endpoint.deleted(file)) is not None:
+        if (fault := await self._endpoint.delete(file)) is not None:
             self._policy.note_once_a_minute(
                 "file kept", f"file {file} of a batch stays at the endpoint: {fault.message}"
             )
@@ -143,11 +143,11 @@ class BatchSender:
         """Send a new batch, or take up `batch` of an earlier session, and settle each question by its result."""
         is_earlier = batch is not None
         if batch is not None and not batch.id:
-            batch = replace(batch, id=await self._found(batch.name))
+            batch = replace(batch, id=await self._find_batch(batch.name))
             if batch.id:
                 await self._batches.commit(batch)
         if batch is None or not batch.id:
-            batch = await self._sent(questions)
+            batch = await self._send_batch(questions)
         else:
             self._policy.note(f"batch {batch.id} is taken up; it holds {count_noun(len(questions), 'prompt')}")
         found = await self._results(batch.id, {question.number: question for question in questions})
@@ -159,7 +159,7 @@ class BatchSender:
             await asyncio.sleep(pause_s)
             self._gather(*again)
 
-    async def _sent(self, questions: Sequence[_Question]) -> BatchSent:
+    async def _send_batch(self, questions: Sequence[_Question]) -> BatchSent:
         """Send a batch and return it; its name is in the journal before it is sent, its id before this returns."""
         batch = BatchSent(secrets.token_hex(8), tuple(question.number for question in questions))
         await self._batches.commit(batch)
@@ -169,9 +169,11 @@ class BatchSender:
         ]
         content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
         name, endpoint = batch.name, self._endpoint
-        file = await self._answered(lambda: endpoint.uploaded(name, content))
+        file = await self._ask_until_answered(lambda: endpoint.upload(name, content))
         # if the answer is lost, the batch may have been made all the same, and must not be made and paid for twice
-        made = await self._answered(lambda: endpoint.batch_made(name, file), look=lambda: self._found(name))
+        made = await self._ask_until_answered(
+            lambda: endpoint.make_batch(name, file), look=lambda: self._find_batch(name)
+        )
         batch = replace(batch, id=made)
         await self._batches.commit(batch)
         self._policy.note(
@@ -183,7 +185,7 @@ class BatchSender:
     def _body(self, question: _Question) -> Mapping[str, Any]:
         return self._builder.body(question.tries.model, question.prompt, question.number)
 
-    async def _answered(
+    async def _ask_until_answered(
         self, send: Callable[[], Awaitable[T | Fault]], look: Callable[[], Awaitable[T]] | None = None
     ) -> T:
         """Return the answer to a request about files or batches, which is sent again until it has one."""
@@ -200,13 +202,13 @@ class BatchSender:
                 return earlier
         return found
 
-    async def _found(self, name: str) -> str:
-        return await self._answered(lambda: self._endpoint.batch_found(name))
+    async def _find_batch(self, name: str) -> str:
+        return await self._ask_until_answered(lambda: self._endpoint.find_batch(name))
 
     async def _results(self, batch: str, questions: Mapping[int, _Question]) -> dict[int, Completion | Fault]:
         """Wait for the end of a batch; return the reply or fault of each question, by number."""
         clean, looks = self._endpoint.secrets.clean, 0
-        while (ended := await self._answered(lambda: self._endpoint.batch(batch))).get("status") not in ENDED:
+        while (ended := await self._ask_until_answered(lambda: self._endpoint.batch(batch))).get("status") not in ENDED:
             looks += 1
             await asyncio.sleep(backoff_s(looks, self._poll_s, jitter=1.0))
         kinds = ("error_file_id", "output_file_id", "input_file_id")
@@ -222,7 +224,7 @@ class BatchSender:
         found: dict[int, Completion | Fault] = dict.fromkeys(questions, missing)
         for kind in kinds[:2]:
             if kind in files:
-                content = await self._answered(partial(self._endpoint.content, files[kind]))
+                content = await self._ask_until_answered(partial(self._endpoint.content, files[kind]))
                 found |= _results_in(content, terms, clean)
         return found
 
@@ -233,7 +235,7 @@ class BatchSender:
         tries.bill(result)
         if isinstance(result, Completion):
             self._has_replied = True
-            self._answer(question, result)
+            self._set_reply(question, result)
             return 0.0
         if is_earlier:
             return 0.0  # the prompt is asked for in a new batch, with what is known now
@@ -248,10 +250,10 @@ class BatchSender:
             return FULL_S
         tries.batches += 1
         if pause is None or tries.batches >= MOST_BATCHES:
-            self._answer(question, result)
+            self._set_reply(question, result)
         return pause or 0.0
 
-    def _answer(self, question: _Question, result: Completion | Fault) -> None:
+    def _set_reply(self, question: _Question, result: Completion | Fault) -> None:
         self._open.discard(question)
         if not question.reply.done():
             question.reply.set_result(question.tries.reply(result))
@@ -272,7 +274,7 @@ def _results_in(
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # JSON of any other form
             continue
         if response:
-            yield number, _priced(answer(status, {}, body, terms(number), clean))
+            yield number, _at_batch_price(answer(status, {}, body, terms(number), clean))
         else:
             yield number, Fault("ask again", f"the batch left a prompt undone: {one_line(clean(str(why)), 300)}")
 
@@ -290,7 +292,7 @@ def _failure(batch: Mapping[str, Any], clean: Callable[[str], str]) -> Fault:
     return Fault("stop", f"the endpoint refuses the batch: {message}")
 
 
-def _priced(found: Completion | Fault) -> Completion | Fault:
+def _at_batch_price(found: Completion | Fault) -> Completion | Fault:
     """Return a result of a batch with BATCH as its service tier, so that it has the price of batches."""
     # After a demand to slow down, or where the address seems to be wrong, its prompt goes into the next batch.
     if isinstance(found, Completion):

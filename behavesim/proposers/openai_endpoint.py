@@ -85,19 +85,19 @@ class Endpoint:
         """Send `body` as JSON to the chat completions, or to the Responses API if it has its form."""
         # Written as ASCII here: the package writes UTF-8, which cannot encode a lone surrogate.
         content, path = json.dumps(body).encode(), PATH if "messages" in body else RESPONSES
-        found = await self._answered(
+        found = await self._request(
             lambda client: client.post(path, cast_to=httpx2.Response, content=content, options={"headers": _UNSAID})
         )
         return found if isinstance(found, Fault) else self._read(found, terms)
 
-    async def uploaded(self, name: str, content: bytes) -> str | Fault:
+    async def upload(self, name: str, content: bytes) -> str | Fault:
         """Upload the lines in `content` as the file `name`.jsonl of a batch; return the file's id."""
         file = (f"{name}.jsonl", content)
-        return await self._called(lambda client: self._id(client.files.create(file=file, purpose="batch")))
+        return await self._call(lambda client: self._id(client.files.create(file=file, purpose="batch")))
 
-    async def batch_made(self, name: str, file: str) -> str | Fault:
+    async def make_batch(self, name: str, file: str) -> str | Fault:
         """Make a batch of an uploaded file, with `name` in its metadata; return the batch's id."""
-        return await self._called(
+        return await self._call(
             lambda client: self._id(
                 client.batches.create(
                     completion_window="24h", endpoint=URL_IN_BATCH, input_file_id=file, metadata={NAME: name}
@@ -105,7 +105,7 @@ class Endpoint:
             )
         )
 
-    async def batch_found(self, name: str) -> str | Fault:
+    async def find_batch(self, name: str) -> str | Fault:
         """Return the id of the batch of this name in the endpoint's list; "" if it has none."""
 
         async def find(client: openai.AsyncOpenAI) -> str:
@@ -115,24 +115,24 @@ class Endpoint:
                     return self.secrets.clean(batch.id)
             return ""
 
-        return await self._called(find)
+        return await self._call(find)
 
     async def batch(self, batch: str) -> Mapping[str, Any] | Fault:
         """Return the JSON object in which the endpoint says how the batch with this id stands."""
-        return await self._called(lambda client: _object(client.batches.retrieve(batch)))
+        return await self._call(lambda client: _object(client.batches.retrieve(batch)))
 
     async def content(self, file: str) -> bytes | Fault:
         """Return the content of the file with this id; a fault, too, if it is longer than FILE_BYTES."""
-        found = await self._called(lambda client: client.files.content(file))
+        found = await self._call(lambda client: client.files.content(file))
         if isinstance(found, Fault):
             return found
         if len(found.content) > FILE_BYTES:
             return Fault("stop", f"the replies of a batch are longer than {FILE_BYTES >> 20} MB")
         return found.content
 
-    async def deleted(self, file: str) -> Fault | None:
+    async def delete(self, file: str) -> Fault | None:
         """Delete the file with this id; return the fault if it is not deleted."""
-        found = await self._called(lambda client: _object(client.files.delete(file)))
+        found = await self._call(lambda client: _object(client.files.delete(file)))
         return found if isinstance(found, Fault) else None
 
     async def models(self) -> dict[str, str | None]:
@@ -146,9 +146,9 @@ class Endpoint:
             days = {each.id: each.shutdown_date async for each in client.models.list() if isinstance(each.id, str)}
             return {clean(name): clean(day) if isinstance(day, str) else None for name, day in days.items()}
 
-        found = await self._answered(send)
+        found = await self._request(send)
         if isinstance(found, httpx2.Response) and found.status_code == 404 and self.add_version():
-            found = await self._answered(send)
+            found = await self._request(send)
         match found:
             case dict():
                 return found
@@ -167,20 +167,20 @@ class Endpoint:
     async def _page_in_its_place(self) -> str:
         """Return what the endpoint sends in place of its list of models, if that is a web page; else ""."""
         # asked for again: the package keeps nothing of an answer that it cannot read
-        found = await self._answered(lambda client: client.get("/models", cast_to=httpx2.Response))
+        found = await self._request(lambda client: client.get("/models", cast_to=httpx2.Response))
         read = self._read(found, Terms()) if isinstance(found, httpx2.Response) else found
         return read.message if isinstance(read, Fault) and read.is_setup else ""
 
-    async def _called(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | Fault:
+    async def _call(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | Fault:
         """Return what `send` makes of the answer to its request, or the fault that an error means."""
-        found = await self._answered(send)
+        found = await self._request(send)
         if not isinstance(found, httpx2.Response):
             return found
         meant = self._read(found, Terms())
         said = "the endpoint's filter refuses the request"
         return meant if isinstance(meant, Fault) else Fault("give up", said, is_setup=True)
 
-    async def _answered(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | httpx2.Response | Fault:
+    async def _request(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T | httpx2.Response | Fault:
         """Return what `send` makes of an answer, the answer if its status is an error's, or the connection's fault."""
         try:
             async with self._clock.timeout(self._timeout_s):
@@ -189,7 +189,7 @@ class Endpoint:
             found = error.response
         except (openai.APIConnectionError, aiohttp.ClientError, OSError, UnicodeError) as error:
             if await self._is_at_ipv6():
-                return await self._answered(send)
+                return await self._request(send)
             return await diagnose_fault(error, self._route, self._timeout_s, is_new=not self._has_answered)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # JSON of any other form
             return Fault("ask again", "the endpoint answered in another form than that of its protocol", Usage())
@@ -202,7 +202,7 @@ class Endpoint:
             advice = "set max_completion_tokens, or choose another model"
             return Fault("give up", f"the endpoint's answer is longer than {ANSWER_BYTES >> 20} MB; {advice}", Usage())
         if response.has_redirect_location:
-            return self._redirected(response)
+            return self._redirect_fault(response)
         return answer(response.status_code, response.headers, response.content, terms, self.secrets.clean)
 
     async def _id(self, made: Awaitable[openai.BaseModel]) -> str:
@@ -222,7 +222,7 @@ class Endpoint:
         self._client.base_url = self._client.base_url.copy_with(host="::1")
         return True
 
-    def _redirected(self, response: httpx2.Response) -> Fault:
+    def _redirect_fault(self, response: httpx2.Response) -> Fault:
         """Return the fault for a redirect that is not followed: to another server, an unusable URL, or one too many."""
         onward = response.next_request  # None if the package cannot read the location
         moved = str(onward.url) if onward else response.headers["location"]
@@ -295,7 +295,7 @@ class _Client(openai.DefaultAioHttpClient):
                 break
             await response.aclose()
             response = await super().send(response.next_request, **how)
-        return await _received(response)
+        return await _receive(response)
 
 
 def is_onward(response: httpx2.Response) -> bool:
@@ -308,7 +308,7 @@ def is_onward(response: httpx2.Response) -> bool:
     return place == onward
 
 
-async def _received(response: httpx2.Response) -> httpx2.Response:
+async def _receive(response: httpx2.Response) -> httpx2.Response:
     """Return an answer with its body, decompressed and cut after ANSWER_BYTES, or FILE_BYTES for a file."""
     body, most = bytearray(), FILE_BYTES if response.request.url.path.endswith("/content") else ANSWER_BYTES
     try:

@@ -305,21 +305,21 @@ def program_grammar(template: str, entry_point: str) -> str:
     given = function.args
     parameters = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
     rules = [
-        f'root ::= {json.dumps(head)} {_block(0)} {json.dumps(_indented(0))} "return " value "\\n```"',
+        f'root ::= {json.dumps(head)} {_block_rule(0)} {json.dumps(_indentation(0))} "return " value "\\n```"',
         f"value ::= value{BRACKETS}",
         "condition ::= value1 (compared value1)?",
         f"own ::= {_one_of(_OWN.split())}",
         f"name ::= {_one_of([*parameters, *_OWN.split()])}",
-        f"function ::= {_one_of([*_CALLED.split(), *_imported(imports)])}",
+        f"function ::= {_one_of([*_CALLED.split(), *_imported_functions(imports)])}",
         f"attribute ::= {_one_of(_OF_VALUES.split())}",
-        *_reply_statements(),
+        *_statement_rules(),
         _FIXED.strip(),
-        *_values(),
+        *_value_rules(),
     ]
     return "\n".join(rules) + "\n"
 
 
-def _imported(imports: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[str]:
+def _imported_functions(imports: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[str]:
     """Yield the functions that imports make known: those imported by name, and of modules those in _OF_MODULES."""
     for each in imports:
         for name in each.names:
@@ -330,20 +330,20 @@ def _imported(imports: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[str]:
                 yield from (f"{module}.{found}" for found in _OF_MODULES.get(name.name, "").split())
 
 
-def _reply_statements() -> Iterator[str]:
+def _statement_rules() -> Iterator[str]:
     """Yield the rules of a statement for each depth of STATEMENTS, with the indentation of its lines."""
     for depth in range(len(STATEMENTS)):
-        simple = f'{json.dumps(_indented(depth))} (target value | "return " value)'
+        simple = f'{json.dumps(_indentation(depth))} (target value | "return " value)'
         if depth + 1 == len(STATEMENTS):
             yield f"statement{depth} ::= {simple}"
             continue
-        block, here = _block(depth + 1), json.dumps(_indented(depth))
+        block, here = _block_rule(depth + 1), json.dumps(_indentation(depth))
         yield f"statement{depth} ::= {simple} | {here} loop{depth} | {here} choice{depth}"
         yield f'loop{depth} ::= "for " own (", " own)? " in " value ":" {block}'
         yield f'choice{depth} ::= "if " condition ":" {block} ({here} "else:" {block})?'
 
 
-def _values() -> Iterator[str]:
+def _value_rules() -> Iterator[str]:
     """Yield the rules of values, by how deep their brackets go."""
     yield _VALUE.format(d=0, deep="").strip()
     yield 'after0 ::= "." attribute | "[" (name | number) "]"'
@@ -354,12 +354,12 @@ def _values() -> Iterator[str]:
         yield _DEEP.format(d=depth, less=less).strip()
 
 
-def _block(depth: int) -> str:
+def _block_rule(depth: int) -> str:
     """Return the right side of a block's rule; only the function's body (depth 0) may have no statement."""
     return f"statement{depth}{{{0 if depth == 0 else 1},{STATEMENTS[depth]}}}"
 
 
-def _indented(depth: int) -> str:
+def _indentation(depth: int) -> str:
     return "\n" + "    " * (depth + 1)
 
 

@@ -62,9 +62,9 @@ class PricedProposer:
         # A proposer of a user's own need not list calls; a reply that may cost something counts as one all the same.
         calls = reply.calls or ((Usage(),) if self._cost else ())
         estimated = (call.with_estimates(prompt.text, reply.text) for call in calls)
-        return replace(reply, calls=tuple(self._priced(reply.model, call) for call in estimated))
+        return replace(reply, calls=tuple(self._add_price(reply.model, call) for call in estimated))
 
-    def _priced(self, model: str, call: Usage) -> Usage:
+    def _add_price(self, model: str, call: Usage) -> Usage:
         if self._cost is None or call.cost_usd is not None:
             return call
         return replace(call, cost_usd=self._cost(model, call))

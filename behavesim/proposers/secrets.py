@@ -53,7 +53,7 @@ class Secrets:
         values: list[str] = []
         for name, value in variables:
             values += [value] if _SECRET_NAME.search(name) else []
-            values += _sent_in_headers(value) if name == HEADERS else [*_logins(value), *_queried(value)]
+            values += _header_values(value) if name == HEADERS else [*_logins(value), *_query_values(value)]
         found = {form for value in values if len(value) >= SHORTEST for form in _forms(value)}
         # The longest first: a secret that is a part of another must not break it up.
         return cls(tuple(sorted(found, key=lambda value: (-len(value), value))))
@@ -108,13 +108,13 @@ def _logins(url: str) -> Iterator[str]:
         yield unquote(user)  # a token, mostly
 
 
-def _queried(url: str) -> Iterator[str]:
+def _query_values(url: str) -> Iterator[str]:
     if "://" in url:
         query = url.partition("?")[2].partition("#")[0]
         yield from (value for name, value in parse_qsl(query) if name.lower() not in _PUBLIC_QUERIES)
 
 
-def _sent_in_headers(lines: str) -> Iterator[str]:
+def _header_values(lines: str) -> Iterator[str]:
     """Yield the values of headers, tokens without the scheme before them, and the values of cookies."""
     for line in lines.splitlines():
         name, _, value = line.partition(":")

@@ -344,7 +344,7 @@ def vector_encoder() -> BlockEncoder:
         euclidean.LANES,
         np.float64,
         np.nan,
-        encode=lambda run, length: _padded(run, length).ravel(),
+        encode=lambda run, length: _pad_states(run, length).ravel(),
         compare=_compare_vectors,
     )
 
@@ -353,7 +353,7 @@ def _compare_vectors(blocks: Blocks, run: Trajectory, length: int, first: int, s
     """Compare a run with vector trajectories, a `Compare` but for the first argument."""
     from behavesim.similarity.kernels import euclidean
 
-    x = np.pad(_padded(run, length), ((0, -length % euclidean.STATES), (0, 0)), constant_values=np.nan)
+    x = np.pad(_pad_states(run, length), ((0, -length % euclidean.STATES), (0, 0)), constant_values=np.nan)
     found = np.empty((2, blocks.lengths.size))
     flat = blocks.numbers.ravel(), blocks.starts, blocks.lengths
     euclidean.similarities(x, length, flat, first // euclidean.LANES, settings.unit, found)
@@ -362,7 +362,7 @@ def _compare_vectors(blocks: Blocks, run: Trajectory, length: int, first: int, s
     return sims
 
 
-def _padded(run: Trajectory, length: int) -> NDArray[np.float64]:
+def _pad_states(run: Trajectory, length: int) -> NDArray[np.float64]:
     """Return the first `length` states, (length, dimensions), with zeros up to a multiple of COORDINATES columns."""
     from behavesim.similarity.kernels import euclidean
 

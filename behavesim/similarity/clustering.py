@@ -85,7 +85,7 @@ def k_means(points: NDArray[np.float64], count: int, rng: np.random.Generator) -
     # not scipy's: its k-means++ divides by zero if there are fewer different points than groups, and the name of its
     # argument for the generator depends on its release. Sums here are numpy's own, not BLAS's, whose last bit depends
     # on the processor and could move a point from one group to another.
-    _, labels = min((_settled(points, _spread(points, count, rng)) for _ in range(STARTS)), key=lambda start: start[0])
+    _, labels = min((_settle(points, _spread(points, count, rng)) for _ in range(STARTS)), key=lambda start: start[0])
     seen: dict[int, int] = {}
     return [seen.setdefault(group, len(seen)) for group in labels.tolist()]
 
@@ -93,18 +93,18 @@ def k_means(points: NDArray[np.float64], count: int, rng: np.random.Generator) -
 def _spread(points: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Draw up to `count` different points as first centres: each with p ∝ squared distance to the nearest so far."""
     chosen = [int(rng.integers(len(points)))]
-    nearest = _squared(points, points[chosen])[:, 0]
+    nearest = _squared_distances(points, points[chosen])[:, 0]
     while len(chosen) < count and nearest.any():
         chosen.append(int(rng.choice(len(points), p=nearest / nearest.sum())))
-        nearest = np.minimum(nearest, _squared(points, points[chosen[-1:]])[:, 0])
+        nearest = np.minimum(nearest, _squared_distances(points, points[chosen[-1:]])[:, 0])
     return points[chosen]
 
 
-def _settled(points: NDArray[np.float64], centres: NDArray[np.float64]) -> tuple[float, NDArray[np.intp]]:
+def _settle(points: NDArray[np.float64], centres: NDArray[np.float64]) -> tuple[float, NDArray[np.intp]]:
     """Move the centres to their points' means until none moves; return the sum of squares, and the groups."""
     labels = np.full(len(points), -1)
     for _ in range(ROUNDS):
-        squared = _squared(points, centres)
+        squared = _squared_distances(points, centres)
         before, labels = labels, squared.argmin(axis=1)
         if np.array_equal(before, labels):
             break
@@ -113,7 +113,7 @@ def _settled(points: NDArray[np.float64], centres: NDArray[np.float64]) -> tuple
     return float(squared.min(axis=1).sum()), labels
 
 
-def _squared(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+def _squared_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the squared distances of N points to K centres, (N, K)."""
     return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
 

@@ -184,7 +184,7 @@ class InWords:
 
     def costs(self, index: int, decisions: Sequence[int]) -> tuple[float, ...]:
         """Return the cost (the gain, if scores are maximised) of each of the decisions; () if the task has none."""
-        found = self._called("cost_so_far", index, decisions)
+        found = self._call_method("cost_so_far", index, decisions)
         if found is None:
             return ()
         wanted = f"`cost_so_far` of task {self.task.name!r} must return None or {len(decisions)} finite numbers"
@@ -197,13 +197,13 @@ class InWords:
         return tuple(cost - before for cost, before in zip(total, [0.0, *total], strict=False))
 
     def _line(self, method: str, longest: int, index: int, *rest: object) -> str:
-        found = self._called(method, index, *rest)
+        found = self._call_method(method, index, *rest)
         if not isinstance(found, str):
             raise TaskError(f"`{method}` of task {self.task.name!r} must return a text, not {type(found).__name__}")
         # a back-quote could open a fenced block, which readers of a prompt would take for a program
         return one_line(found.replace("`", "'"), longest)
 
-    def _called(self, method: str, index: int, *rest: object) -> Any:
+    def _call_method(self, method: str, index: int, *rest: object) -> Any:
         try:
             return getattr(self.task, method)(instances_of(self.task, self.split)[index], *rest)
         except TaskError:

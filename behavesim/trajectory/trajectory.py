@@ -80,7 +80,7 @@ class Trajectory:
         Two states are compared by edit distance.
         Raises TrajectoryError if there is no state, or a state is not a flat sequence of integers.
         """
-        return _ragged("sequences", states, lambda state: _tokens(state, "a state"))
+        return _from_states("sequences", states, lambda state: _tokens(state, "a state"))
 
     @classmethod
     def sets(cls, states: Iterable[Iterable[int]]) -> Trajectory:
@@ -89,7 +89,7 @@ class Trajectory:
         Two states are compared by the edits that turn one set into the other: max(|A|, |B|) - |A & B|. Raises
         TrajectoryError if there is no state, or a state is not a set of integers.
         """
-        return _ragged("sets", states, lambda state: np.unique(_tokens(_members(state), "a state")))
+        return _from_states("sets", states, lambda state: np.unique(_tokens(_members(state), "a state")))
 
     @classmethod
     def vectors(cls, states: ArrayLike) -> Trajectory:
@@ -252,7 +252,7 @@ def _in_smallest(array: NDArray[np.integer[Any]], copy: bool = False) -> Tokens:
     return array.astype(next(dtype for least, most, dtype in _RANGES if least <= low and high <= most), copy=copy)
 
 
-def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) -> Trajectory:
+def _from_states(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) -> Trajectory:
     """Return a trajectory of states of any length; `tokens` makes a flat array of integers of one state."""
     if not isinstance(states, Iterable):
         raise TrajectoryError(f"{kind} are made of states, one after another; got {describe_value(states)}")
@@ -353,16 +353,16 @@ def pack(behaviour: Sequence[AlgorithmRun]) -> bytes:
 
 def unpack(blob: bytes) -> tuple[AlgorithmRun, ...]:
     """Return the runs from the bytes of `pack`; raises ValueError if they are cut off or are something else."""
-    return tuple(_unpacked(part) for part in _parts(blob))
+    return tuple(_unpack_run(part) for part in _split(blob))
 
 
-def _unpacked(data: bytes) -> AlgorithmRun:
+def _unpack_run(data: bytes) -> AlgorithmRun:
     if data.startswith(_SAMPLES):
-        return Samples(Trajectory.from_bytes(part) for part in _parts(data[len(_SAMPLES) :]))
+        return Samples(Trajectory.from_bytes(part) for part in _split(data[len(_SAMPLES) :]))
     return Trajectory.from_bytes(data)
 
 
-def _parts(blob: bytes) -> Iterator[bytes]:
+def _split(blob: bytes) -> Iterator[bytes]:
     """Yield the bytes of each run that `pack` stored one after another; raises ValueError if the last is cut off."""
     end = 0
     while end < len(blob):

@@ -69,7 +69,7 @@ async def test_a_command_that_reads_nothing_can_answer_a_prompt_of_any_length() 
 
 
 def test_a_command_that_has_ended_before_it_is_written_to_has_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    started = shell._started
+    started = shell._start_or_kill
 
     async def ended(*arguments: Any) -> Any:
         process, transport = await started(*arguments)
@@ -78,7 +78,7 @@ def test_a_command_that_has_ended_before_it_is_written_to_has_answered(monkeypat
             await asyncio.sleep(0.001)
         return process, transport
 
-    monkeypatch.setattr(shell, "_started", ended)
+    monkeypatch.setattr(shell, "_start_or_kill", ended)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         assert runner.run(shell.run_shell("echo yes", "a prompt", dict(os.environ))).out == "yes\n"
 

@@ -66,12 +66,12 @@ Move = Callable[[Couple], Term | None]
 
 def switch(couple: Couple) -> Term | None:
     """Replace one root of the base by a conditional expression with this root of both programs."""
-    return _joined(couple, lambda rule: rule.is_choice)
+    return _join_roots(couple, lambda rule: rule.is_choice)
 
 
 def blend(couple: Couple) -> Term | None:
     """Replace one root of the base by another rule with this root of both programs as operands."""
-    return _joined(couple, lambda rule: not rule.is_choice)
+    return _join_roots(couple, lambda rule: not rule.is_choice)
 
 
 def addition(couple: Couple) -> Term | None:
@@ -153,7 +153,7 @@ def _constant(couple: Couple) -> Term | None:
     return couple.changed(lambda inner: inner.type == NUMBER or _other_constants(couple.grammar, inner) != [], shifted)
 
 
-def _joined(couple: Couple, wanted: Callable[[Rule], bool]) -> Term | None:
+def _join_roots(couple: Couple, wanted: Callable[[Rule], bool]) -> Term | None:
     """Return the base with one drawn root replaced by a wanted rule around that root of both programs."""
     index = couple.root()
     mine, theirs = couple.base.children[index], couple.other.children[index]
@@ -271,7 +271,7 @@ class Breeder:
         if operator in FROM_NOTHING or not examples or (operator == "improve" and random.random() < FRESH):
             program = self._unlike(examples, random)
             return program, f"Try something new: weigh {self._subject(program)}."
-        base, other = _drawn(examples, random)
+        base, other = _draw_parents(examples, random)
         if self._habit == "timid" and random.random() < TIMID:
             again = restatement(Couple(self._grammar, base, other, random))
             return again or base, "Say the same in other words."
@@ -302,7 +302,7 @@ class Breeder:
         return f"{', '.join(others)} and {last}" if others else last
 
 
-def _drawn(examples: list[Term], random: np.random.Generator) -> tuple[Term, Term]:
+def _draw_parents(examples: list[Term], random: np.random.Generator) -> tuple[Term, Term]:
     """Return the program to change and the one to take parts from: the best example and a drawn other, or reversed."""
     *others, best = examples
     other = uniform(others, random) if others else best

@@ -52,7 +52,7 @@ class Reader:
         if values is None or not self._grammar.roots.keys() <= values.keys():
             return None
         memo: dict[tuple[int, str], Term | None] = {}
-        roots = [self._derived(values[name], kind, memo) for name, kind in self._grammar.roots.items()]
+        roots = [self._derive(values[name], kind, memo) for name, kind in self._grammar.roots.items()]
         children = tuple(root for root in roots if root is not None)
         return Term(PROGRAM, children=children) if len(children) == len(roots) else None
 
@@ -65,10 +65,10 @@ class Reader:
             name = statement.targets[0].id
             defined = self._grammar.definitions.get(name)
             if defined is None or not _same([statement.value], [defined.definition]):
-                values[name] = _expanded(statement.value, values)
+                values[name] = _expand(statement.value, values)
         return values
 
-    def _derived(self, node: ast.expr, kind: str, memo: dict[tuple[int, str], Term | None]) -> Term | None:
+    def _derive(self, node: ast.expr, kind: str, memo: dict[tuple[int, str], Term | None]) -> Term | None:
         """Return an expression as a term of the type `kind`, by the first rules that match; None if none does."""
         # by identity: expanded lines occur many times, and each would be derived again
         if kind == NUMBER:
@@ -87,7 +87,7 @@ class Reader:
             return None
         children: list[Term] = []
         for hole, filler in zip(rule.holes, fillers, strict=True):
-            child = self._derived(filler, hole, memo)
+            child = self._derive(filler, hole, memo)
             if child is None:
                 return None
             children.append(child)
@@ -126,7 +126,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _expanded(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+def _expand(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
     # most expressions have none, and the transformer is slow
     return node if names_in(node).isdisjoint(values) else _Substitution(values).visit(node)
 
@@ -201,11 +201,11 @@ class _Body:
         for index in sorted(range(len(parts)), key=lambda index: -parts[index].width):
             too_wide = term.rule.width + sum(part.width for part in parts) > LINE
             if too_wide and parts[index].width > WORTH_A_NAME and term.children[index].type in self._grammar.nameable:
-                parts[index] = self._named(parts[index].node, term.children[index])
-        node = _filled(term.rule.pattern, iter(parts), self._grammar)
+                parts[index] = self._name_part(parts[index].node, term.children[index])
+        node = _fill_holes(term.rule.pattern, iter(parts), self._grammar)
         return _Text(node, term.rule.width + sum(part.width for part in parts))
 
-    def _named(self, node: ast.expr, term: Term) -> _Text:
+    def _name_part(self, node: ast.expr, term: Term) -> _Text:
         """Add a line that computes the term and return its name; equal terms share one line."""
         if term not in self._named_before:
             name = self._name(term)
@@ -222,12 +222,12 @@ class _Body:
         return next(name for name in names if name not in self._taken)
 
 
-def _filled(pattern: Any, fillers: Iterator[_Text], grammar: Grammar) -> Any:
+def _fill_holes(pattern: Any, fillers: Iterator[_Text], grammar: Grammar) -> Any:
     """Return a copy of a pattern with its holes filled in order by the next fillers."""
     if isinstance(pattern, ast.Name):
         return next(fillers).node if pattern.id in grammar.rules else pattern
     if isinstance(pattern, ast.AST):
-        return type(pattern)(**{name: _filled(value, fillers, grammar) for name, value in ast.iter_fields(pattern)})
+        return type(pattern)(**{name: _fill_holes(value, fillers, grammar) for name, value in ast.iter_fields(pattern)})
     if isinstance(pattern, list):
-        return [_filled(part, fillers, grammar) for part in pattern]
+        return [_fill_holes(part, fillers, grammar) for part in pattern]
     return pattern

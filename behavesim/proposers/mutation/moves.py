@@ -75,7 +75,7 @@ class PythonText:
     def places(self) -> list[Place]:
         """The expressions and statements that lie in `spans` and may be replaced, parents before children."""
         found = []
-        for node, function, is_place in _walked(self.tree):
+        for node, function, is_place in _walk(self.tree):
             if is_place and isinstance(node, ast.expr | ast.stmt):
                 place = Place(node, self.span(node), function)
                 if within(place.span, self.spans):
@@ -98,7 +98,7 @@ class PythonText:
         """The first line on which each name is bound, by the function around it; "" is the top level."""
         # parameters are bound on line 0; so are imports and definitions, wherever they are, at the top level
         found: dict[str, dict[str, int]] = {"": dict.fromkeys(self.modules, 0)}
-        for node, function, _ in _walked(self.tree):
+        for node, function, _ in _walk(self.tree):
             match node:
                 case ast.Name(id=name, ctx=ast.Store(), lineno=line):
                     lines = found.setdefault(function, {})
@@ -116,7 +116,7 @@ class PythonText:
         return names <= own | self._bound[""].keys() | _KNOWN
 
 
-def _walked(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
+def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
     """Yield every node, the name of the function around it ("" if none), and whether another may take its place."""
     # without what is within formatted strings, whose columns Python 3.11 does not know
     waiting: list[tuple[ast.AST, str, bool]] = [(tree, "", False)]
@@ -327,7 +327,7 @@ def _other(material: Material, donors: Sequence[PythonText]) -> str | None:
     if place is None:
         return None
     new = material.other_expression(place, donors)
-    return None if new is None else replace_literal(program.source, place.span, _bracketed(new))
+    return None if new is None else replace_literal(program.source, place.span, _add_brackets(new))
 
 
 def _function(material: Material) -> str | None:
@@ -389,7 +389,7 @@ def _half(material: Material) -> str | None:
         return None
     kept = place.node.left if material.random.random() < 0.5 else place.node.right
     begin, end = program.span(kept)
-    return replace_literal(program.source, place.span, _bracketed(program.source[begin:end]))
+    return replace_literal(program.source, place.span, _add_brackets(program.source[begin:end]))
 
 
 def _lines_of(source: str, place: Place) -> Span | None:
@@ -401,6 +401,6 @@ def _lines_of(source: str, place: Place) -> Span | None:
     return (begin, end) if not before.strip() and re.fullmatch(r"\s*(?:#.*\s*)?", behind) else None
 
 
-def _bracketed(expression: str) -> str:
+def _add_brackets(expression: str) -> str:
     """Return an expression in parentheses, unless it is a plain name, number or attribute."""
     return expression if re.fullmatch(r"[\w.]+", expression) else f"({expression})"

@@ -59,31 +59,31 @@ def change_tokens(tokens: Tokens, move: Move) -> tuple[str | None, Move]:
 
 def _number(tokens: Tokens) -> str | None:
     places = [span for span in numbers_in(tokens.source) if within(span, tokens.spans)]
-    return _written(tokens, places, lambda literal: another(literal, tokens.random))
+    return _rewrite_one(tokens, places, lambda literal: another(literal, tokens.random))
 
 
 def _operator(tokens: Tokens) -> str | None:
-    return _written(tokens, tokens.operators, lambda symbol: another_operator(symbol, tokens.random))
+    return _rewrite_one(tokens, tokens.operators, lambda symbol: another_operator(symbol, tokens.random))
 
 
 def _weight(tokens: Tokens) -> str | None:
     """Multiply a name at the right of an operator by a random factor near 1."""
-    return _written(tokens, tokens.operands, lambda name: f"({name} * {np.exp(tokens.random.normal(0, 0.3)):.4g})")
+    return _rewrite_one(tokens, tokens.operands, lambda name: f"({name} * {np.exp(tokens.random.normal(0, 0.3)):.4g})")
 
 
 def _name(tokens: Tokens) -> str | None:
     """Replace a name at the right of an operator by another such name."""
     names = {tokens.source[slice(*each)] for each in tokens.operands}
-    return _written(tokens, tokens.operands, lambda name: uniform_or_none(sorted(names - {name}), tokens.random))
+    return _rewrite_one(tokens, tokens.operands, lambda name: uniform_or_none(sorted(names - {name}), tokens.random))
 
 
 def _removal(tokens: Tokens) -> str | None:
     """Remove a name and the operator before it."""
     places = [(tokens.source[: begin - 1].rindex(" "), end) for begin, end in tokens.operands]
-    return _written(tokens, places, lambda name: "")
+    return _rewrite_one(tokens, places, lambda name: "")
 
 
-def _written(tokens: Tokens, places: Sequence[Span], write: Callable[[str], str | None]) -> str | None:
+def _rewrite_one(tokens: Tokens, places: Sequence[Span], write: Callable[[str], str | None]) -> str | None:
     """Return the text with one of the places, drawn at random, rewritten; None if there is none."""
     place = uniform_or_none(places, tokens.random)
     new = None if place is None else write(tokens.source[slice(*place)])
@@ -186,13 +186,13 @@ class Mutator:
         program, done = base, list[str]()
         count = 1 + int(random.choice(len(COUNTS), p=COUNTS)) + (operator in FROM_NOTHING)
         for _ in range(count):
-            program, said = self._changed(program, others, MOVES.get(operator, IMPROVE), programs, random)
+            program, said = self._change(program, others, MOVES.get(operator, IMPROVE), programs, random)
             done += [said] if said and said not in done else []
         thought = f"{' and '.join(done).capitalize()}." if done else "Nothing could be changed."
         edit = edit_between(base, program) if self._writes_edits else None
         return thought, edit or add_fence(program, self._label)
 
-    def _changed(
+    def _change(
         self,
         program: str,
         others: Sequence[str],
@@ -204,7 +204,7 @@ class Mutator:
         files = [file for file in self._files(program) if file.spans]
         for _ in range(ATTEMPTS if files else 0):
             file = uniform(files, random)
-            text, said = self._moved(file, others, weights, random)
+            text, said = self._move_file(file, others, weights, random)
             if text is None or len(text) > GROWTH * len(self._template) + ROOM:
                 continue
             whole = join_files({**separate_files(program), file.path: text}) if file.path else text
@@ -212,7 +212,7 @@ class Mutator:
                 return whole, said
         return program, ""
 
-    def _moved(
+    def _move_file(
         self, file: File, others: Sequence[str], weights: Mapping[Move, float], random: np.random.Generator
     ) -> tuple[str | None, str]:
         """Return a file's text after one move drawn by `weights`, None if it does not apply, and what the move does."""
