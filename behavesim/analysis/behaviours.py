@@ -97,7 +97,6 @@ def top(run: Run) -> tuple[TopProgram, ...]:
 
 
 def _top_program(run: Run, best: Candidate, *others: Candidate) -> TopProgram:
-    """Return the entry of a behaviour, from its best program and the other distinct programs that have it."""
     worth, source = run.scored(best), best.source or ""
     return TopProgram(
         *worth.cells, source, 1 + len(others), best.group, best.operator, best.model, best.parents, best.metrics
@@ -176,9 +175,8 @@ class Clustering:
 def clustering(run: Run, programs: int = CLUSTERED, clusters: int = CLUSTERS) -> Clustering:
     """Cluster the best `programs` distinct programs by average linkage into at most `clusters` clusters.
 
-    Programs with equal behaviour are in one cluster. It is empty if the run has no feasible program. Raises UsageError
-    if the task cannot be loaded, PartError if its code raises, JournalError if the journal cannot be read,
-    TrajectoryError if the measure fails.
+    Programs with equal behaviour are in one cluster. It is empty if the run has no feasible program. Raises as
+    `Run.matrix` does.
     """
     ranked = run.ranked()[:programs]
     if not ranked:
@@ -283,9 +281,8 @@ class BehaviourMap:
 def behaviour_map(run: Run) -> BehaviourMap:
     """Return the map of the fifty best distinct programs and at most 150 others, taken at even steps of rank.
 
-    The recommended program and the template are on it, too. It is empty if no candidate is feasible. Raises UsageError
-    if the task cannot be loaded, PartError if its code raises, JournalError if the journal cannot be read,
-    TrajectoryError if the measure fails.
+    The recommended program and the template are on it, too. It is empty if no candidate is feasible. Raises as
+    `Run.matrix` does.
     """
     programs = best_and_others(run.ranked())
     if not programs:
@@ -376,8 +373,7 @@ def map_groups(groups: Sequence[Sequence[Run]]) -> SharedMap:
 
     Each group has an equal share of SHARED programs at most; of those with equal behaviour in a group only the best is
     on it. Distances are by the first run's measure, and its radius decides what is far. The map is empty if no program
-    is feasible. Raises UsageError if the task cannot be loaded, PartError if its code raises, JournalError if a journal
-    cannot be read, TrajectoryError if the measure fails.
+    is feasible. Raises as `Run.matrix` does.
     """
     share = max(1, SHARED // max(1, len(groups)))
     chosen = [(group, run, each) for group, runs in enumerate(groups) for run, each in _best(runs, share)]

@@ -81,8 +81,7 @@ class CandidateDetails:
 def candidate_details(run: Run, number: int) -> CandidateDetails:
     """Return the details of the candidate of this number, or of the template (-1).
 
-    Raises UsageError if there is no such candidate or the task cannot be loaded. Raises PartError if its code raises.
-    Raises JournalError if the journal cannot be read, TrajectoryError if the measure fails.
+    Raises UsageError if there is no such candidate, and as `Run.matrix` does.
     """
     candidate, journal = run.candidate(number), run.folder.journal
     prompt, reply = read_prompt(journal, number), read_reply(journal, number)
@@ -114,12 +113,10 @@ def _neighbours(run: Run, candidate: Candidate) -> tuple[Neighbour, ...]:
 
 
 def _is_same(one: Candidate, other: Candidate) -> bool:
-    """Return whether two candidates have the same program: they are one candidate, or their known hashes are equal."""
     return one.candidate == other.candidate or (one.program_hash != "" and one.program_hash == other.program_hash)
 
 
 def _parent(run: Run, number: int) -> Parent:
-    """Return a parent of a candidate by its number, with its score and gap if it has one."""
     score = run.candidate(number).score
     return Parent(number, score, run.gap(score))
 
@@ -186,7 +183,6 @@ def failures(run: Run) -> tuple[RejectionReason, ...]:
 
 
 def _reason(stage: str, reason: str, rejected: list[Candidate], total: int) -> RejectionReason:
-    """Return the reason of these `rejected` candidates; `total` is the number of feasible and rejected ones in all."""
     messages = Counter(candidate.message for candidate in rejected)
     # `max` returns the first of equal ones, so the example does not depend on the order of a set.
     example = max(rejected, key=lambda candidate: messages[candidate.message])

@@ -150,7 +150,6 @@ def _difference(a: Values, b: Values, tests: int) -> MeanDifference:
 
 
 def _values_by_seed(values: Values) -> dict[int, float]:
-    """Return the mean value of each seed's runs; runs without a seed are left out."""
     found: dict[int, list[float]] = {}
     for seed, value in values:
         if seed is not None:
@@ -348,7 +347,6 @@ def _by_task(
 
 
 def _result(group: RunGroup) -> GroupResult:
-    """Return the results of a group, from all its runs."""
     asked = [run.summary.asked for run in group.runs]
     values = {name: _values(group, name) for name in group.runs[0].metrics}
     return GroupResult(
@@ -365,7 +363,6 @@ def _result(group: RunGroup) -> GroupResult:
 
 
 def _over_time(group: RunGroup) -> tuple[MeanDiversity, ...]:
-    """Return means over the group's runs, for each number of registered candidates at which one has a diversity."""
     moments: dict[int, list[DiversityAt]] = {}
     for run in group.runs:
         for then in run.diversity_over_time:
@@ -382,7 +379,6 @@ def _over_time(group: RunGroup) -> tuple[MeanDiversity, ...]:
 
 
 def _values(group: RunGroup, metric: str) -> list[float]:
-    """Return a metric's values of the group's runs that have one, in their order."""
     values = (run.metrics[metric] for run in group.runs)
     return [value for value in values if value is not None]
 

@@ -71,7 +71,6 @@ def convergence(run: Run) -> tuple[Checkpoint, ...]:
 
 
 def _checkpoint(run: Run, asked: int, top: list[float]) -> Checkpoint:
-    """Return the checkpoint after `asked` candidates, whose best utilities are `top`, ascending."""
     objective = run.state.objective
     scores = [objective.utility(utility) for utility in top]  # turning it twice gives the score again
     best = scores[-1] if scores else None
@@ -145,7 +144,6 @@ def islands(state: RunState) -> tuple[IslandSummary, ...]:
 
 
 def _summary(state: RunState, number: int, name: str) -> IslandSummary:
-    """Return the summary of the island `name`, which has this number in the order of creation."""
     island = state.islands[name]
     members = [state.members[member] for member in island.members]
     best = state.best_member(island.members) if members else None
@@ -187,8 +185,7 @@ class DiversityAt(Diversity):
 def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
     """Return the diversity of the islands now, on at most `sample` programs per island, drawn with the run's seed.
 
-    The template is left out. Raises UsageError if the task cannot be loaded, PartError if its code raises, JournalError
-    if the journal cannot be read, TrajectoryError if the measure fails.
+    The template is left out. Raises as `Run.matrix` does.
     """
     islands = [group.members for group in run.state.islands.values()]
     (now,) = _diversities(run, [(run.state.registered, islands)], sample)
@@ -235,14 +232,12 @@ def _mean_distances(
 
 
 def _drawn(members: list[int], sample: int, rng: np.random.Generator) -> list[int]:
-    """Return at most `sample` of the members, drawn without replacement."""
     if len(members) <= sample:
         return members
     return sorted(rng.choice(members, size=sample, replace=False).tolist())
 
 
 def _intra(distance: np.ndarray, rows: np.ndarray) -> float | None:
-    """Return the mean distance of all pairs of the programs at `rows`; None for fewer than two."""
     size = len(rows)
     if size < 2:
         return None

@@ -91,9 +91,8 @@ class ProgramDifference:
 def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
     """Return how candidates `a` and `b` of a run differ; -1 is the template.
 
-    Raises UsageError if a candidate does not exist or has no program, or if the task cannot be loaded or fails to put a
-    step in words. Raises PartError if its code raises otherwise. Raises JournalError if the journal cannot be read,
-    TrajectoryError if the measure fails.
+    Raises UsageError if a candidate does not exist or has no program, or if the task fails to put a step in words.
+    Raises as `Run.matrix` does besides.
     """
     one, other = run.candidate(a), run.candidate(b)
     diff = _diff(one, other)
@@ -123,13 +122,11 @@ def _named(number: int) -> str:
 
 
 def _diff(one: Candidate, other: Candidate) -> str:
-    """Return the unified diff of two programs, "" if they are equal; raises UsageError if a candidate has none."""
     left, right = (_source(each).rstrip("\n").split("\n") for each in (one, other))
     return "\n".join(unified_diff(left, right, _named(one.candidate), _named(other.candidate), lineterm=""))
 
 
 def _source(candidate: Candidate) -> str:
-    """Return a candidate's program; raises UsageError if it has none."""
     if not candidate.source:
         why = "it is open" if candidate.reason is None else f"{candidate.stage}: {candidate.reason}"
         raise UsageError(f"candidate {candidate.candidate} has no program to compare ({why})")
@@ -252,10 +249,8 @@ def agreement(run: Run, metric: str | None = None) -> Agreement:
 
     `metric` names the source metric, one of `code_similarity.metric.NAMES`. None chooses one: CodeBLEU as in the paper
     if it is installed; otherwise `ast`; `rouge` if the sources are too long for syntax trees or are not Python. Raises
-    UsageError if the groups hold fewer than two candidates, the metric's package is not installed, or the task cannot
-    be loaded. A metric of syntax trees raises it too for a program that is not Python. Raises KeyError for an unknown
-    metric, PartError if the task's code raises, JournalError if the journal cannot be read, TrajectoryError if the
-    measure fails.
+    UsageError if the groups hold fewer than two candidates, if the metric's package is not installed, or if a metric of
+    syntax trees gets a program that is not Python. Raises KeyError for an unknown metric, and as `Run.matrix` does.
     """
     members = candidates_in_groups(run)
     if len(members) < 2:
@@ -282,7 +277,6 @@ def _affordable(sources: list[str]) -> str:
 
 
 def _is_python(source: str) -> bool:
-    """Return whether a source can be parsed as Python."""
     try:
         parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte; nested too deep

@@ -90,7 +90,6 @@ def repeats(runs: Sequence[RunReport]) -> list[int]:
             alike.setdefault((conditions, run.origin.beginning), []).append(place)
 
     def furthest(places: list[int]) -> int:
-        """Return the run to keep among those at these indices."""
         # -place: of runs that are alike in all else, the first
         return max(places, key=lambda place: (is_finished(runs[place]), runs[place].summary.asked, -place))
 
@@ -199,6 +198,8 @@ def _ranks(metric: str, labels: Sequence[str], table: np.ndarray) -> Ranks:
     tasks, size = table.shape
     means = rankdata(table, axis=1).mean(axis=0).tolist()
     differ = size > 2 and bool((table != table[:, :1]).any())
+    # Nemenyi: if all groups are alike, the difference of two mean ranks has variance size (size + 1) / (6 tasks). The
+    # studentized range counts in deviations of one value, and the difference of two has √2 times that.
     spread = float(studentized_range.ppf(1 - SIGNIFICANCE, size, np.inf)) / math.sqrt(2)
     return Ranks(
         metric=metric,

@@ -59,11 +59,6 @@ class KnownScores:
     """
 
     def __init__(self, folder: RunFolder, origin: Mapping[str, str], split: Unseen = "held-out") -> None:
-        """Read the cache of a split from the folder.
-
-        `origin` has the hashes of the task and its instances, by name. The cache begins empty if there is no file, if
-        it is no JSON object, or if its scores have another origin.
-        """
         self._folder, self._file = folder, KEPT[split]
         self._origin = dict(origin)
         self._scores: dict[str, list[Any]] = {}
@@ -96,7 +91,6 @@ class KnownScores:
 
 
 def _name(source: str) -> str:
-    """Return the name of a program in the cache: 32 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(source.encode()).hexdigest()[:32]
 
 
@@ -262,7 +256,6 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
     caption = f"better than the template in the search, not on {found.split} instances: {fallen}"
 
     def name(candidate: int) -> str:
-        """Return a program's name in the table, with "(recommended)" if it is that."""
         named = "template" if candidate == TEMPLATE else str(candidate)
         return f"{named} (recommended)" if candidate == recommended else named
 
@@ -283,7 +276,6 @@ def _chosen(run: Run) -> list[Candidate]:
 def _tried(
     candidate: Candidate, score: HeldOutScore, template: HeldOutScore, objective: Objective, has_own_mean: bool
 ) -> HeldOutProgram:
-    """Return a program's row from its score and the template's, which must not have failed."""
     assert candidate.score is not None, "only feasible programs are tried"
     if score.score is None:
         return HeldOutProgram(candidate.candidate, candidate.score, None, None, None, score.reason)
@@ -301,7 +293,6 @@ def _is_fallen(program: HeldOutProgram, run: Run) -> bool:
 
 
 def _mean(programs: Sequence[HeldOutProgram]) -> HeldOutMean:
-    """Return the means over the programs; None where there are none or one of them has no value."""
     gains, gaps = [each.improvement for each in programs], [each.gap for each in programs]
     return HeldOutMean(mean_of_all(gains), mean_of_all(gaps))
 
@@ -347,7 +338,6 @@ def split_scores(run: Run, unseen: Mapping[Unseen, HeldOut | None]) -> tuple[Spl
 
 
 def _scores(run: Run, role: Role, program: Candidate, unseen: Mapping[Unseen, HeldOut | None]) -> SplitScores:
-    """Return the scores of the feasible program that has this role in the run; `unseen` is as for `split_scores`."""
     assert program.score is not None, "the template, the best and the recommended program are feasible"
     event, number = run.state.recommended, program.candidate
     tried, moved = (_split_scores(unseen.get(split), number) for split in get_args(Unseen))

@@ -56,7 +56,6 @@ class Metric:
         self._check("about", self.about in (None, *get_args(About)), "search, held-out, behaviour or None")
 
     def _check(self, part: str, fits: bool, expected: str) -> None:
-        """Raise UsageError, which says what was `expected`, if the field named `part` does not fit."""
         if not fits:
             raise UsageError(f"metric {self.name!r}: its {part} is to be {expected}, not {getattr(self, part)!r}")
 
@@ -82,7 +81,6 @@ class Metric:
         return int(found) if isinstance(found, Integral) else float(found)
 
     def _failure(self, run: RunReport, what: str) -> UsageError:
-        """Return the error of a metric that cannot be used; `what` says what it did for the run."""
         expected = "it is to return a finite number, or None where a run has no such number"
         return UsageError(one_line(f"metric {self.name!r} {what} for run {run.summary.run}; {expected}"))
 
@@ -185,7 +183,6 @@ def reaching(name: str) -> Metric | None:
     per_cent = float(f"{found[1]}.{found[2] or 0}")
 
     def asked(run: RunReport) -> int | None:
-        """Return the number of candidates up to the first one with a gap so small; None if there is none."""
         near = (each.asked for each in run.improvements if each.gap is not None and 100 * each.gap <= per_cent)
         return next(near, None)
 
@@ -246,7 +243,6 @@ def available_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
 
 
 def _loaded(text: str) -> Metric:
-    """Return the metric of an installed package's entry point or of a file's path; raises UsageError if it is none."""
     found = KIND.load(text)
     if not isinstance(found, Metric):
         raise UsageError(f"`metric` of {text} must be a behavesim.Metric, not {found!r}")

@@ -273,7 +273,6 @@ class Portfolio:
         return str(member.candidate) if is_one else f"{member.run} {member.candidate}"
 
     def _caption(self) -> str:
-        """Return sentences on programs left out, on a portfolio that is too small, and on what the scores say."""
         said = []
         if self.failed:
             named = ", ".join(f"candidate {candidate} of {run}" for run, candidate in self.failed)
@@ -354,7 +353,6 @@ def _programs(entrants: Sequence[Entrant]) -> Mapping[bytes, int]:
 
 
 def _together(scores: Sequence[Scores], objective: Objective, mean: Mean) -> list[float]:
-    """Return for each program the mean over instances of the best score among it and those before."""
     best = _best(objective)
     return [mean([best(on) for on in zip(*scores[: place + 1], strict=True)]) for place in range(len(scores))]
 
@@ -367,7 +365,6 @@ def _adds(together: Sequence[float | None], place: int, objective: Objective) ->
 
 
 def _best(objective: Objective) -> Callable[[Iterable[float]], float]:
-    """Return the function that takes the best of some scores: `max`, or `min` if lower scores are better."""
     return max if objective.direction == "maximise" else min
 
 

@@ -142,14 +142,12 @@ def _task_words(task: str) -> list[str]:
 
 
 def _evaluator_words(file: EvaluatorFile) -> list[str]:
-    """Return the options of `run` that name an evaluator and its program."""
     place = f"command:{file.evaluator}" if file.convention == "command" else file.evaluator
     direction = ["--minimise"] if file.direction == "minimise" else []
     return ["--evaluator", place, "--program", file.program, *direction]
 
 
 def _defaults(run: Run) -> dict[str, Any]:
-    """Return the default of every setting of the run, by name, as values that JSON can hold."""
     owners = owners_in(run.settings.flat())
     fields = {name: field for owner in owners if owner.options for name, field in owner.options.model_fields.items()}
     # as the journal holds them: a tuple would differ from the list that it was written as

@@ -47,15 +47,90 @@ if TYPE_CHECKING:
     from behavesim.similarity import BehaveSim
 
 
-# What the journal of a run says: its settings, its state, and its candidates.
+# The candidates of a run as flat records, and as a data frame, for other tools.
+
+
+# Kinds of tokens that have a column in a data frame, and in the view `candidates` of a journal; other kinds have none.
+TOKENS = ("prompt", "completion")
+
+
+@dataclass(frozen=True)
+class Record(Candidate):
+    """A candidate with its gap (see `Run.gap`; None if unknown), who computed its score, and its tokens.
+
+    `tokens` maps each of TOKEN_KINDS to the sum over all answered requests of the candidate, repairs included. A sum is
+    None if there was no request, or if one of them did not report this kind.
+    """
+
+    gap: float | None = None
+    score_source: ScoreSource = "trusted"
+    tokens: Mapping[str, int | None] = field(default_factory=dict)
+
+
+def calls_by_candidate(journal: Path) -> defaultdict[CandidateId, list[Usage]]:
+    """Return the tokens of each answered request, by candidate; raises JournalError if the journal cannot be read."""
+    calls: defaultdict[CandidateId, list[Usage]] = defaultdict(list)
+    for _, _, event in read_events(journal, only=(Responded,)):
+        if isinstance(event, Responded):
+            calls[event.candidate].extend(event.reply.calls)
+    return calls
+
+
+def token_sums(calls: Sequence[Usage]) -> dict[str, int | None]:
+    """Return the sum of the tokens of a candidate's requests, `calls`, for each of TOKEN_KINDS.
+
+    A sum is None if there is no request, or if one of them did not report this kind.
+    """
+    counts = {kind: [getattr(call, kind) for call in calls] for kind in TOKEN_KINDS}
+    return {kind: None if None in each or not each else sum(each) for kind, each in counts.items()}
+
+
+def metric_names(metrics: Iterable[Metrics]) -> list[str]:
+    """Return the names of all metrics of some programs, each once, in the order of their first appearance."""
+    return list(dict.fromkeys(name for each in metrics for name in each))
+
+
+def metric_column(name: str) -> str:
+    """Return the name of a metric's column in files, "metrics.NAME", so that it equals no other column's name."""
+    return f"metrics.{name}"
+
+
+def frame(records: Sequence[Record], instances: int) -> pandas.DataFrame:
+    """Return a data frame with a row for each record and a column for the score on each of so many `instances`.
+
+    The index is the candidate's number. Raises ImportError if pandas is not installed.
+    """
+    import pandas
+
+    scores = [f"score.{place}" for place in range(1, instances + 1)]
+    columns = [each.name for each in fields(Candidate) if each.name not in ("metrics", "scores")]
+    columns.insert(columns.index("score") + 1, "gap")
+    columns += [f"{kind}_tokens" for kind in TOKENS]
+    columns += [*scores, *map(metric_column, metric_names(each.metrics for each in records))]
+    rows = [
+        vars(each)
+        | {f"{kind}_tokens": each.tokens.get(kind) for kind in TOKENS}
+        | dict(zip(scores, each.scores, strict=False))
+        | {metric_column(name): value for name, value in each.metrics.items()}
+        for each in records
+    ]
+    return pandas.DataFrame(rows, columns=columns).set_index("candidate")
+
+
+# A run, read from its journal.
 
 
 # Number of equal parts of the budget after each of which `archives` keeps the islands: a figure has room for ten.
 MOMENTS = 10
+# Largest number of programs whose similarities a run keeps: half a megabyte, also where 200 runs are compared.
+KEPT = 256
 
 
-class RecordedRun:
-    """A run as its journal describes it: its settings, its state after the last event read, and all candidates."""
+class Run:
+    """A run as read from its journal: its settings, its state after the last event read, and all candidates.
+
+    It compares the behaviour of programs, and chooses portfolios of them.
+    """
 
     def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], registered: int) -> None:
         """Build the run from its events in order, each with the time of its commit, in seconds since the epoch.
@@ -76,6 +151,10 @@ class RecordedRun:
         self._candidates = Candidates()
         self._activity = Activity()
         self._ranked: list[Candidate] | None = None
+        self._behaviours: dict[CandidateId, Behaviour] = {}
+        self._task: tuple[Settings, Task] | None = None  # with the settings that name it, which a fork may replace
+        # the settings that name the measure, the row of each candidate, and their similarities
+        self._kept: tuple[Settings, dict[CandidateId, int], NDArray[np.float64]] | None = None
         # The settings come first: without them no later event can be understood.
         pairs = iter(events)
         first = next(pairs, None)
@@ -248,95 +327,6 @@ class RecordedRun:
                 if "direction" in event.provenance:  # the task may know a better score by now
                     self.state.objective = objective_of_run(event.provenance)
 
-
-# The candidates of a run as flat records, and as a data frame, for other tools.
-
-
-# Kinds of tokens that have a column in a data frame, and in the view `candidates` of a journal; other kinds have none.
-TOKENS = ("prompt", "completion")
-
-
-@dataclass(frozen=True)
-class Record(Candidate):
-    """A candidate with its gap (see `Run.gap`; None if unknown), who computed its score, and its tokens.
-
-    `tokens` maps each of TOKEN_KINDS to the sum over all answered requests of the candidate, repairs included. A sum is
-    None if there was no request, or if one of them did not report this kind.
-    """
-
-    gap: float | None = None
-    score_source: ScoreSource = "trusted"
-    tokens: Mapping[str, int | None] = field(default_factory=dict)
-
-
-def calls_by_candidate(journal: Path) -> defaultdict[CandidateId, list[Usage]]:
-    """Return the tokens of each answered request, by candidate; raises JournalError if the journal cannot be read."""
-    calls: defaultdict[CandidateId, list[Usage]] = defaultdict(list)
-    for _, _, event in read_events(journal, only=(Responded,)):
-        if isinstance(event, Responded):
-            calls[event.candidate].extend(event.reply.calls)
-    return calls
-
-
-def token_sums(calls: Sequence[Usage]) -> dict[str, int | None]:
-    """Return the sum of the tokens of a candidate's requests, `calls`, for each of TOKEN_KINDS.
-
-    A sum is None if there is no request, or if one of them did not report this kind.
-    """
-    counts = {kind: [getattr(call, kind) for call in calls] for kind in TOKEN_KINDS}
-    return {kind: None if None in each or not each else sum(each) for kind, each in counts.items()}
-
-
-def metric_names(metrics: Iterable[Metrics]) -> list[str]:
-    """Return the names of all metrics of some programs, each once, in the order of their first appearance."""
-    return list(dict.fromkeys(name for each in metrics for name in each))
-
-
-def metric_column(name: str) -> str:
-    """Return the name of a metric's column in files, "metrics.NAME", so that it equals no other column's name."""
-    return f"metrics.{name}"
-
-
-def frame(records: Sequence[Record], instances: int) -> pandas.DataFrame:
-    """Return a data frame with a row for each record and a column for the score on each of so many `instances`.
-
-    The index is the candidate's number. Raises ImportError if pandas is not installed.
-    """
-    import pandas
-
-    scores = [f"score.{place}" for place in range(1, instances + 1)]
-    columns = [each.name for each in fields(Candidate) if each.name not in ("metrics", "scores")]
-    columns.insert(columns.index("score") + 1, "gap")
-    columns += [f"{kind}_tokens" for kind in TOKENS]
-    columns += [*scores, *map(metric_column, metric_names(each.metrics for each in records))]
-    rows = [
-        vars(each)
-        | {f"{kind}_tokens": each.tokens.get(kind) for kind in TOKENS}
-        | dict(zip(scores, each.scores, strict=False))
-        | {metric_column(name): value for name, value in each.metrics.items()}
-        for each in records
-    ]
-    return pandas.DataFrame(rows, columns=columns).set_index("candidate")
-
-
-# Largest number of programs whose similarities a run keeps: half a megabyte, also where 200 runs are compared.
-KEPT = 256
-
-
-class Run(RecordedRun):
-    """A run as read from its journal: its settings, its state after the last event read, and all candidates.
-
-    It compares the behaviour of programs, and chooses portfolios of them.
-    """
-
-    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], registered: int) -> None:
-        """Build the run from its events, as `RecordedRun` does: the arguments and the errors are the same."""
-        self._behaviours: dict[CandidateId, Behaviour] = {}
-        self._task: tuple[Settings, Task] | None = None  # with the settings that name it, which a fork may replace
-        # the settings that name the measure, the row of each candidate, and their similarities
-        self._kept: tuple[Settings, dict[CandidateId, int], NDArray[np.float64]] | None = None
-        super().__init__(folder, events, registered)
-
     def trajectories(self, candidates: Sequence[CandidateLike] | None = None) -> list[Behaviour]:
         """Return the behaviour of each of these feasible candidates, in the given order; -1 is the template.
 
@@ -496,7 +486,6 @@ class Run(RecordedRun):
 
 
 def _refuse_different_problems(runs: Sequence[Run]) -> None:
-    """Raise UsageError if runs have different tasks or instances, or two runs have one name."""
     tasks = sorted({run.settings.task for run in runs})
     if len(tasks) > 1:
         raise UsageError(f"programs of different tasks make no portfolio: {', '.join(tasks)}")

@@ -107,7 +107,6 @@ def in_force(run: Run) -> Settings:
 
 
 def _recommended(run: Run) -> RecommendedProgram | None:
-    """Return the recommended program; None if there is none (yet)."""
     event, chosen, registered = run.state.recommended, run.recommended, run.state.recommended_of
     if event is None or chosen is None or registered is None:
         return None

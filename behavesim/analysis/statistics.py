@@ -106,6 +106,7 @@ def signed_rank(differences: Sequence[float]) -> float | None:
 
     if len(differences) < 2:
         return None
+    # 0 is among the values, so that a difference which is 0 but for rounding falls on its level and is left out
     *sizes, zero = _levels([*map(abs, differences), 0.0])
     signs = [difference > 0 for difference, size in zip(differences, sizes, strict=True) if size > zero]
     ranks = (2 * rankdata([size for size in sizes if size > zero])).astype(int)  # doubled: ranks of ties are halves
@@ -224,7 +225,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """
     ascending = sorted(p for p in p_values if p is not None)
     corrected: dict[float | None, float] = {}  # equal p-values get one correction: the first of them decides
-    least = 0.0
+    least = 0.0  # a larger p-value is never corrected to a smaller one: where a test fails, all later ones fail
     for place, p in enumerate(ascending):
         corrected[p] = least = max(least, min(1.0, (len(ascending) - place) * p))
     return [corrected.get(p) for p in p_values]
@@ -247,7 +248,9 @@ def _ends(shifts: NDArray[np.float64], rejected: int) -> tuple[float | None, flo
 
 
 def _agreeing(interval: tuple[float | None, float | None], p: float | None) -> tuple[float | None, float | None]:
-    """Return the interval, widened to hold 0 if p is not significant: ties can part the two by a step."""
+    """Return the interval, widened to hold 0 if p is not significant."""
+    # The number of shifts to leave out is that for data without ties, while the test counts the ties that there are: so
+    # with ties the two can differ by a step, and a reader would see an interval without 0 beside a p-value above 0.05.
     low, high = interval
     if low is None or high is None or p is None or p < SIGNIFICANCE:
         return interval

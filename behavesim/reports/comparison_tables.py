@@ -171,7 +171,6 @@ def _best_rows(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
 
 
 def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
-    """Return a metric's mean over a group, with its interval if it has one; None if no run has a value."""
     sample = group.metrics.get(metric.name)
     if sample is None:
         return None
@@ -221,7 +220,6 @@ def describe_tests(tests: Sequence[GroupTest], metrics: Mapping[str, Metric]) ->
 
 
 def _test(test: GroupTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
-    """Return the cells of a test between two groups."""
     column = metrics[test.metric].column
     difference = Estimate(test.difference, None, test.low, test.high, unit=column.unit)
     return column.heading, test.a, test.b, difference, test.superiority, *cells_of(test, (*P_VALUES, PAIRS))
@@ -258,6 +256,5 @@ def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> T
 
 
 def _recommended_vs_best(test: RecommendationTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
-    """Return the cells of a test of recommended programs."""
     mean = Estimate(test.mean, None, test.low, test.high)
     return (metrics[test.metric].title, *cells_of(test, CHOICES), mean, *cells_of(test, P_VALUES))

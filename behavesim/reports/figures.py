@@ -121,7 +121,6 @@ def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], fl
 
 
 def _set_scale(axes: Axes, size: int, height: float) -> None:
-    """Set the axes of a dendrogram with `size` leaves and its root at `height`."""
     axes.set_xlim(0, 10 * size)
     axes.set_xticks([])
     top = 1.05 * max(height, 0.01)
@@ -132,7 +131,6 @@ def _set_scale(axes: Axes, size: int, height: float) -> None:
 
 
 def _draw_cells(axes: Axes, matrix: NDArray[np.float64], labels: Sequence[str]) -> None:
-    """Draw the cells of an (N, N) matrix of similarities, with N labels and a colour scale."""
     # Each cell shows its number if N is at most MOST_WITH_NUMBERS.
     size = len(matrix)
     size_of_text = max(2.0, min(8.0, 9.0 * 72 / (1.3 * size)))  # in points: lines of text fill at most nine inches

@@ -50,7 +50,6 @@ def write_tables(tables: Sequence[Table], folder: Path) -> list[str]:
 
 
 def _rows(table: Table) -> list[Row]:
-    """Return the rows of a table, their cells by the names of the columns."""
     names = [column.name for column in table.columns]
     return [dict(zip(names, row, strict=True)) for row in table.rows]
 
@@ -218,7 +217,6 @@ def _suffix_of(run: Run) -> str:
 
 
 def _write(path: Path, source: str, headline: str, suffix: str) -> None:
-    """Write a program to `path` with the suffix, or into the folder `path` if it has several files."""
     for name, text in separate_files(source).items():
         place = path / name if name else path.with_suffix(suffix)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -226,7 +224,6 @@ def _write(path: Path, source: str, headline: str, suffix: str) -> None:
 
 
 def _headline(run: Run, program: Candidate) -> str:
-    """Return the comment above a program: its run, number, and score or reason of rejection, on one line."""
     if program.score is None:
         worth = f"{program.status} in {program.stage}, {program.reason}"
     else:

@@ -164,7 +164,6 @@ def count_progress(items: Iterable[Item], total: int, doing: str) -> Iterator[It
 
 @contextmanager
 def _bar(console: Console, doing: str, total: int | None) -> Iterator[OnProgress]:
-    """Show a bar, which is removed at the end."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # slow to import
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn(), MofNCompleteColumn())
@@ -272,7 +271,6 @@ def _drawn(state: RunState, shown: Sequence[IslandSummary], columns: Mapping[str
 
 
 def _utility(island: IslandSummary, state: RunState) -> float:
-    """Return the best score of an island, turned so that higher is better; NO_PROGRAM for an empty one."""
     return NO_PROGRAM if island.best is None else state.objective.utility(island.best.score)
 
 

@@ -108,7 +108,6 @@ def _latex(table: Table, label: str) -> str:
 
 
 def _markdown(table: Table) -> str:
-    """Return a table with its heading and caption."""
     header, *rows = _cells(table, _in_markdown, "**{}**".format)
     rule = ["---" if column.is_left_aligned else "---:" for column in table.columns]
     lines = (f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
@@ -141,5 +140,4 @@ def _in_markdown(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Return text on one line, control characters escaped."""
     return " ".join(printable(text).split())

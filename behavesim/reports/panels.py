@@ -79,7 +79,6 @@ def head(live: LiveRun, is_boxed: bool = False) -> RenderableType:
 
 
 def _source(state: RunState) -> str:
-    """Return text that scores are self-reported; "" if they are trusted."""
     is_trusted = state.started is None or state.started.score_source == "trusted"
     return "" if is_trusted else ", scores self-reported"
 
@@ -129,7 +128,6 @@ def figures(live: LiveRun) -> Table:
 
 
 def _put_off(state: RunState) -> str | None:
-    """Return how often evaluations were put off, to be tried again alone, with the reasons; None if none was."""
     why = state.tally.put_off
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in why.most_common())
     return f"{count_noun(why.total(), 'time')}, then tried alone: {reasons}" if why else None
@@ -167,7 +165,6 @@ def curve(live: LiveRun, width: int, height: int) -> Group:
 
 
 def _facts(rows: Mapping[str, str | None]) -> Table:
-    """Return a table with a row for each fact, a name and a value; facts that are None are left out."""
     table = Table.grid(padding=(0, COLUMN_GAP))
     table.add_column(min_width=NAME, no_wrap=True)
     table.add_column()
@@ -205,7 +202,6 @@ def _distances(state: RunState) -> str | None:
 
 
 def _share(count: int, of: int) -> str:
-    """Return the share `count` / `of` as text in whole per cent; "–" if `of` is 0."""
     return f"{100 * count / of:.0f} %" if of else "–"
 
 
@@ -226,7 +222,6 @@ def _best_and_template(state: RunState) -> str:
 
 
 def _rate(live: LiveRun) -> list[str]:
-    """Return the rate of candidates as text; no text at a rate of 0."""
     return [frequency(live.rate)] if live.rate > 0 else []
 
 

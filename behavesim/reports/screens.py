@@ -56,7 +56,6 @@ def show_candidate(shown: CandidateDetails, with_prompt: bool = False, with_repl
 
 
 def _facts(shown: CandidateDetails) -> Table:
-    """Return a table of a candidate's facts; unknown ones are left out."""
     of = shown.of
     facts = {
         "status": of.status,
@@ -156,7 +155,6 @@ def _sections(found: RunComparison, is_full: bool) -> list[Section]:
 
 
 def _verdicts(found: RunComparison) -> list[Section]:
-    """Return the section of what the tests say; none without any test."""
     said = verdict_lines(found)
     return [Section("verdicts", "what the tests say", lambda: show_sentences(said))] if said else []
 
@@ -241,7 +239,6 @@ def _code(run: RunReport, most: int | None = None) -> list[Section]:
 
 
 def _convergence(run: RunReport) -> list[Section]:
-    """Return the section of the convergence curve; none without a feasible candidate."""
     if not run.improvements:
         return []
     template, asked = run.summary.template, run.convergence[-1].asked
@@ -251,7 +248,6 @@ def _convergence(run: RunReport) -> list[Section]:
 
 
 def _dendrogram(run: RunReport) -> list[Section]:
-    """Return the section of the dendrogram of the clusters; none for fewer than two clusters."""
     if not run.joins:
         return []
     labels = [
@@ -263,12 +259,10 @@ def _dendrogram(run: RunReport) -> list[Section]:
 
 
 def _drawing(name: str, title: str, lines: Callable[[int], Sequence[str]]) -> Section:
-    """Return the section of a drawing; `lines` returns its lines for a width in characters."""
     return Section(name, title, lambda: show_lines("", lines(min(WIDEST, width()))))
 
 
 def _next(run: RunReport, is_full: bool) -> list[Section]:
-    """Return the section of the commands to use next."""
     steps = next_steps(run, _name(run), is_full)
     return [Section("next", "", lambda: show_lines("", command_lines(steps, width())))]
 

@@ -122,7 +122,6 @@ def _method(summary: Summary) -> str:
 
 
 def _metrics(metrics: Mapping[Metric, float | None]) -> dict[str, str]:
-    """Return values with their units by the metrics' titles; "unknown" for None."""
     return {
         metric.title: "unknown" if value is None else f"{metric.unit.text(value)} {metric.unit.symbol}".strip()
         for metric, value in metrics.items()
@@ -166,7 +165,6 @@ def _behaviour(summary: Summary) -> str | None:
 
 
 def _candidates(summary: Summary) -> str:
-    """Return how many candidates were asked for, and what became of them."""
     known = f"{summary.asked} asked, {summary.feasible} feasible, {summary.rejections} rejected"
     return f"{known}, {summary.open} open" if summary.open > 0 else known
 
@@ -200,7 +198,6 @@ def _best_score_and_gap(summary: Summary) -> tuple[float | str | None, float | N
 
 
 def _program(program: Scored | None) -> str:
-    """Return a program's score, gap and name as one line; "none yet" for None."""
     return "none yet" if program is None else worth(program.candidate, program.score, program.gap)
 
 

@@ -128,7 +128,6 @@ def comparison_document(found: RunComparison, runs: Sequence[Run], home: str | N
 
 
 def _commands(run: Run) -> tuple[str, ...]:
-    """Return the commands that make the run again, or one line that says why they are unknown."""
     made, why = try_or_note(lambda: provenance_of(run), None, "unknown")
     return why if made is None else made.commands
 
@@ -159,7 +158,6 @@ def _task(
 
 
 def _worth(program: Scored | None, by_gap: bool) -> float | None:
-    """Return a program's gap or score; None if it is unknown."""
     return None if program is None else program.gap if by_gap else program.score
 
 
@@ -189,7 +187,6 @@ def _group(group: RunGroup, by_gap: bool, metric: Metric | None) -> GroupShown:
 
 
 def _table(table: Table) -> TableShown:
-    """Return a table as texts, without columns in which nothing is known."""
     known = table.known
     rows = tuple(
         tuple((text, known.is_bold(row, place)) for place, text in enumerate(texts))

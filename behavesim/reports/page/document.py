@@ -192,7 +192,6 @@ def _columns(run: Run) -> dict[str, tuple[Any, ...]]:
 
 
 def _metrics(run: Run) -> tuple[MetricColumn, ...]:
-    """Return a column for each metric that a candidate reported, in order of first appearance."""
     every = [each.metrics for each in run.candidates]
     return tuple(MetricColumn(name, tuple(each.get(name) for each in every)) for name in metric_names(every))
 
@@ -215,7 +214,6 @@ def _behaviour_vs_text(run: Run) -> BehaviourVsText | None:
 
 
 def _tree(candidates: tuple[int, ...], similarities: NDArray[np.float64]) -> Tree:
-    """Return the dendrogram of an (N, N) similarity matrix of these candidates."""
     drawing, height = dendrogram_of(similarities)
     leaves = tuple(candidates[leaf] for leaf in drawing["leaves"])
     return Tree(leaves, tuple(map(tuple, drawing["icoord"])), tuple(map(tuple, drawing["dcoord"])), height)

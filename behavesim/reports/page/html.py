@@ -58,7 +58,6 @@ def write_comparison(found: RunComparison, runs: Sequence[Run], path: Path) -> N
 
 
 def _write(text: str, path: Path) -> None:
-    """Write a page to a file; raises UsageError if that fails."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -104,7 +103,6 @@ def _policy(scripts: list[str], connect: str) -> str:
 
 @cache  # a server makes a page for each request
 def _text(*path: str) -> str:
-    """Return a file of this package as text."""
     return files("behavesim.reports.page").joinpath(*path).read_text(encoding="utf-8")
 
 
