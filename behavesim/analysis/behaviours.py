@@ -39,10 +39,7 @@ class DistinctCounts:
 
     @property
     def repeated_behaviours(self) -> float | None:
-        """The fraction of distinct programs that repeat another one's behaviour; None if there is no program.
-
-        Of programs with one behaviour, all but one count as repeats.
-        """
+        """The fraction of distinct programs that repeat a better one's behaviour; None if there is no program."""
         return 1 - self.behaviours / self.programs if self.programs else None
 
     @property
@@ -85,10 +82,7 @@ class TopProgram(Scored):
 
 
 def top(run: Run) -> tuple[TopProgram, ...]:
-    """Return the best distinct program of each of the ten best behaviours, best score first; fewer if there are fewer.
-
-    Behaviours are equal if all their trajectories are. Raises JournalError if the journal cannot be read.
-    """
+    """Return the best distinct program of each of the ten best behaviours, best score first."""
     ranked = run.ranked()
     alike: dict[bytes, list[Candidate]] = {}
     for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
@@ -104,11 +98,7 @@ def _top_program(run: Run, best: Candidate, *others: Candidate) -> TopProgram:
 
 
 def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[int]], caption: str) -> Table:
-    """Return a table with a row per program, in the given order, with the behavioural cluster that it is in.
-
-    `clusters` has the members of each cluster, which are numbered from 1; the cell of a program in no cluster is None.
-    `caption` stands below the table.
-    """
+    """Return a row per program, with the number, from 1, of the cluster in `clusters` that it is in."""
     number = {candidate: number for number, members in enumerate(clusters, 1) for candidate in members}
     columns = (
         *(Column("rank", COUNT), Column("candidate", COUNT), *SCORE_AND_GAP),
@@ -123,10 +113,7 @@ def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[in
 
 
 def metrics_table(programs: Sequence[TopProgram]) -> Table:
-    """Return a table with a row for each program, in the given order, and a column for each metric of any of them.
-
-    The cell of a metric that a program does not have is None. There are no rows if no program has metrics.
-    """
+    """Return a row per program and a column for each metric of any of them; no rows if no program has metrics."""
     names = metric_names(each.metrics for each in programs)
     shown = (Column(metric_column(name), SCORE, title=name) for name in names)
     columns = (Column("rank", COUNT), Column("candidate", COUNT), *shown)
@@ -202,7 +189,7 @@ def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: 
 
 
 def clusters_table(found: tuple[Cluster, ...]) -> Table:
-    """Return a table with a row per cluster, in the given order and numbered from 1."""
+    """Return a row per cluster, numbered from 1."""
     columns = (
         Column("cluster", COUNT),
         Column("programs", COUNT),
@@ -217,10 +204,7 @@ def clusters_table(found: tuple[Cluster, ...]) -> Table:
 
 
 def joins_table(found: Sequence[Join]) -> Table:
-    """Return a table with a row per join, for files; clusters are numbered from 1, as in `clusters_table`.
-
-    The first join of n clusters makes cluster n + 1.
-    """
+    """Return a row per join, for files; the first join of n clusters, numbered from 1, makes cluster n + 1."""
     columns = (Column("joined", COUNT), Column("one", COUNT), Column("other", COUNT), Column("distance", DISTANCE))
     first = len(found) + 2  # n - 1 joins merge n clusters, so the first join has number n + 1
     rows = ((first + step, join.one + 1, join.other + 1, join.distance) for step, join in enumerate(found))

@@ -56,10 +56,7 @@ class CandidateDetails:
     limit_s: float | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return one flat mapping for JSON: the candidate's fields and the other fields of this class.
-
-        `parents` has the number, score and gap of each parent.
-        """
+        """Return one flat mapping for JSON."""
         details = asdict(self)
         return {**details.pop("of"), **details}
 
@@ -169,10 +166,7 @@ class RejectionReason:
 
 
 def failures(run: Run) -> tuple[RejectionReason, ...]:
-    """Return each pair of stage and reason for which candidates were rejected, the most frequent first.
-
-    Equally frequent ones are in alphabetical order.
-    """
+    """Return each pair of stage and reason of a rejection, the most frequent first, ties in alphabetical order."""
     cases: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for candidate in run.candidates:
         if candidate.status == "rejected":
@@ -190,7 +184,7 @@ def _reason(stage: str, reason: str, rejected: list[Candidate], total: int) -> R
 
 
 def failures_table(reasons: tuple[RejectionReason, ...]) -> Table:
-    """Return a table with a row per reason, in the given order."""
+    """Return a row per reason."""
     columns = (
         Column("stage"),
         Column("reason"),

@@ -60,10 +60,7 @@ class Candidates:
         self._made: dict[CandidateId, Candidate] = {}
 
     def apply(self, event: Event) -> None:
-        """Update the candidate of an Asked, Responded, Evaluated, Rejected or Added event; ignore all other events.
-
-        Events must come in the journal's order. A candidate that is asked for again, for a repair, starts anew.
-        """
+        """Update the candidate that an event is about, if it is about one; events must come in the journal's order."""
         match event:
             case Asked(candidate):
                 self._known[candidate] = {}  # one that is asked for again, to be repaired, starts anew

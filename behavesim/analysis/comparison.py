@@ -413,10 +413,7 @@ class Verdict:
 
 
 def too_few(runs: int, tests: int = 1) -> str:
-    """Return a sentence if so many runs per group cannot show a difference in `tests` tests of a metric, else "".
-
-    Its p-value would have to be below the level of significance, 0.05. For no tests it is "".
-    """
+    """Return a sentence if no outcome of `tests` tests of so many runs per group could be significant, else ""."""
     least = least_p(runs, runs, tests)
     if tests < 1 or least < SIGNIFICANCE:
         return ""
@@ -432,10 +429,7 @@ def too_few(runs: int, tests: int = 1) -> str:
 
 
 def verdicts(found: RunComparison) -> tuple[Verdict, ...]:
-    """Return a verdict for each test by a task's primary metric, task by task.
-
-    A test between groups that have too few runs for a p-value has a verdict, too, which says so.
-    """
+    """Return a verdict for each test by a task's primary metric, also for one that has no p-value."""
     metrics = {metric.name: metric for metric in found.metrics}
     primary = [(task, test) for task in found.tasks for test in task.tests if test.is_primary]
     counted = max(1, sum(test.p is not None for _, test in primary))  # Holm's correction is over all tasks

@@ -42,10 +42,7 @@ class Improvement(Scored):
 
 
 def improvements(run: Run) -> tuple[Improvement, ...]:
-    """Return the first feasible candidate and each later one with a better score than all registered before it.
-
-    The template does not count.
-    """
+    """Return the first feasible candidate, and each later one that is better than all registered before it."""
     return tuple(Improvement(best, score, run.gap(score), asked=best + 1) for best, score in run.state.bests)
 
 
@@ -245,11 +242,7 @@ def _intra(distance: np.ndarray, rows: np.ndarray) -> float | None:
 
 
 def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Table:
-    """Return a table with a row per island, in the given order; its caption has the mean distance between islands.
-
-    `diversity.intra` gives the distance inside each island, in the same order; ValueError if the lengths differ. The
-    caption leaves out what is unknown.
-    """
+    """Return a row per island, with the distance inside it from `diversity.intra`, which has the same order."""
     columns = (
         *(Column("island"), Column("size", COUNT), Column("score_levels", COUNT, title="distinct scores")),
         *(Column("best", COUNT), *SCORE_AND_GAP, Column("mean", SCORE), Column("intra", DISTANCE, title="inside")),
@@ -265,7 +258,7 @@ def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Tab
 
 
 def diversity_table(moments: tuple[DiversityAt, ...]) -> Table:
-    """Return a table for files, with a row per moment: candidates registered, mean distances inside and between."""
+    """Return a row per moment, for files."""
     columns = (
         Column("registered", COUNT, title="candidates"),
         Column("intra", DISTANCE, title="distance inside islands"),

@@ -183,11 +183,7 @@ class ProgramSimilarities:
 def similarities(
     labels: Sequence[str], behaviours: Sequence[tuple[AlgorithmRun, ...]], measure: BehaveSim
 ) -> ProgramSimilarities:
-    """Return the similarities by behaviour of at least one program; each has a trajectory or samples per instance.
-
-    `labels` name the programs in tables. Raises TrajectoryError if the behaviours cannot be compared or the measure
-    fails.
-    """
+    """Return the similarities by behaviour of at least one program; raises TrajectoryError if the measure fails."""
     settings = {name: getattr(measure, name) for name in ("normaliser", "truncate", "skip", "clip")}
     matrix, per_instance = measure.matrix(behaviours), measure.per_instance(behaviours)
     return ProgramSimilarities(
@@ -196,10 +192,9 @@ def similarities(
 
 
 def similarities_of_source(programs: Sequence[tuple[str, str]], metric: str) -> ProgramSimilarities:
-    """Return the similarities of at least one program, each a label and a source, by the named source metric.
+    """Return the similarities by source of at least one program, each a label and a source.
 
-    Raises UsageError if the metric's package is not installed, or if it needs Python and a program is not Python;
-    KeyError for an unknown metric.
+    Raises UsageError if the metric's package is missing or a program is not Python; KeyError for an unknown metric.
     """
     labels, sources = zip(*programs, strict=True)
     return ProgramSimilarities(labels, _frozen(source_matrix(of_source(metric, sources), sources).tolist()), metric)
@@ -229,10 +224,7 @@ class Agreement:
     metric: str
 
     def disagreements(self) -> list[Pair]:
-        """Return all pairs of candidates, those on which the two similarities disagree most first.
-
-        All pairs are ranked by each similarity, and sorted by the absolute difference of their two ranks.
-        """
+        """Return all pairs of candidates, by the difference of their ranks in the two similarities, largest first."""
         from scipy.stats import rankdata  # scipy.stats takes half a second to load
 
         rows, columns = np.triu_indices(len(self.candidates), 1)

@@ -74,12 +74,10 @@ def family_of(run: RunReport) -> Family:
 
 
 def repeats(runs: Sequence[RunReport]) -> list[int]:
-    """Return the indices, ascending, of runs to leave out because they repeat another run of their group.
+    """Return the indices of runs that share candidates with another run of their group, which is kept instead.
 
-    That is a run with the same seed, or a fork of one beginning: they share candidates. Repeats are not independent
-    samples. One run of each such set is not returned: a finished one is preferred, then the one that asked for the most
-    candidates, then the first. A language model answers differently every time, so runs with one seed that ask one are
-    repeats only if their digests are equal, too.
+    Those are forks of one beginning, and runs of one seed; with a language model only if their digests are equal, too.
+    A finished run is kept rather than another, then the one that asked for the most candidates, then the first.
     """
     alike: dict[tuple[object, ...], list[int]] = {}
     for place, run in enumerate(runs):
@@ -137,11 +135,7 @@ def _labels(runs: Sequence[RunReport]) -> list[str]:
 
 
 def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
-    """Return a run's method, then each setting in which runs of that method on the same family differ, as "name=value".
-
-    A method in a file has the file's name. Settings of UNNAMED are left out, but if the runs have different proposers
-    or models, that is added.
-    """
+    """Return a run's method, then the settings in which comparable runs of that method differ, as "name=value"."""
     ours, kind = _decisive(run), (family_of(run), run.summary.method)
     others = [_decisive(each) for each in runs if (family_of(each), each.summary.method) == kind]
     differing = [name for name in ours if any(other.get(name, ours[name]) != ours[name] for other in others)]
@@ -174,10 +168,9 @@ class Ranks:
 
 
 def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
-    """Return the mean ranks of the groups by `metric`, whose `direction` is "lower" or "higher".
+    """Return the mean ranks of the groups by a metric; None for fewer than two groups with values, or shared tasks.
 
-    The reports must hold its values (`metrics.measured`). Groups of one label on different tasks count as one. Groups
-    without any value are left out. None if fewer than two groups remain, or if these share fewer than two tasks.
+    The reports must hold its values (`add_metrics`). Groups of one label on different tasks count as one.
     """
     means: dict[str, dict[Family, float]] = {}
     for group in groups:

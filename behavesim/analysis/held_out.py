@@ -81,8 +81,7 @@ class KnownScores:
     def keep(self, scores: Mapping[str, HeldOutScore]) -> None:
         """Add scores, by source, and write the file if any is new; failures are left out.
 
-        Writes nothing if the folder is not writable: the scores are then known to this object alone. Raises
-        JournalError if the file cannot be written otherwise.
+        Writes nothing to a folder that is not writable. Raises JournalError if the file cannot be written otherwise.
         """
         fresh = {_name(source): [score.score, list(score.scores)] for source, score in scores.items() if score.scores}
         if fresh.keys() - self._scores.keys():
@@ -148,19 +147,13 @@ class HeldOut:
 
     @property
     def recommended_gain_advantage(self) -> float | None:
-        """Improvement of the recommended program − that of the search's best; positive if the recommended is better.
-
-        None if either is unknown.
-        """
+        """Gain of the recommended program − gain of the search's best; None if either is unknown."""
         ours, other = self.recommended.improvement, self.best.improvement
         return None if ours is None or other is None else ours - other
 
     @property
     def recommended_gap_advantage(self) -> float | None:
-        """Gap of the search's best − gap of the recommended program; positive if the recommended is better.
-
-        None if either is unknown.
-        """
+        """Gap of the search's best − gap of the recommended program; None if either is unknown."""
         ours, other = self.recommended.gap, self.best.gap
         return None if ours is None or other is None else other - ours
 
@@ -204,10 +197,9 @@ def _origin(task: Task, split: Unseen) -> dict[str, str]:
 
 
 def read_held_out(run: Run, split: Unseen = "held-out") -> HeldOut | None:
-    """Return the run's programs on a split's instances if the scores of all of them, and the template's, are kept.
+    """Return the run's programs on a split if all their scores are kept, else None; nothing is evaluated.
 
-    Else return None, as after a report in which one failed: failures are not kept. Nothing is evaluated. Raises
-    UsageError if the task cannot be loaded or its instances cannot be made.
+    Raises UsageError if the task cannot be loaded or its instances cannot be made.
     """
     if run.folder.kept(KEPT[split]) is None:
         return None  # without loading the task, which may be slow
@@ -240,10 +232,7 @@ async def scores_of(
 
 
 def held_out_table(found: HeldOut, recommended: int | None) -> Table:
-    """Return a table with a row for the template, then one per program.
-
-    `recommended` is a candidate number, -1 the template, or None; that row's name ends with "(recommended)".
-    """
+    """Return a row for the template, then one per program; the `recommended` one, -1 for the template, is marked."""
     columns = (
         Column("program"),
         Column("search_score", SCORE, title="search score"),
@@ -325,10 +314,7 @@ class SplitScores:
 
 
 def split_scores(run: Run, unseen: Mapping[Unseen, HeldOut | None]) -> tuple[SplitScores, ...]:
-    """Return the scores of the template, the best and the recommended program, without those that do not exist (yet).
-
-    `unseen` has the results on held-out and shifted instances by split; None, or no entry, if nothing was tried there.
-    """
+    """Return the scores of the template, the best and the recommended program, as far as they exist."""
     programs: dict[Role, Candidate | None] = {
         "template": run.template,
         "best": run.best,
@@ -364,7 +350,7 @@ def _split_scores(found: HeldOut | None, number: int) -> HeldOutTemplate | HeldO
 
 
 def splits_table(found: tuple[SplitScores, ...]) -> Table:
-    """Return a table with a row per program and a column per split, with gaps where they are known."""
+    """Return a row per program and a column per split."""
     columns = (
         *(Column("program"), Column("candidate", COUNT)),
         *(Column("search", SCORE), Column("search_gap", FRACTION, title="gap")),

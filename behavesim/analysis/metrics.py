@@ -90,10 +90,7 @@ class Metric:
 
 
 def add_metrics(run: RunReport, metrics: Sequence[Metric]) -> RunReport:
-    """Return a copy of the report whose `metrics` has the values of these metrics, by name.
-
-    Raises UsageError if a metric raises, or returns anything but a finite number or None.
-    """
+    """Return a copy of the report with the values of these metrics; raises as `Metric.value` does."""
     return replace(run, metrics={metric.name: metric.value(run) for metric in metrics})
 
 

@@ -132,10 +132,7 @@ class Rival(Alternative):
 def rivals_of(
     tried: Sequence[Alternative], objective: Objective, mean: Callable[[Sequence[float]], float]
 ) -> tuple[Rival, ...]:
-    """Return all ways that were tried, best score first; of equal ones that with less CPU time.
-
-    Exactly one of them must be SET; ValueError otherwise. `mean` returns the score from the scores on all instances.
-    """
+    """Return all ways that were tried, one of which must be SET, best score first, then least CPU time."""
     (ours,) = (each.scores for each in tried if each.name == SET)
     found: list[Rival] = []
     for each in tried:
@@ -147,10 +144,7 @@ def rivals_of(
 
 
 def verdict(rivals: Sequence[Rival]) -> str:
-    """Return a text on the rivals, given best first: which one wins, and whether a single program beats the set.
-
-    A rival with the score of the set stands before it if it took less CPU time; the text says that it equals the set.
-    """
+    """Return a text on the rivals, best first: which one wins, and whether a single program beats the set."""
     best, ours = rivals[0], next(each for each in rivals if each.name == SET)
     if best is ours:
         return "the portfolio is better than every alternative tried at no more runs of programs"
@@ -223,10 +217,7 @@ class Portfolio:
 
     @property
     def together_gap(self) -> float | None:
-        """The gap, a fraction, of all programs together: on each search instance the best of their scores counts.
-
-        None if the portfolio is empty, or if the best known score is missing or 0.
-        """
+        """The gap of all programs together, the best of their scores on each search instance; None if unknown."""
         return self.members[-1].together_gap if self.members else None
 
     def tables(self) -> tuple[Table, ...]:
@@ -255,10 +246,7 @@ class Portfolio:
         return Table("portfolio", "programs that behave differently", columns, tuple(rows), self._caption())
 
     def wins(self) -> Table:
-        """Return a table with a row per program: its score on each instance of the search, and where it is the best.
-
-        Raises IndexError if the portfolio is empty.
-        """
+        """Return a row per program: its score on each instance, and where it is the best; IndexError without one."""
         instances = range(1, len(self.members[0].scores) + 1)
         scores = (Column(f"instance_{number}", SCORE, title=str(number)) for number in instances)
         columns = (Column("program"), Column("wins", title="best on"), *scores)

@@ -26,11 +26,9 @@ SCORE_RULE = (
 
 
 def shortlist(run: Run) -> list[Candidate]:
-    """Return at most `settings.shortlist` programs of the run, best score first, that behave differently.
+    """Return at most `settings.shortlist` programs of the run, best score first, chosen by its clearing.
 
-    The distance of any two is at least `settings.shortlist_radius` times the median distance of the run's first hundred
-    distinct behaviours (`Clearing`). The template is not among them. Raises UsageError if the task cannot be loaded,
-    PartError if its code raises, JournalError if the journal cannot be read, TrajectoryError if the measure fails.
+    The template is not among them. Raises as `Run.matrix` does.
     """
     chosen = run.clearing().of(run.entrants(), run.settings.shortlist)
     return [run.candidate(each.candidate) for each in chosen]

@@ -203,10 +203,7 @@ def _has_held_out(run: Run) -> bool:
 
 
 def try_or_note(find: Callable[[], T], otherwise: T, missing: str) -> tuple[T, tuple[str, ...]]:
-    """Return (find(), ()); if `find` raises BehavesimError, return `otherwise` and a note.
-
-    The note is the text "<missing>: <error>" on one line, cut at 500 characters.
-    """
+    """Return (find(), ()); if `find` raises BehavesimError, (otherwise, (note,)): "<missing>: <error>" on one line."""
     try:
         return find(), ()  # a report says what can be known: the task's file may be gone, or its code raise
     except BehavesimError as error:

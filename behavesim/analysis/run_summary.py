@@ -98,9 +98,9 @@ def _tokens(state: RunState) -> dict[str, int | None]:
 
 
 def in_force(run: Run) -> Settings:
-    """Return the settings in the run's folder, which are those of the last session, or the journal's if it has none.
+    """Return the settings of the last session, which may name other prices, or the journal's if the folder has none.
 
-    The last session may name prices that the first did not. Raises UsageError if they cannot be read or are invalid.
+    Raises UsageError if they cannot be read or are invalid.
     """
     # Written by this program, as a journal's settings are: so they are read by the same rules.
     return settings_from_journal(run.folder.read_settings()) if run.folder.settings.is_file() else run.settings

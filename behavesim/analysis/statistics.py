@@ -114,10 +114,7 @@ def signed_rank(differences: Sequence[float]) -> float | None:
 
 
 def least_p(a: int, b: int, tests: int = 1) -> float:
-    """Return the smallest p-value that the exact Mann–Whitney test of `a` and `b` values can have, at most 1.
-
-    It is two-sided, and corrected as the smallest of `tests` p-values (Holm). It is 1 if a group has fewer than two.
-    """
+    """Return the smallest two-sided Mann–Whitney p-value of `a` and `b` values, after Holm for `tests` tests."""
     return 1.0 if min(a, b) < 2 else min(1.0, tests * 2 / math.comb(a + b, a))
 
 
@@ -194,10 +191,7 @@ def _division_chances(ranks: Sequence[int], chosen: int) -> NDArray[np.float64]:
 
 
 def share_greater(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return P(a > b): of all pairs of a value of `a` and a value of `b`, the share in which that of `a` is greater.
-
-    It is in [0, 1]; ties count half (Vargha and Delaney's A). `a` and `b` must have at least one value each.
-    """
+    """Return P(a > b), ties counting half (Vargha and Delaney's A); `a` and `b` must have at least one value each."""
     levels = np.array(_levels([*a, *b]))
     left, right = levels[: len(a), None], levels[None, len(a) :]
     return float(((left > right) + 0.5 * (left == right)).mean())

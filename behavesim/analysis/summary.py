@@ -118,10 +118,7 @@ class Summary:
 
     @property
     def beats_template(self) -> bool:
-        """Whether the best candidate is the best program; false if the template scores as high or higher.
-
-        True also if there is no best candidate or no template.
-        """
+        """Whether the best candidate is better than the template; True also if one of them is missing."""
         return self.template is None or self.best is None or self.gain is None or self.gain > 0
 
     @property

@@ -42,10 +42,7 @@ def load_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
 
 
 def save_summary(run: Run) -> Summary:
-    """Return the summary of a loaded run and write it to the cache in the run's folder.
-
-    If the cache cannot be written, the summary is returned all the same.
-    """
+    """Return the summary of a loaded run, and write it to the cache if the folder allows that."""
     from behavesim.analysis.run_summary import summary
 
     found = summary(run)
@@ -56,11 +53,7 @@ def save_summary(run: Run) -> Summary:
 
 
 def _seal(folder: RunFolder, is_held: bool, events: int, text: str) -> str:
-    """Return a hash of the cached text and of everything that a summary depends on; a cache with another is invalid.
-
-    A summary depends on our version, its own fields, the run's name, the number of its events and whether it is
-    running. It also depends on the settings in its folder, which name the prices.
-    """
+    """Return a hash of the cached text and of everything that a summary depends on; a cache with another is invalid."""
     parts = (__version__, FORMAT, *Summary.__annotations__, folder.run, events, is_held, text)
     settings = folder.settings.read_bytes() if folder.settings.is_file() else b""
     return sha256(repr(parts).encode() + settings).hexdigest()

@@ -169,17 +169,11 @@ class Table:
 
 
 def cells_of(value: object, columns: Iterable[Column]) -> tuple[Cell, ...]:
-    """Return the cells of a row: the attributes of `value` that have the columns' names.
-
-    Raises AttributeError if one is missing.
-    """
+    """Return the attributes of `value` that have the columns' names."""
     return tuple(getattr(value, column.name) for column in columns)
 
 
 def facts_table(name: str, title: str, facts: Mapping[str, str | None]) -> Table:
-    """Return a table with a row for each of the `facts`, a name and a text, in order; it has no headings for people.
-
-    Facts that are None are left out.
-    """
+    """Return a table without headings, with a row for each of the `facts` that is not None."""
     rows = tuple((what, fact) for what, fact in facts.items() if fact is not None)
     return Table(name, title, (Column("what", title=""), Column("value", title="")), rows)
