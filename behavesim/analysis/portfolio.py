@@ -74,28 +74,32 @@ class Clearing:
         entrant. A smaller `count` returns the first programs of a larger one. Raises TrajectoryError if the measure
         fails.
         """
-        standing = self._standing(entrants)
-        ranking = sorted(standing)
+        preferences = self._preferences(entrants)
+        ranking = sorted(preferences)
         niches, chosen = DiverseBest(self.measure), list[int]()
-        for worth in standing[:BASE]:  # their median distance decides what is far
-            niches.add(entrants[worth[2]].behaviour, worth)
+        # The median distance of these decides what is far. They are the first in the order of the search, and not the
+        # best, so that the unit stays what the search itself used while programs come.
+        for preference in preferences[:BASE]:
+            niches.add(entrants[preference[2]].behaviour, preference)
+        # The best first, a part at a time: a run of thousands needs few of them, and each one costs comparisons.
         for first in range(0, len(ranking), AT_ONCE):
             best = ranking[: first + AT_ONCE]
-            for worth in best[first:]:
-                niches.add(entrants[worth[2]].behaviour, worth)
+            for preference in best[first:]:
+                niches.add(entrants[preference[2]].behaviour, preference)
             chosen = niches.clear(self.radius, count)
+            # If the last one chosen is among the best, so are all: programs with worse scores cannot change the choice.
             if len(chosen) == count and chosen[-1] in {place for _, _, place in best}:
-                break  # programs with worse scores cannot change the choice
+                break
         return [entrants[place] for place in chosen]
 
-    def _standing(self, entrants: Sequence[Entrant]) -> list[Preference]:
+    def _preferences(self, entrants: Sequence[Entrant]) -> list[Preference]:
         """Return the sort key of the best program of each behaviour, in the order in which behaviours first appear."""
-        standing: dict[bytes, Preference] = {}
+        best: dict[bytes, Preference] = {}
         for place, each in enumerate(entrants):
-            worth = (-self.objective.utility(each.score), len(each.source), place)
+            preference = (-self.objective.utility(each.score), len(each.source), place)
             behaviour = pack_states(each.behaviour)
-            standing[behaviour] = min(worth, standing.get(behaviour, worth))
-        return list(standing.values())
+            best[behaviour] = min(preference, best.get(behaviour, preference))
+        return list(best.values())
 
 
 # When a set of programs is not worth its work: what else that work could buy.

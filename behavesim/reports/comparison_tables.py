@@ -203,10 +203,7 @@ def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untest
 
 
 def describe_tests(tests: Sequence[GroupTest], metrics: Mapping[str, Metric]) -> str:
-    """Return sentences on which tests these are, on their intervals, and on the metric on which conclusions rest.
-
-    `metrics` are by name.
-    """
+    """Return sentences on which tests these are, their intervals, and the metric on which conclusions rest."""
     paired, independent = "Wilcoxon's signed ranks of the differences within seeds", "Mann and Whitney's U"
     if all(test.pairs is not None for test in tests):
         kind = paired

@@ -75,10 +75,7 @@ MOST_WITH_NUMBERS = 15
 
 
 def check_figure(path: Path) -> None:
-    """Raise UsageError if a figure cannot be written to `path`.
-
-    That is so without matplotlib, without the path's folder, and for a file name that does not end in one of FORMATS.
-    """
+    """Raise UsageError without matplotlib or the path's folder, or if the file name does not end in one of FORMATS."""
     check_matplotlib()
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"a figure is a file ending in {', '.join(FORMATS)}; got {path}")
@@ -159,10 +156,7 @@ DASHES = ((), (4.0, 1.5), (1.0, 1.5), (4.0, 1.5, 1.0, 1.5))
 
 
 def column_figure(height_in: float = 2.4, widths: float = 1.0) -> tuple[Figure, Axes]:
-    """Return a new figure, `widths` text columns wide and `height_in` inches high, and its axes.
-
-    Raises UsageError if matplotlib is not installed.
-    """
+    """Return a new figure, `widths` text columns wide, and its axes; raises UsageError without matplotlib."""
     figure = new_figure(widths * COLUMN_IN, height_in)
     axes = figure.subplots()
     axes.tick_params(labelsize=7)
@@ -270,10 +264,7 @@ def draw_diversity(axes: Axes, runs: Mapping[str, Sequence[DiversityAt]]) -> Non
 
 
 def draw_tree(axes: Axes, similarities: NDArray[np.float64], labels: Sequence[str]) -> None:
-    """Draw the dendrogram of an (N, N) symmetric similarity matrix, N ≥ 2, its root at the left.
-
-    It is joined by average linkage on 1 − similarity; `labels` are in the order of the matrix.
-    """
+    """Draw the average-linkage dendrogram of an (N, N) similarity matrix, N ≥ 2, with its root at the left."""
     drawing, height = dendrogram_of(similarities)
     # scipy's own drawing would need its axes to be turned and its labels replaced.
     for across, up in zip(drawing["icoord"], drawing["dcoord"], strict=True):
@@ -449,10 +440,7 @@ class Plots:
 
 
 def axes_or_new(given: Axes | None) -> Axes:
-    """Return the given axes, or those of a new figure of pyplot if None.
-
-    Raises UsageError if new ones are needed and matplotlib is not installed.
-    """
+    """Return the given axes, or new ones of pyplot for None; UsageError without matplotlib."""
     if given is not None:
         return given
     check_matplotlib()

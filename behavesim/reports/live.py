@@ -145,10 +145,7 @@ LINE_S = 30.0
 
 @contextmanager
 def progress(doing: str, total: int | None = None) -> Iterator[OnProgress]:
-    """Show `doing` on stderr during the block, and how far it has come as the yielded function is told.
-
-    `total` is the number of things to do; None if it is not known yet.
-    """
+    """Show `doing` on stderr during the block, and how much of `total` the yielded function was told of."""
     console = screen(stderr=True)
     with (_bar if console.is_terminal else _lines)(console, doing, total) as told:
         yield told

@@ -46,10 +46,7 @@ def latex(tables: Sequence[Table]) -> str:
 
 
 def markdown(tables: Sequence[Table]) -> str:
-    """Return a heading, a table and its caption for each table, in GitHub's dialect of Markdown; "" without tables.
-
-    Columns whose cells are all None are left out.
-    """
+    """Return headings, tables and captions in GitHub's dialect of Markdown, without columns that are all None."""
     return "\n\n".join(_markdown(table.known) for table in tables)
 
 

@@ -103,10 +103,7 @@ def _usual_reasons(rejected: Sequence[Candidate]) -> str:
 
 
 def next_steps(run: RunReport, name: str, is_full: bool) -> dict[str, str]:
-    """Return up to three commands for a run, without "behavesim", and what each shows; `name` names the run in them.
-
-    If the report `is_full`, they do not ask for it again.
-    """
+    """Return up to three commands for the run called `name`, without "behavesim", and what each shows."""
     is_untried = run.top and not run.held_out and run.details().has_held_out
     steps = {
         **_going_on(run.summary, name),
@@ -118,20 +115,14 @@ def next_steps(run: RunReport, name: str, is_full: bool) -> dict[str, str]:
 
 
 def next_steps_of_several(names: Sequence[str], is_full: bool) -> dict[str, str]:
-    """Return commands for several runs, without "behavesim", and what each shows; `names` name the runs in them.
-
-    If the report `is_full`, they do not ask for it again.
-    """
+    """Return commands for several runs, without "behavesim", and what each shows."""
     is_more = not is_full and len(names) <= MOST_NAMES
     of_all = {f"report {' '.join(names)} --full": "all tables"} if is_more else {}
     return {f"report {names[0]}": "one run by itself", **of_all}
 
 
 def command_lines(commands: Mapping[str, str], across: int) -> list[str]:
-    """Return a line for each command of behavesim, with what it shows; the first begins with "next:".
-
-    What they show is left out if a line would be longer than `across` characters.
-    """
+    """Return a line per command, with what it shows if `across` characters suffice; the first begins "next:"."""
     column = max(map(len, commands), default=0)
     whole = [f"behavesim {command:<{column}}  {what}" for command, what in commands.items()]
     begins = ["next: ", *("      " for _ in commands)]

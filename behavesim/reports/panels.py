@@ -154,10 +154,7 @@ def failures(live: LiveRun) -> Group:
 
 
 def curve(live: LiveRun, width: int, height: int) -> Group:
-    """Return the curve of the best score over candidates, upwards is better, `width` characters by `height` lines.
-
-    The run must have a best program, and `height` must be at least 4.
-    """
+    """Return the curve of the best score over candidates; there must be a best program, and 4 lines or more."""
     state = live.state
     bests = from_template(None if state.template is None else state.template.score, state.bests, state.gain)
     lines = convergence(bests, state.registered, width, height - 1)
@@ -325,10 +322,7 @@ def _stacked(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, b
 
 
 def _fitting(parts: Sequence[Lines], room: int) -> tuple[Lines, bool]:
-    """Return the first part and each following part until one has no room, and whether every following part had room.
-
-    There is room for `room` lines. The first part is returned whole, even if it has more.
-    """
+    """Return the first part and those after it that `room` lines have room for, and whether that is all of them."""
     lines = list(parts[0])
     for part in parts[1:]:
         if len(lines) + len(part) > room:

@@ -182,10 +182,7 @@ Chosen = Mapping[Metric, float | None]
 
 
 def run_first_screen(run: RunReport, metrics: Chosen) -> list[Section]:
-    """Return what the report of a run says first: results, the best program, the best behaviours, the next commands.
-
-    Without a feasible program it says why candidates fail.
-    """
+    """Return what a report says first; without a feasible program, why candidates fail."""
     clusters = [each.members for each in run.clusters]
     sizes = ", ".join(str(len(members)) for members in clusters)
     caption = f"clusters: {len(clusters)} groups that behave alike, of {sizes} programs" if len(clusters) > 1 else ""
@@ -212,10 +209,7 @@ def full_run_report(run: RunReport, metrics: Chosen) -> list[Section]:
 
 
 def _code(run: RunReport, most: int | None = None) -> list[Section]:
-    """Return the section of the best program, cut after `most` lines of the terminal; none without a feasible program.
-
-    The program is shown whole if `most` is None, or if only one line would be cut.
-    """
+    """Return the section of the best program, cut after `most` lines unless that saves only one; none without one."""
     if not run.top:
         return []
     best = run.top[0]

@@ -94,11 +94,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
 def headline_table(
     summary: Summary, distinct: DistinctCounts, metrics: Mapping[Metric, float | None] = MappingProxyType({})
 ) -> Table:
-    """Return the few facts of a run with which its report begins.
-
-    `metrics` are further metrics to show, with their values before they are scaled for people; None is shown as
-    "unknown".
-    """
+    """Return the few facts of a run with which its report begins; `metrics` as for `summary_table`."""
     different = f"{count_noun(distinct.programs, 'program')}, {count_noun(distinct.behaviours, 'behaviour')}"
     facts = {
         "state": state_in_words(summary),

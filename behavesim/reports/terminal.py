@@ -121,10 +121,7 @@ def show_heading(text: str) -> None:
 
 
 def width() -> int:
-    """Return the width in characters for what is printed on stdout.
-
-    It is the variable COLUMNS if that is set, else that of the terminal at stdin, stdout or stderr, else 80.
-    """
+    """Return the width in characters of what is printed: the variable COLUMNS, else the terminal's, else 80."""
     return screen().width
 
 

@@ -27,10 +27,7 @@ LINES = {
 
 
 def at_the_end_of(steps: Steps, spans: int, end: int) -> list[float | None]:
-    """Return a step function's value at the end of each of `spans` equal parts of 0 to `end`.
-
-    None stands before the first step.
-    """
+    """Return a step function's value at the end of each of `spans` parts of 0 to `end`; None before the first step."""
     places = [place for place, _ in steps]
     passed = (bisect_right(places, (span + 1) * end / spans) for span in range(spans))
     return [steps[count - 1][1] if count else None for count in passed]

@@ -64,20 +64,14 @@ def clock(seconds: float) -> str:
 
 
 def frequency(a_second: float) -> str:
-    """Return a rate, given per second, as text such as "2.5/s", "3.0/min" or "1.2/h".
-
-    It is per second if that is at least 1, else per minute if that is at least 1, else per hour.
-    """
+    """Return a rate, given per second, as text in the first fitting unit: "2.5/s", "3.0/min" or "1.2/h"."""
     if a_second >= 1:
         return f"{a_second:.1f}/s"
     return f"{60 * a_second:.1f}/min" if a_second >= 1 / 60 else f"{3600 * a_second:.1f}/h"
 
 
 def rejections(reasons: Mapping[str, int]) -> str:
-    """Return counts by reason as text, in the given order, such as "3 out of memory, 1 timed out"; "" without any.
-
-    A reason that REJECTED does not have stands as it is.
-    """
+    """Return counts by reason as text, such as "3 out of memory, 1 timed out"; "" without any."""
     return ", ".join(f"{count:,} {REJECTED.get(reason, reason)}" for reason, count in reasons.items())
 
 

@@ -127,10 +127,7 @@ td:nth-child(3), td:nth-child(4) { overflow-wrap: anywhere; min-width: 5rem; }
 
 
 def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> str:
-    """Return the HTML page of a list of runs: each links to `runs/NAME`, and marked runs can be compared.
-
-    `unreadable` maps the name of a run that cannot be read to the reason.
-    """
+    """Return the HTML page of a list of runs; `unreadable` has the reason for each run that cannot be read."""
     names = [_run(summary.run) for summary in summaries]  # these need markup, which a table's cells cannot hold
     rows = html_table(runs_table(summaries), names) if summaries else "<p>There are no runs here yet.</p>"
     damaged = "".join(f"<li>{in_html(name)}: {in_html(why)}</li>" for name, why in unreadable.items())
