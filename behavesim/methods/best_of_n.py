@@ -22,11 +22,11 @@ class BestOfN(Method[MethodSettings]):
     """Asks for independent programs: the prompt never shows what was found before."""
 
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked:
-        """Return the question for a candidate: its prompt shows the template alone, and nothing that the run found."""
+        """Return the question for a candidate: its prompt shows the template alone."""
         asked = self.first_question(state, candidate)
-        # what the run knows would make the programs depend on one another
+        # without the placeholders, which the run would fill in: what it knows would make programs depend on one another
         return replace(asked, prompt=replace(asked.prompt, text=without_placeholders(asked.prompt.text)))
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a feasible candidate joins the archive, and that an infeasible one is not added."""
+        """Return that a feasible candidate joins the archive."""
         return add_if_feasible(candidate, ARCHIVE)

@@ -1,6 +1,7 @@
-"""EoH and EoH+BehaveSim: one population, and operators that take turns.
+"""EoH and EoH+BehaveSim: one population, operators that take turns, and dominance-dissimilarity.
 
-"The authors' code" of plain EoH is github.com/FeiLiu36/EoH; ai4co/reevo has a copy in baselines/eoh/original.
+The settings and the method come first, then the ranking by score and behaviour of EoH+BehaveSim. "The authors' code" of
+plain EoH is github.com/FeiLiu36/EoH; ai4co/reevo has a copy in baselines/eoh/original.
 """
 
 from __future__ import annotations
@@ -30,63 +31,10 @@ from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
-# Dominance-dissimilarity: ranks programs by score and by behaviour together (paper, "EoH+BehaveSim").
-
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-
-
-def dissimilarity(utility: Vector, similarity: Matrix) -> Vector:
-    """Return for each of N programs minus the sum of its similarities to those that dominate it: (N,), each 0 or less.
-
-    `utility` is (N,), greater is better; `similarity` is (N, N) in [0, 1]; N is at least 1. There are two objectives: a
-    high utility, and a low similarity to the best program, which is the first with the highest utility. One program
-    dominates another if it is no worse in both and better in one. The result is called v in the paper's algorithms
-    "Parent Selection" and "Population Management".
-    """
-    to_best = similarity[int(utility.argmax())]
-    no_worse = (utility[:, None] >= utility[None, :]) & (to_best[:, None] <= to_best[None, :])
-    better = (utility[:, None] > utility[None, :]) | (to_best[:, None] < to_best[None, :])
-    dominates = no_worse & better  # D[i, j] = 1 iff P[i] ≺ P[j]; 0 on the diagonal
-    return np.asarray(-(similarity * dominates).sum(axis=0), dtype=np.float64)  # ColumnwiseSum(S ⊙ D), S = −BehaveSim
-
-
-def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> list[CandidateId]:
-    """Return the numbers of the `size` members that stay, oldest first; of all if there are fewer.
-
-    The best by score always stays. The others stay in order of `values`, one for each member, higher first; then by
-    score, then by age, older first (paper, "Population Management"). Raises ValueError if there is no member, or not
-    one value for each.
-    """
-    best = max(members, key=lambda member: member.merit)
-    ranked = sorted(
-        zip(members, values, strict=True),
-        # False sorts before True, so the best by score comes first whatever its value
-        key=lambda pair: (pair[0] is not best, -pair[1], -pair[0].utility, pair[0].candidate),
-    )
-    return sorted(member.candidate for member, _ in ranked[:size])
-
-
-def similarities(members: Sequence[Member]) -> Matrix:
-    """Return the (N, N) similarities of members, given oldest first, from `Member.similarity`; 1 on the diagonal.
-
-    Raises KeyError if a member was not compared with an older one when it joined.
-    """
-    # 1 on the diagonal: a program is as similar to itself as can be
-    matrix = np.ones((len(members), len(members)))
-    for row, younger in enumerate(members):
-        for column, elder in enumerate(members[:row]):
-            matrix[row, column] = matrix[column, row] = younger.similarity[elder.candidate]
-    return matrix
-
-
 # The name of the only group.
 POPULATION = "population"
-
 # First programs asked for at most, per place of the population (the authors' `n_create`); more if none is feasible.
 FIRST_PROGRAMS = 2
-
 # The operators whose prompts show several parents; the prompts of the others show one.
 OF_SEVERAL = frozenset({"e1", "e2"})
 
@@ -96,6 +44,10 @@ class EoHSettings(MethodSettings):
 
     population: int = Field(20, ge=2)
     """Size of the population: the greatest number of programs that are kept."""
+    # A new operator needs a text of its name in prompts/full and in prompts/paper: without one, its first question
+    # raises KeyError. If it shows several parents, it also belongs in OF_SEVERAL. Offline proposers change programs for
+    # it as for any operator that their MOVES (mutation/mutator.py, genetic/breeding.py) do not name: add moves of its
+    # own there.
     operators: tuple[Literal["e1", "e2", "m1", "m2", "m3"], ...] = Field(("e1", "e2", "m1", "m2"), min_length=1)
     """The operators, which take turns in this order. e1 and e2 show several parents, m1, m2 and m3 one."""
     examples_per_prompt: int = Field(2, ge=1)
@@ -128,16 +80,11 @@ class EoH(Method[EoHSettings]):
         return self.settings.selection == "dissimilarity"
 
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
-        """Return the question for a first program; once there are enough, that of the operator whose turn it is.
-
-        A first program is written from the template alone. None while the candidates in flight may yet fill the
-        population. With one member, an operator that shows one program takes the turns of e1 and e2, if `operators` has
-        any; with `asks_once`, another one that of m2 if there are no constants to change.
-        """
+        """Return the question for a first program or, once there are enough, of the operator whose turn it is."""
         settings, members = self.settings, state.members_of(POPULATION)
         if self._is_filling(members, candidate):
             if len(members) + len(state.open) >= settings.population:
-                return None
+                return None  # those in flight may yet fill the population
             return Asked(candidate, (), None, self.prompts.showing_template("i1", candidate, state.template))
         # by the candidate's number and not by a counter, so that a resumed run goes on with the right turn
         operator: str = settings.operators[candidate % len(settings.operators)]
@@ -152,12 +99,7 @@ class EoH(Method[EoHSettings]):
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return whether a candidate joins the population, and who leaves it.
-
-        An infeasible candidate does not join. Neither does a copy: in plain EoH a program whose score a member has, in
-        EoH+BehaveSim one of equal normal form. Of a full population and the candidate, the first `population` in the
-        order of `dominance.survivors` stay.
-        """
+        """Return whether a candidate joins the population, and who leaves it; an infeasible one or a copy does not."""
         members = state.members_of(POPULATION)
         if not candidate.is_feasible or self._is_refused(members, state.member(candidate)):
             return NotAdded(candidate.id)
@@ -193,9 +135,8 @@ class EoH(Method[EoHSettings]):
         self, state: RunState, operator: str, members: list[Member], rng: Generator
     ) -> tuple[str, list[Member]]:
         """Return the operator, which shows one parent, and that parent."""
-        # With `asks_once`, another operator takes the turn of m2 if the parent has no constants. With `asks_each_once`,
-        # the parent is a program that the operator has not shown alone yet, if there is one, and m2 gets one with
-        # constants if it can.
+        # m2 cannot help a program without constants: with `asks_once`, another operator then takes its turn. With
+        # `asks_each_once`, the parent is one that the operator has not shown alone yet, and m2 gets one with constants.
         if not self.asks_each_once:
             parents = self._parents(members, 1, rng)
             helps = operator != "m2" or not self.asks_once or has_constants(parents[0].source)
@@ -212,10 +153,8 @@ class EoH(Method[EoHSettings]):
         return operator, parents
 
     def _of_one_instead(self, operator: str) -> str:
-        """Return the operator that takes this one's turn: of those that show one program m1, else the next; or itself.
-
-        A person who leaves m1 out of `operators` does not want it asked.
-        """
+        """Return who takes this operator's turn: m1 of those that show one program, else the next; or itself."""
+        # a person who leaves m1 out of `operators` does not want it asked
         others = {other for other in self.settings.operators if other not in OF_SEVERAL and other != operator}
         return min(others, default=operator)
 
@@ -228,8 +167,7 @@ class EoH(Method[EoHSettings]):
         among: Sequence[Member] | None = None,
     ) -> list[Member]:
         """Draw `count` different members, or all if there are fewer; worst first (paper, "Parent Selection")."""
-        # Where `is_uniform`, all are equally probable. Otherwise, if `among` is not None, only those of it are drawn;
-        # it must hold as many.
+        # if `is_uniform`, all are equally probable; otherwise only those of `among` are drawn, at least `count`
         size = min(count, len(members))
         by_rank = rank_probabilities([member.utility for member in members])
         probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else by_rank  # π
@@ -244,5 +182,47 @@ class EoHBehaveSim(EoH):
     settings_type = EoHBehaveSimSettings
 
 
-def _dissimilarity(members: list[Member]) -> NDArray[np.float64]:
+# Dominance-dissimilarity: ranks programs by score and by behaviour together (paper, "EoH+BehaveSim").
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def _dissimilarity(members: list[Member]) -> Vector:
     return dissimilarity(np.array([member.utility for member in members]), similarities(members))
+
+
+def dissimilarity(utility: Vector, similarity: Matrix) -> Vector:
+    """Return v of N ≥ 1 programs, (N,), each 0 or less: minus the similarities to those that dominate it.
+
+    `utility` (N,), greater is better; `similarity` (N, N) in [0, 1]; both as in "Parent Selection" of the paper.
+    """
+    # Two objectives: a high utility, and a low similarity to the best program, the first with the highest utility. One
+    # program dominates another if it is no worse in both and better in one.
+    to_best = similarity[int(utility.argmax())]
+    no_worse = (utility[:, None] >= utility[None, :]) & (to_best[:, None] <= to_best[None, :])
+    better = (utility[:, None] > utility[None, :]) | (to_best[:, None] < to_best[None, :])
+    dominates = no_worse & better  # D[i, j] = 1 iff P[i] ≺ P[j]; 0 on the diagonal
+    return np.asarray(-(similarity * dominates).sum(axis=0), dtype=np.float64)  # ColumnwiseSum(S ⊙ D), S = −BehaveSim
+
+
+def similarities(members: Sequence[Member]) -> Matrix:
+    """Return the (N, N) similarities of members, given oldest first; KeyError if two were never compared."""
+    matrix = np.ones((len(members), len(members)))  # 1 on the diagonal: a program is as similar to itself as can be
+    for row, younger in enumerate(members):
+        for column, elder in enumerate(members[:row]):
+            matrix[row, column] = matrix[column, row] = younger.similarity[elder.candidate]
+    return matrix
+
+
+def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> list[CandidateId]:
+    """Return the numbers of the `size` members that stay, oldest first (paper, "Population Management").
+
+    The best by score always stays; the others in order of `values`, one for each member, then of score, then of age.
+    """
+    best = max(members, key=lambda member: member.merit)
+    ranked = sorted(
+        zip(members, values, strict=True),
+        # False sorts before True, so the best by score comes first whatever its value
+        key=lambda pair: (pair[0] is not best, -pair[1], -pair[0].utility, pair[0].candidate),
+    )
+    return sorted(member.candidate for member, _ in ranked[:size])

@@ -48,13 +48,10 @@ class EoHS(Method[EoHSSettings]):
     fixed_in_forks = frozenset({"population"})
 
     def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
-        """Return the next population once a generation is registered, else None.
-
-        It has the n programs of that generation and the last population that are best together, chosen greedily
-        ("Complementary Population Management"). The first is the best by score. Each next one most improves the sum
-        over instances of the best score in the set (ΔCPI, eq. 3). The first programs are a generation; it is complete
-        when none is in flight and n were added, or one was and FIRST_PROGRAMS · n are registered.
-        """
+        """Return the n programs of a registered generation and the last set that are best together, else None."""
+        # The first is the best by score; each next one most improves the sum over instances of the set's best score
+        # (ΔCPI, eq. 3). First programs are a generation, too, complete when none is in flight and n were added, or one
+        # was and FIRST_PROGRAMS · n are registered: a task with few different programs could never give n.
         size = self.settings.population
         if POPULATION in state.groups:
             is_due = state.registered >= state.groups[POPULATION].arranged_at + size
@@ -68,16 +65,12 @@ class EoHS(Method[EoHSSettings]):
         return Regrouped({POPULATION: tuple(pool[place].candidate for place in order)})
 
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
-        """Return the next question: i1 for a first program, else that of the operator drawn.
-
-        None when a whole generation has been asked for, until it is registered; first programs in flight count as if
-        they were feasible. A single program is shown by ls.
-        """
+        """Return the next question; None when the generation is asked for, until it is registered."""
         size = self.settings.population
         if POPULATION not in state.groups:
             if state.ungrouped and candidate >= FIRST_PROGRAMS * size:
                 return None
-            if len(state.ungrouped) + len(state.open) >= size:
+            if len(state.ungrouped) + len(state.open) >= size:  # those in flight may yet be feasible
                 return None
             return Asked(candidate, (), None, self.prompts.showing_template("i1", candidate, state.template))
         if candidate >= state.groups[POPULATION].arranged_at + size:
@@ -92,14 +85,11 @@ class EoHS(Method[EoHSSettings]):
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a candidate waits for its generation to be complete.
-
-        It is not added if it is infeasible. Neither is a copy: a program of the population or of its generation has the
-        same normal form, or the same score on every instance (`has_duplicate_function` of the authors' code).
-        """
+        """Return that a candidate waits for its generation to be complete; infeasible ones and copies do not."""
         if not candidate.is_feasible:
             return NotAdded(candidate.id)
         newcomer = state.member(candidate)
+        # a copy has the same normal form or the same score on every instance (the authors' `has_duplicate_function`)
         known = [*state.members_of(POPULATION), *(state.members[each] for each in state.ungrouped)]
         if any(each.identity == newcomer.identity or each.scores == newcomer.scores for each in known):
             return NotAdded(candidate.id)
@@ -117,12 +107,11 @@ class EoHS(Method[EoHSSettings]):
 def farthest_pair(
     members: Sequence[Member], rng: Generator, asked: Collection[tuple[CandidateId, ...]] = ()
 ) -> tuple[Member, Member]:
-    """Return the two members, of two or more, whose scores differ most, in their order ("Complementary-aware Search").
+    """Return the two of at least two members whose scores differ most ("Complementary-aware Search").
 
-    The difference is the Manhattan distance over the instances, which is the same whether a task minimises or
-    maximises. Of equally far pairs it is the first in order. A pair whose numbers are in `asked`, in either order, is
-    only returned if all pairs are: then one is drawn by rank, farther ones preferred.
+    A pair in `asked`, in either order, is only returned if all pairs are: then one is drawn, farther ones preferred.
     """
+    # Manhattan distance over the instances: the same whether a task minimises or maximises
     scores = np.array([member.scores for member in members], dtype=np.float64)
     distances = np.abs(scores[:, None, :] - scores[None, :, :]).sum(axis=2)
     rows, columns = np.triu_indices(len(members), 1)
@@ -135,6 +124,6 @@ def farthest_pair(
 
 
 def _by_rank(members: Sequence[Member], among: Sequence[Member], rng: Generator) -> Member:
-    """Draw a member as plain EoH does, p ∝ 1 / (rank of its mean score + N) ("Local Search"), but only `among` some."""
+    """Draw a member of `among` as plain EoH does, p ∝ 1 / (rank of its mean score + N) ("Local Search")."""
     probabilities = only(rank_probabilities([member.utility for member in members]), members, among)
     return members[int(rng.choice(len(members), p=probabilities))]

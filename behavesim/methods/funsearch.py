@@ -1,4 +1,7 @@
-"""FunSearch and FunSearch+BehaveSim: islands of programs. Settings choose where parents come from and children go."""
+"""FunSearch and FunSearch+BehaveSim: islands of programs, their founding, restarts and draws of parents.
+
+Settings alone distinguish the two: they choose where parents come from and where children go.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class FunSearchSettings(MethodSettings):
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return the defaults of `score_scale`, the task's own, and of `n_init`, at most a quarter of the budget."""
+        """Return the defaults that follow from the task (`score_scale`) and the budget (`n_init`)."""
         return {**super().suited(task, budget), "score_scale": task.score_scale}
 
 
@@ -113,10 +116,7 @@ class FunSearch(Method[FunSearchSettings]):
         return self.settings.restart_every_s
 
     def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
-        """Return the first islands once the initial programs are registered.
-
-        Later return a restart when one is due. Otherwise return None.
-        """
+        """Return the first islands once the initial programs are registered, later a restart that is due; else None."""
         if not state.groups:
             return self._found(state, behaviours) if state.registered >= self.settings.n_init else None
         return self._restart(state) if self._is_restart_due(state) else None
@@ -133,11 +133,7 @@ class FunSearch(Method[FunSearchSettings]):
         return any(every and now // every > before // every for every, before, now in periods)
 
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
-        """Return the next question; None while initial programs are awaited.
-
-        The first `n_init` candidates show the template alone, the others parents; `samples_per_prompt` of them share a
-        prompt.
-        """
+        """Return the next question; None while initial programs are awaited."""
         settings = self.settings
         if candidate < settings.n_init:
             return self.first_question(state, candidate)
@@ -151,11 +147,7 @@ class FunSearch(Method[FunSearchSettings]):
         return question(candidate, parents, self.prompts.showing_programs("improve", parents), parents.island)
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return which island a candidate joins; initial programs are added, and get their island later.
-
-        Infeasible ones are not added, nor initial ones worse than the template unless `keep_worse_than_template`. A
-        program that a person injected has no parent: if that decides, it joins a random island.
-        """
+        """Return which island a candidate joins; initial programs are added, and get their island later."""
         outcome = candidate.outcome
         if not isinstance(outcome, Evaluated) or not self._is_welcome(state, outcome):
             return NotAdded(candidate.id)
@@ -182,13 +174,13 @@ class FunSearch(Method[FunSearchSettings]):
             # unclipped: programs far from all islands would be equally similar to each otherwise
             similarity = behaviours.means(candidate.id, {name: group.members for name, group in state.groups.items()})
             return max(state.groups, key=lambda island: similarity[island])  # argmax of the mean similarity
+        # a program that a person injected has no parent: it joins a random island
         if placement == "parent" and asked.group is not None:
             return asked.group
         return str(self.generator(candidate.id, "place").integers(len(state.groups)))
 
     def _found(self, state: RunState, behaviours: Behaviours) -> Regrouped:
-        """Return the first islands: the initial programs dealt at random or, without any, copies of the template."""
-        # With `clustered_start`, the initial programs, if any, are grouped by behaviour.
+        """Return the first islands: the initial programs in groups or, without any, copies of the template."""
         settings, members = self.settings, state.ungrouped
         # without initial programs every island begins with the template, as in FunSearch
         if not members:
@@ -262,7 +254,6 @@ class FunSearch(Method[FunSearchSettings]):
         self, state: RunState, island: GroupName, members: list[Member], used: set[float], rng: Generator
     ) -> Member:
         """Draw a cluster by score, preferably one whose score is not in `used`, and from it a program by length."""
-        # `members` are those of `island` to draw from; the temperature falls with the programs added to it.
         groups = clusters(members)
         groups = [group for group in groups if group[0].score not in used] or groups
         settings, added = self.settings, state.groups[island].added
@@ -279,10 +270,7 @@ class FunSearchBehaveSim(FunSearch):
 
 
 def initial_islands(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Sequence[Member]) -> Regrouped:
-    """Return the first islands, named "0", "1" and so on: the groups, and more up to `islands` if these are fewer.
-
-    `members` are the programs of the groups. Each island added begins with the best of all.
-    """
+    """Return the first islands, "0" and so on: the groups, and further ones up to `islands` with the best program."""
     best = max(members, key=lambda member: member.merit).candidate
     held = [*groups, *[(best,)] * (islands - len(groups))]
     return Regrouped({str(island): programs for island, programs in enumerate(held)})

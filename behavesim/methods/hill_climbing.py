@@ -28,7 +28,8 @@ class HillClimbing(Method[MethodSettings]):
         return question(candidate, [current], self.prompts.showing_programs("improve", [current]), CURRENT)
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a child replaces the current program if it scores at least as well; otherwise it is not added."""
+        """Return that a child replaces the current program if it scores at least as well."""
+        # a child of equal score replaces it, too, so that the search can cross a plateau
         if not candidate.is_feasible or state.member(candidate).utility < _current(state).utility:
             return NotAdded(candidate.id)
         return Added(candidate.id, CURRENT, tuple(each.candidate for each in state.members_of(CURRENT)))

@@ -42,22 +42,17 @@ class MapElites(Method[MapElitesSettings]):
     uses_behaviour = True
 
     def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
-        """Return the centres once the initial programs are registered, then the first elite of each cell.
-
-        Before and afterwards return None. If no initial program is feasible, the template is the only centre.
-        """
+        """Return the centres once the initial programs are registered, then the first elite of each cell."""
+        # two rearrangements: the elites need the centres as a group, since they may lose their cell and still define it
         if state.registered < self.settings.n_init or state.islands:
             return None
-        members = [state.members[m] for m in state.ungrouped or [TEMPLATE]]
+        members = [state.members[m] for m in state.ungrouped or [TEMPLATE]]  # if none was feasible, the template
         if CENTRES not in state.groups:
             return self._centres(members, behaviours)
         return _first_elites(members, state.groups[CENTRES].members, behaviours)
 
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
-        """Return the question for a better program than some elites, drawn from different cells.
-
-        Initial programs are asked for with the template alone; after them None is returned until there is a map.
-        """
+        """Return the question for a better program than some elites of different cells; None until there is a map."""
         if candidate < self.settings.n_init:
             return self.first_question(state, candidate)
         if not state.islands:
@@ -74,14 +69,10 @@ class MapElites(Method[MapElitesSettings]):
         return question(candidate, elites, self.prompts.showing_programs("improve", elites))
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a candidate joins the cell whose centre it is most similar to, if it is better than its elite.
-
-        The elite is then evicted. Otherwise it is not added, nor is an infeasible one. An initial program is added
-        without a cell.
-        """
+        """Return that a candidate replaces the elite of the cell with the most similar centre, if it is better."""
         if not candidate.is_feasible:
             return NotAdded(candidate.id)
-        if not state.islands:  # an initial program: there are no cells yet
+        if not state.islands:  # an initial program: cells come later
             return Added(candidate.id, None)
         centres = state.groups[CENTRES].members
         similarity = behaviours.similarities(candidate.id, centres)
@@ -92,14 +83,13 @@ class MapElites(Method[MapElitesSettings]):
         return Added(candidate.id, cell, (elite.candidate,))
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return the number of cells; while there is no map, how many of the `n_init` initial programs are feasible."""
+        """Return the number of cells; while there is no map, how many of the initial programs are feasible."""
         if not state.islands:
             return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, no map yet"}
         return {"cells": str(len(state.islands))}
 
     def _centres(self, members: Sequence[Member], behaviours: Behaviours) -> Regrouped:
         """Return the centres: the best program, then each time the farthest from all before."""
-        # `members`, at least one, come oldest first. The centres are at most `cells`, no two of them at distance 0.
         distance = 1.0 - behaviours.matrix([member.candidate for member in members])
         chosen = [max(range(len(members)), key=lambda k: (members[k].utility, -k))]
         nearest = distance[chosen[0]].copy()
@@ -112,7 +102,7 @@ class MapElites(Method[MapElitesSettings]):
 
 def _first_elites(members: Sequence[Member], centres: Sequence[CandidateId], behaviours: Behaviours) -> Regrouped:
     """Return a group for each cell, named "0", "1" and so on, with its elite: of equally good ones the oldest."""
-    # A member is in the cell whose centre it is most similar to. `members` come oldest first, the `centres` among them.
+    # `members` come oldest first, the `centres` among them
     candidates = [member.candidate for member in members]
     similarity = behaviours.matrix(candidates)[:, [candidates.index(centre) for centre in centres]]
     cells: dict[int, Member] = {}

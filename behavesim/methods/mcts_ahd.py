@@ -1,6 +1,7 @@
 """MCTS-AHD: Monte Carlo tree search over a tree of programs (Zheng et al., ICML 2025).
 
-"The authors' code" is github.com/zz1358m/MCTS-AHD-master, source/mcts_ahd.py, mcts.py and evolution_interface.py.
+The method and its tree policy come first, then the tree that it reads from the state. "The authors' code" is
+github.com/zz1358m/MCTS-AHD-master, source/mcts_ahd.py, mcts.py and evolution_interface.py.
 """
 
 from __future__ import annotations
@@ -26,24 +27,18 @@ from behavesim.state.state import RunState
 TREE = "tree"
 # The number of the node at the root, which is no program; the other nodes are candidates.
 ROOT: CandidateId = -1
-
 # The operators by which a leaf gets its children, in turn (section 4.2 and the authors' weights).
 #
 # e2 crosses it with a good program, m1 modifies it, m2 changes its parameters, s1 learns from its line of descent.
 EXPANSION: Sequence[str] = ("e2", "m1", "m1", "m2", "m2", "s1")
-
 # EXPANSION for a leaf right below the root: without s1, which needs two programs in the line of descent.
 FIRST_EXPANSION = [operator for operator in EXPANSION if operator != "s1"]
-
 # The fewest and the most subtrees of the root of which e1 shows a program each (the authors' `ec_m`).
 #
 # The number is drawn for each prompt; if the root has fewer subtrees than were drawn, all are shown.
 SUBTREES = (2, 5)
-
 # Most programs of a line of descent that s1 shows: the last ones. The authors show up to 10; prompts stay short.
 ANCESTRY = 3
-
-
 # First programs asked for at most, per place below the root, as in plain EoH; more if none is feasible.
 FIRST_PROGRAMS = 2
 
@@ -64,15 +59,102 @@ class MctsAhdSettings(MethodSettings):
     """Crossover (e2) draws its other parent from this many best programs and one more, the expanded one left out."""
 
 
+class MctsAhd(Method[MctsAhdSettings]):
+    """Monte Carlo tree search over a tree of programs (Zheng et al., ICML 2025).
+
+    It selects by UCT, expands by the operators of EoH and one that reads the line of descent, and has no roll-out. A
+    leaf is expanded by `EXPANSION`. Where progressive widening allows it, a node gets one more child: the root by e1,
+    any other node by e2. Programs at `depth` are expanded like leaves.
+    """
+
+    settings_type: ClassVar[type[MethodSettings]] = MctsAhdSettings
+
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
+        """Return the question for a first program, or for the expansion of the node that the tree policy leads to."""
+        tree, settings = Tree.of(state, self.settings.depth), self.settings
+        tries = tree.grown(ROOT) - tree.awaited.get(ROOT, 0)
+        is_first = len(tree.children[ROOT]) < settings.initial and tries < FIRST_PROGRAMS * settings.initial
+        if is_first or not tree.members:
+            # one after another: each is to be unlike those before it, which its prompt shows
+            if tree.awaited.get(ROOT):
+                return None
+            if not tree.members:
+                return Asked(candidate, (), str(ROOT), self.prompts.showing_template("i1", candidate, state.template))
+            node, operator = ROOT, "e1"
+        else:
+            cooled = settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T
+            node, operator = self._selected(tree, cooled)
+        operator, draw = self._drawing(tree, node, operator, self.generator(candidate))
+        shown = self.fresh(state, operator, draw)
+        return question(candidate, shown, self.prompts.showing_programs(operator, shown), str(node))
+
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
+        """Return that a feasible candidate joins the tree."""
+        return add_if_feasible(candidate, TREE)
+
+    def facts(self, state: RunState) -> Mapping[str, str]:
+        """Return the number of programs in the tree, and its depth."""
+        tree = Tree.of(state)
+        return {"tree": f"{len(tree.members)} programs, {max(tree.depths.values())} deep"}
+
+    def _selected(self, tree: Tree, exploration: float) -> tuple[CandidateId, str]:
+        """Return the node to be expanded, and the operator (tree policy, figure 2); `exploration` is λ."""
+        # Progressive widening: a node may have a further child beside its first expansion once it has been visited
+        # often enough, so that the tree grows broader near the root while it grows deeper.
+        node, grown = ROOT, tree.grown(ROOT)
+        if grown < self._allowed(tree, ROOT):
+            return ROOT, "e1"
+        while tree.depths[node] < tree.deepest and tree.children[node]:
+            node = tree.preferred(node, exploration)
+            grown = tree.grown(node)
+            if grown < len(tree.turns(node)):
+                break
+            if tree.children[node] and grown < self._allowed(tree, node):
+                return node, "e2"
+        turns = tree.turns(node)
+        return node, turns[grown % len(turns)]
+
+    def _allowed(self, tree: Tree, node: CandidateId) -> int:
+        """Return how many children progressive widening allows a node: its visits ** `widening`, rounded down."""
+        return math.floor(math.pow(tree.visits[node], self.settings.widening))
+
+    def _drawing(
+        self, tree: Tree, node: CandidateId, operator: str, rng: Generator
+    ) -> tuple[str, Callable[[bool], list[Member]]]:
+        """Return the operator that can be used at a node, and what draws the programs of its prompt, worst first."""
+        # No prompt shows a program twice, nor a copy of it. m1 takes the place of an operator that has nothing to show:
+        # e2 without another program, s1 with one program in the line of descent, m2 (`asks_once`) without constants.
+        # What is linear in the tree is done here, once: `fresh` calls a draw up to 63 times.
+        if operator == "e1":  # a program of each of some subtrees, as in the authors' `expand`
+            subtrees = [tree.below(child) for child in tree.children[ROOT]]
+            return operator, lambda is_uniform: _of_subtrees(subtrees, rng)
+        own = tree.members[node]
+        if operator == "e2" and (others := [m for m in tree.different if m.identity != own.identity]):
+            best = nlargest(self.settings.elites + 1, tree.different, key=_merit)
+            elites = [member for member in best if member.identity != own.identity]
+
+            def crossed(is_uniform: bool) -> list[Member]:
+                among = others if is_uniform else elites
+                return sorted((own, among[int(rng.integers(len(among)))]), key=_merit)
+
+            return operator, crossed
+        line = list({member.identity: member for member in tree.path(node)}.values())[-ANCESTRY:]
+        if operator == "s1" and len(line) > 1:
+            return operator, lambda is_uniform: sorted(line, key=_merit)
+        can_change = operator == "m2" and (not self.asks_once or has_constants(own.source))
+        return "m2" if can_change else "m1", lambda is_uniform: [own]
+
+
 @dataclass(frozen=True)
 class Tree:
     """The tree of programs, read from the state once for each question: every property takes linear time.
 
-    `members` are the programs by their numbers, oldest first. Candidates in flight and failed ones count as visits, so
-    that asks spread over the tree, whatever the share that fails.
+    `members` are the programs by their numbers, oldest first.
     """
 
     members: dict[CandidateId, Member]
+    # In flight and failed candidates count as visits and children: without them, every question that is asked before
+    # the first reply would expand one and the same node, and a node whose children fail would be asked for ever.
     awaited: Mapping[CandidateId, int]
     """Number of candidates in flight by the node they grow from."""
     failed: Mapping[CandidateId, int]
@@ -119,10 +201,7 @@ class Tree:
 
     @cached_property
     def rounds(self) -> Mapping[CandidateId, int]:
-        """How often all operators were used at the node, of those where selection can end below, used least often.
-
-        Selection ends at a leaf and at the greatest depth.
-        """
+        """How often all operators were used at the node, of those where selection can end below, used least often."""
         rounds: dict[CandidateId, int] = {}
         for candidate in reversed(self.members):
             # not with its children: at the greatest depth they are not descended to
@@ -133,10 +212,7 @@ class Tree:
 
     @cached_property
     def quality(self) -> Mapping[CandidateId, float]:
-        """Q of each program: the best utility at it or below it (eq. 5), scaled to [0, 1] over the tree.
-
-        All are 1 if all programs score the same. Raises ValueError for an empty tree.
-        """
+        """Q of each program: the best utility at it or below it (eq. 5), scaled to [0, 1] over the tree."""
         best = {candidate: member.utility for candidate, member in self.members.items()}
         for candidate in reversed(self.members):
             parent = _node(self.members[candidate].origin)
@@ -164,11 +240,9 @@ class Tree:
         return EXPANSION if self.depths[node] > 1 else FIRST_EXPANSION
 
     def preferred(self, node: CandidateId, exploration: float) -> CandidateId:
-        """Return the child of a node with the greatest UCT (eq. 4); ties go to the oldest. There must be a child.
-
-        Only children with the fewest `rounds` take part: UCT alone would ask the best leaf for ever while its children
-        fail. `exploration` is λ, 0 or more: greater values prefer children that were visited seldom.
-        """
+        """Return the child of a node, which must have one, with the greatest UCT (eq. 4); ties go to the oldest."""
+        # Only children with the fewest `rounds` take part: UCT alone would ask the best leaf for ever while its
+        # children fail.
 
         def uct(child: CandidateId) -> float:
             # + 1 as in the authors' code, so that the logarithm is never 0
@@ -186,103 +260,13 @@ class Tree:
         return way[::-1]
 
     def below(self, node: CandidateId) -> list[Member]:
-        """Return the program at a node, first, and those below it at any depth; raises KeyError for the root."""
+        """Return the program at a node, first, and those below it at any depth."""
         below, found = [node], [self.members[node]]
         while below:
             children = self.children[below.pop()]
             below += children
             found += [self.members[child] for child in children]
         return found
-
-
-class MctsAhd(Method[MctsAhdSettings]):
-    """Monte Carlo tree search over a tree of programs (Zheng et al., ICML 2025).
-
-    It selects by UCT, expands by the operators of EoH and one that reads the line of descent, and has no roll-out.
-    A leaf that selection reaches is expanded by `EXPANSION`. Where progressive widening allows a node one more child
-    than it has, it gets one: the root by e1, unlike its subtrees, any other node by e2. Selection does not go deeper
-    than `depth`: a program at that depth is expanded like a leaf. Candidates that failed or are in flight count as
-    children and visits, and a leaf whose operators have all been used waits until those of every other leaf have been.
-    """
-
-    settings_type: ClassVar[type[MethodSettings]] = MctsAhdSettings
-
-    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
-        """Return the question for a first program, or for the expansion of the node that the tree policy leads to.
-
-        First programs are asked for one after another, since each is to be unlike those before it: None while one is in
-        flight. m1 takes the place of e2 if there is no other program to cross the node's with, of s1 if the line of
-        descent has one program, and with `asks_once` of m2 if the node's program has no constants.
-        """
-        tree, settings = Tree.of(state, self.settings.depth), self.settings
-        tries = tree.grown(ROOT) - tree.awaited.get(ROOT, 0)
-        is_first = len(tree.children[ROOT]) < settings.initial and tries < FIRST_PROGRAMS * settings.initial
-        if is_first or not tree.members:
-            # the one in flight is to be shown to the next; where it fails, it is asked for again
-            if tree.awaited.get(ROOT):
-                return None
-            if not tree.members:
-                return Asked(candidate, (), str(ROOT), self.prompts.showing_template("i1", candidate, state.template))
-            node, operator = ROOT, "e1"
-        else:
-            cooled = settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T
-            node, operator = self._selected(tree, cooled)
-        operator, draw = self._drawing(tree, node, operator, self.generator(candidate))
-        shown = self.fresh(state, operator, draw)
-        return question(candidate, shown, self.prompts.showing_programs(operator, shown), str(node))
-
-    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a feasible candidate joins the tree, and that an infeasible one is not added."""
-        return add_if_feasible(candidate, TREE)
-
-    def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return the number of programs in the tree and its depth: the longest line of programs below the root."""
-        tree = Tree.of(state)
-        return {"tree": f"{len(tree.members)} programs, {max(tree.depths.values())} deep"}
-
-    def _selected(self, tree: Tree, exploration: float) -> tuple[CandidateId, str]:
-        """Return the node to be expanded, and the operator (tree policy, figure 2); `exploration` as in `preferred`."""
-        node, grown = ROOT, tree.grown(ROOT)
-        if grown < self._allowed(tree, ROOT):
-            return ROOT, "e1"
-        while tree.depths[node] < tree.deepest and tree.children[node]:
-            node = tree.preferred(node, exploration)
-            grown = tree.grown(node)
-            if grown < len(tree.turns(node)):
-                break
-            if tree.children[node] and grown < self._allowed(tree, node):
-                return node, "e2"
-        turns = tree.turns(node)
-        return node, turns[grown % len(turns)]
-
-    def _allowed(self, tree: Tree, node: CandidateId) -> int:
-        """Return how many children progressive widening allows a node: its visits ** `widening`, rounded down."""
-        return math.floor(math.pow(tree.visits[node], self.settings.widening))
-
-    def _drawing(
-        self, tree: Tree, node: CandidateId, operator: str, rng: Generator
-    ) -> tuple[str, Callable[[bool], list[Member]]]:
-        """Return the operator that can be used at a node, and what draws the programs of its prompt, worst first."""
-        # No prompt shows a program twice, nor a copy of it. Called with True, e2's draw crosses the node's program with
-        # any other one, and not only with one of the best. A draw takes no longer in a large tree than in a small one.
-        if operator == "e1":  # a program of each of some subtrees, as in the authors' `expand`
-            subtrees = [tree.below(child) for child in tree.children[ROOT]]
-            return operator, lambda is_uniform: _of_subtrees(subtrees, rng)
-        own = tree.members[node]
-        if operator == "e2" and (others := [m for m in tree.different if m.identity != own.identity]):
-            best = nlargest(self.settings.elites + 1, tree.different, key=_merit)
-            elites = [member for member in best if member.identity != own.identity]
-
-            def crossed(is_uniform: bool) -> list[Member]:
-                among = others if is_uniform else elites
-                return sorted((own, among[int(rng.integers(len(among)))]), key=_merit)
-
-            return operator, crossed
-        line = list({member.identity: member for member in tree.path(node)}.values())[-ANCESTRY:]
-        if operator == "s1" and len(line) > 1:
-            return operator, lambda is_uniform: sorted(line, key=_merit)
-        can_change = operator == "m2" and (not self.asks_once or has_constants(own.source))
-        return "m2" if can_change else "m1", lambda is_uniform: [own]
 
 
 def _of_subtrees(subtrees: Sequence[Sequence[Member]], rng: Generator) -> list[Member]:
@@ -294,11 +278,11 @@ def _of_subtrees(subtrees: Sequence[Sequence[Member]], rng: Generator) -> list[M
     return sorted({member.identity: member for member in drawn}.values(), key=_merit)
 
 
+def _node(origin: str | None) -> CandidateId:
+    """Return the node that a program grew from; its number is the `origin`, or group, of the question."""
+    # a program that a person injected has no origin: it grows from the root
+    return ROOT if origin is None else int(origin)
+
+
 def _merit(member: Member) -> tuple[float, int]:
     return member.merit
-
-
-def _node(origin: str | None) -> CandidateId:
-    """Return the node that a program grew from: the number that `origin` is the text of; ROOT for None."""
-    # Questions name the node as their group. A program that a person injected has none.
-    return ROOT if origin is None else int(origin)

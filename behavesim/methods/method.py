@@ -1,4 +1,9 @@
-"""What a search asks of its method: the decisions, and what they are made from."""
+"""What a search asks of its method: the base class `Method`, and what methods share.
+
+First the settings, the context and the decisions of a method, and how a run finds its method. Then what decisions are
+made of: questions, answers to a registration, comparisons of a newcomer with an archive, and random draws, each of
+which depends on its arguments and a generator alone.
+"""
 
 from __future__ import annotations
 
@@ -32,111 +37,6 @@ from behavesim.state.settings import METHODS
 from behavesim.state.state import RunState
 from behavesim.task import Task
 
-# Random choices from the archive; each depends on its arguments and a generator alone.
-
-
-Generator = np.random.Generator
-
-# A number for each purpose of a generator. It is part of the seed, so two purposes never draw the same numbers.
-PURPOSES = {"ask": 1, "restart": 2, "place": 3, "deal": 4}
-
-
-# How strongly programs of better rank are preferred by `falling`: of many, the first is drawn about e^4 = 55 times as
-# often as the last.
-PRESSURE = 4.0
-
-
-def generator(seed: int, number: int, purpose: str) -> Generator:
-    """Return the generator of one decision: equal arguments give equal draws, whatever happened before.
-
-    `seed` is the run's. `number` is the candidate that the decision is about, or how many are registered. `purpose` is
-    a key of PURPOSES or any other text; decisions of different purposes draw different numbers.
-    """
-    # a user's method may name any purpose; crc32, since Python's own hash differs between processes
-    return np.random.default_rng([seed, number, PURPOSES.get(purpose) or crc32(purpose.encode())])
-
-
-def softmax(logits: ArrayLike) -> NDArray[np.float64]:
-    """Return N probabilities that sum to 1, each in proportion to exp(logit), from N logits; ValueError if N is 0."""
-    values = np.asarray(logits, dtype=np.float64)
-    # the greatest exponent is then 0, so that exp cannot overflow
-    weights = np.exp(values - values.max())
-    return np.asarray(weights / weights.sum(), dtype=np.float64)
-
-
-def ranks(utilities: Sequence[float]) -> NDArray[np.float64]:
-    """Return the ranks 1 to N of N utilities, (N,): 1 for the highest; of equal ones the earlier has the lower rank."""
-    ranked = np.empty(len(utilities))
-    # a stable sort, so that equal utilities have the same ranks on every machine
-    ranked[np.argsort(-np.asarray(utilities), kind="stable")] = np.arange(1, len(utilities) + 1)
-    return ranked
-
-
-def rank_probabilities(utilities: Sequence[float]) -> NDArray[np.float64]:
-    """Return plain EoH's probabilities of N parents, (N,), ∝ 1 / (rank + N); the highest utility has rank 1."""
-    weights = 1.0 / (ranks(utilities) + len(utilities))
-    return np.asarray(weights / weights.sum(), dtype=np.float64)
-
-
-def falling(count: int) -> NDArray[np.float64]:
-    """Return the probabilities of ranks r = 0 to count − 1, (count,), ∝ exp(−PRESSURE · r / count); count ≥ 1."""
-    return softmax(-PRESSURE * np.arange(count) / count)
-
-
-def only(probabilities: NDArray[np.float64], members: Sequence[Member], among: Sequence[Member]) -> NDArray[np.float64]:
-    """Return the probabilities of N members, (N,), if only those of `among` may be drawn; it must hold at least one.
-
-    Their sum is 1. If all that are left have probability 0, they become equally probable.
-    """
-    if len(among) == len(members):
-        return probabilities  # the same bits, so that draws among all are what they were
-    left = np.isin([member.candidate for member in members], [member.candidate for member in among])
-    weights = np.where(left, probabilities, 0.0)
-    # a softmax can underflow to 0 for all that are left
-    return np.asarray(weights / weights.sum() if weights.any() else left / left.sum(), dtype=np.float64)
-
-
-def clusters(members: Sequence[Member]) -> list[list[Member]]:
-    """Group members by equal score, in order of first arrival (paper, "Algorithm Database")."""
-    groups: dict[float, list[Member]] = {}
-    for member in members:
-        groups.setdefault(member.score, []).append(member)
-    return list(groups.values())
-
-
-def pick_cluster(groups: Sequence[list[Member]], scale: float, temperature: float, rng: Generator) -> list[Member]:
-    """Draw one of the clusters `groups` by a softmax of utility / scale / temperature: higher ones are preferred.
-
-    `scale` is the difference in score that counts as 1. A lower temperature prefers the best more; it is above 0. All
-    programs of a cluster have one score. Raises ValueError if there is no cluster.
-    """
-    # subtracting the greatest changes no probability, and large scores keep their digits
-    greatest = max(group[0].utility for group in groups)
-    probabilities = softmax([(group[0].utility - greatest) / scale / temperature for group in groups])
-    return groups[rng.choice(len(groups), p=probabilities)]
-
-
-def pick_program(cluster: Sequence[Member], rng: Generator) -> Member:
-    """Draw one program of a cluster by a softmax of minus its length, scaled as in FunSearch: prefers shorter ones."""
-    # the 1e-6 is FunSearch's, against a division by zero
-    lengths = np.array([len(member.source) for member in cluster], dtype=np.float64)
-    probabilities = softmax(-(lengths - lengths.min()) / (lengths.max() + 1e-6))
-    return cluster[rng.choice(len(cluster), p=probabilities)]
-
-
-# A newcomer beside the programs of an archive: whether it is a copy of one, and how similar it is to each.
-
-
-def is_copy(newcomer: Member, members: Sequence[Member]) -> bool:
-    """Return whether a member has the newcomer's `identity`: equal normal form or, if that is unknown, equal text."""
-    return any(member.identity == newcomer.identity for member in members)
-
-
-def compare_with(newcomer: Member, members: Sequence[Member], behaviours: Behaviours) -> Member:
-    """Return a newcomer with its `similarity` to each of the members. Read while it is registered, it is recorded."""
-    similarity = behaviours.similarities(newcomer.candidate, [member.candidate for member in members])
-    return replace(newcomer, similarity=similarity)
-
 
 class MethodSettings(Options):
     """The settings of a method that has none. Subclass it for your own, each a field with a docstring below it."""
@@ -154,11 +54,6 @@ class MethodSettings(Options):
 
 
 S = TypeVar("S", bound=MethodSettings)
-Parents = TypeVar("Parents", bound=Sequence[Member])
-# The numbers of some parents, in the order in which a prompt shows them.
-Numbers = tuple[CandidateId, ...]
-# Most draws of parents in search of some that were not shown together; after them, at most TRIES − 1 uniform ones.
-TRIES = 32
 
 
 @dataclass(frozen=True)
@@ -169,6 +64,14 @@ class MethodContext:
     prompts: Prompts
     takes_notes: bool = False
     """Whether the proposer answers requests for texts (`NoteAsked`); the offline one writes programs only."""
+
+
+Generator = np.random.Generator
+Parents = TypeVar("Parents", bound=Sequence[Member])
+# The numbers of some parents, in the order in which a prompt shows them.
+Numbers = tuple[CandidateId, ...]
+# Most draws of parents in search of some that were not shown together; after them, at most TRIES − 1 uniform ones.
+TRIES = 32
 
 
 class Method(Configurable, ABC, Generic[S]):
@@ -302,30 +205,6 @@ class Method(Configurable, ABC, Generic[S]):
         return generator(self.brief.seed, number, purpose)
 
 
-def question(
-    candidate: CandidateId, parents: Sequence[Member], prompt: Prompt, group: GroupName | None = None
-) -> Asked:
-    """Return a question whose prompt shows `parents`, in that order; `group` is the one they are from, or None."""
-    return Asked(candidate, tuple(parent.candidate for parent in parents), group, prompt)
-
-
-def add_if_it_stays(
-    candidate: CandidateId, group: GroupName, members: Sequence[Member], stay: Collection[CandidateId]
-) -> Added | NotAdded:
-    """Return that a candidate joins `group` and `members` not in `stay` leave it; not added if it is not in `stay`."""
-    if candidate not in stay:
-        return NotAdded(candidate)
-    return Added(candidate, group, tuple(m.candidate for m in members if m.candidate not in stay))
-
-
-def add_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:
-    """Return that a feasible candidate joins `group`, and that any other is not added."""
-    return Added(candidate.id, group) if isinstance(candidate.outcome, Evaluated) else NotAdded(candidate.id)
-
-
-# Finds a method by its name or by the path of its file.
-
-
 def method_type(name: str) -> type[Method[Any]]:
     """Return a method's class; raises UsageError if there is none of that name or path, or it is no Method."""
     return METHODS.load_type(name, Method)
@@ -338,3 +217,118 @@ def method_of(settings: Settings, task: Task, takes_notes: bool = False) -> Meth
     """
     brief = MethodContext(settings.seed, Prompts.of_run(settings, task), takes_notes)
     return method_type(settings.method)(settings.of_method, brief)
+
+
+def question(
+    candidate: CandidateId, parents: Sequence[Member], prompt: Prompt, group: GroupName | None = None
+) -> Asked:
+    """Return a question whose prompt shows `parents`, in that order; `group` is the one they are from, or None."""
+    return Asked(candidate, tuple(parent.candidate for parent in parents), group, prompt)
+
+
+def add_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:
+    """Return that a feasible candidate joins `group`, and that any other is not added."""
+    return Added(candidate.id, group) if isinstance(candidate.outcome, Evaluated) else NotAdded(candidate.id)
+
+
+def add_if_it_stays(
+    candidate: CandidateId, group: GroupName, members: Sequence[Member], stay: Collection[CandidateId]
+) -> Added | NotAdded:
+    """Return that a candidate joins `group` and `members` not in `stay` leave it; not added if it is not in `stay`."""
+    if candidate not in stay:
+        return NotAdded(candidate)
+    return Added(candidate, group, tuple(m.candidate for m in members if m.candidate not in stay))
+
+
+def is_copy(newcomer: Member, members: Sequence[Member]) -> bool:
+    """Return whether a member has the newcomer's `identity`: equal normal form or, if that is unknown, equal text."""
+    return any(member.identity == newcomer.identity for member in members)
+
+
+def compare_with(newcomer: Member, members: Sequence[Member], behaviours: Behaviours) -> Member:
+    """Return a newcomer with its `similarity` to each of the members. Read while it is registered, it is recorded."""
+    similarity = behaviours.similarities(newcomer.candidate, [member.candidate for member in members])
+    return replace(newcomer, similarity=similarity)
+
+
+# A number for each purpose of a generator. It is part of the seed, so two purposes never draw the same numbers.
+PURPOSES = {"ask": 1, "restart": 2, "place": 3, "deal": 4}
+
+
+def generator(seed: int, number: int, purpose: str) -> Generator:
+    """Return the generator of one decision: equal arguments give equal draws, whatever happened before.
+
+    `seed` is the run's. `number` is the candidate that the decision is about, or how many are registered. `purpose` is
+    a key of PURPOSES or any other text; decisions of different purposes draw different numbers.
+    """
+    # a user's method may name any purpose; crc32, since Python's own hash differs between processes
+    return np.random.default_rng([seed, number, PURPOSES.get(purpose) or crc32(purpose.encode())])
+
+
+def softmax(logits: ArrayLike) -> NDArray[np.float64]:
+    """Return N probabilities that sum to 1, each in proportion to exp(logit), from N logits; ValueError if N is 0."""
+    values = np.asarray(logits, dtype=np.float64)
+    # the greatest exponent is then 0, so that exp cannot overflow
+    weights = np.exp(values - values.max())
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def ranks(utilities: Sequence[float]) -> NDArray[np.float64]:
+    """Return the ranks 1 to N of N utilities, (N,): 1 for the highest; of equal ones the earlier has the lower rank."""
+    ranked = np.empty(len(utilities))
+    # a stable sort, so that equal utilities have the same ranks on every machine
+    ranked[np.argsort(-np.asarray(utilities), kind="stable")] = np.arange(1, len(utilities) + 1)
+    return ranked
+
+
+def rank_probabilities(utilities: Sequence[float]) -> NDArray[np.float64]:
+    """Return plain EoH's probabilities of N parents, (N,), ∝ 1 / (rank + N); the highest utility has rank 1."""
+    weights = 1.0 / (ranks(utilities) + len(utilities))
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+# How strongly programs of better rank are preferred by `falling`: of many, the first is drawn about e^4 = 55 times as
+# often as the last.
+PRESSURE = 4.0
+
+
+def falling(count: int) -> NDArray[np.float64]:
+    """Return the probabilities of ranks r = 0 to count − 1, (count,), ∝ exp(−PRESSURE · r / count); count ≥ 1."""
+    return softmax(-PRESSURE * np.arange(count) / count)
+
+
+def only(probabilities: NDArray[np.float64], members: Sequence[Member], among: Sequence[Member]) -> NDArray[np.float64]:
+    """Return the probabilities of N members, (N,), sum 1, if only those of `among`, at least one, may be drawn."""
+    if len(among) == len(members):
+        return probabilities  # the same bits, so that draws among all are what they were
+    left = np.isin([member.candidate for member in members], [member.candidate for member in among])
+    weights = np.where(left, probabilities, 0.0)
+    # a softmax can underflow to 0 for all that are left
+    return np.asarray(weights / weights.sum() if weights.any() else left / left.sum(), dtype=np.float64)
+
+
+def clusters(members: Sequence[Member]) -> list[list[Member]]:
+    """Group members by equal score, in order of first arrival (paper, "Algorithm Database")."""
+    groups: dict[float, list[Member]] = {}
+    for member in members:
+        groups.setdefault(member.score, []).append(member)
+    return list(groups.values())
+
+
+def pick_cluster(groups: Sequence[list[Member]], scale: float, temperature: float, rng: Generator) -> list[Member]:
+    """Draw one of the clusters `groups` by a softmax of utility / scale / temperature: higher ones are preferred.
+
+    `scale` is the difference in score that counts as 1; `temperature` is above 0, a lower one prefers the best more.
+    """
+    # subtracting the greatest changes no probability, and large scores keep their digits
+    greatest = max(group[0].utility for group in groups)
+    probabilities = softmax([(group[0].utility - greatest) / scale / temperature for group in groups])
+    return groups[rng.choice(len(groups), p=probabilities)]
+
+
+def pick_program(cluster: Sequence[Member], rng: Generator) -> Member:
+    """Draw one program of a cluster by a softmax of minus its length, scaled as in FunSearch: prefers shorter ones."""
+    # the 1e-6 is FunSearch's, against a division by zero
+    lengths = np.array([len(member.source) for member in cluster], dtype=np.float64)
+    probabilities = softmax(-(lengths - lengths.min()) / (lengths.max() + 1e-6))
+    return cluster[rng.choice(len(cluster), p=probabilities)]

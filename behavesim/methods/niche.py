@@ -39,7 +39,7 @@ class NicheSettings(MethodSettings):
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return the defaults of `niche_radius`, the task's own, and of `n_init`, at most a quarter of the budget."""
+        """Return the defaults that follow from the task (`niche_radius`) and the budget (`n_init`)."""
         return {**super().suited(task, budget), "niche_radius": task.niche_radius}
 
 
@@ -54,10 +54,7 @@ class Niche(Method[NicheSettings]):
     uses_behaviour = True
 
     def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
-        """Return the elites after the initial programs and every `renew_every` candidates, else None.
-
-        Of programs with equal scores the shorter comes first, then the older.
-        """
+        """Return the elites after the initial programs and every `renew_every` candidates, else None."""
         settings = self.settings
         if ELITES not in state.groups:
             is_due = state.registered >= settings.n_init
@@ -65,17 +62,14 @@ class Niche(Method[NicheSettings]):
             is_due = state.registered >= state.groups[ELITES].arranged_at + settings.renew_every
         if not is_due:
             return None
-        # shorter before older: of equal programs the simpler one is shown to the model
+        # of equal scores the shorter first, then the older: the simpler one is shown to the model
         preferences = [(-each.utility, len(each.source), each.candidate) for each in state.members_of(ARCHIVE)]
         return Regrouped(
             {ELITES: tuple(behaviours.elites(preferences, settings.niche_radius, settings.elites))}, selection=True
         )
 
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
-        """Return the next question; None while the first elites are awaited.
-
-        Initial programs are asked for with the template alone; so are the others if there is no elite.
-        """
+        """Return the next question; None while the first elites are awaited."""
         settings = self.settings
         if candidate < settings.n_init:
             return self.first_question(state, candidate)
@@ -93,19 +87,18 @@ class Niche(Method[NicheSettings]):
         return question(candidate, parents, self.prompts.showing_programs("improve", parents), ARCHIVE)
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a feasible candidate joins the archive, and that an infeasible one is not added."""
+        """Return that a feasible candidate joins the archive."""
         return add_if_feasible(candidate, ARCHIVE)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return how many elites there are and how many candidates ago they were chosen, or that there are none yet."""
+        """Return how many elites there are, and how many candidates ago they were chosen."""
         if ELITES not in state.groups:
             return {"elites": f"none before {self.settings.n_init} initial programs"}
         elites = state.groups[ELITES]
         return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
 
     def _parents(self, elites: list[Member], rng: Generator, is_uniform: bool) -> list[Member]:
-        """Draw different elites, better ones preferred (`falling`), and return them worst first."""
-        # `elites` come best first. Where `is_uniform`, all are equally probable.
+        """Draw different elites, better ones preferred unless `is_uniform`; worst first."""
         size = min(self.settings.examples_per_prompt, len(elites))
         drawn = rng.choice(len(elites), size=size, replace=False, p=None if is_uniform else falling(len(elites)))
         # elites come best first, and prompts show the best last

@@ -23,9 +23,9 @@ POPULATION = "population"
 # The name of the group of one: the best program when the last generation's children were complete.
 ELITE = "elite"
 
+# The operators of the two kinds of notes: on a pair of parents, and on the short-term ones since the last long-term
+# one.
 SHORT_TERM, LONG_TERM = "short-term-reflection", "long-term-reflection"
-"""The operators of the two kinds of notes: on one pair of parents, and on those short-term ones since the last
-long-term one that found a difference."""
 # How a reflection begins that finds nothing to learn: the prompt offers these words.
 NOTHING = "no difference"
 
@@ -66,11 +66,9 @@ class ReEvo(Method[ReEvoSettings]):
     asks_notes = True
 
     def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
-        """Return the new population, a generation's children, once the last of them is registered; else None.
-
-        The initial programs are the first generation. If no child is feasible, the population stays, at first the
-        template. The elite is the best program of all, the template included.
-        """
+        """Return the new population and elite once a generation's last child is registered, else None."""
+        # the initial programs are the first generation; if no child is feasible, the population stays, at first the
+        # template
         due = self._last_boundary(state.registered)
         if due is None or (POPULATION in state.groups and state.groups[POPULATION].arranged_at >= due):
             return None
@@ -80,10 +78,7 @@ class ReEvo(Method[ReEvoSettings]):
         return Regrouped({POPULATION: tuple(state.ungrouped or before), ELITE: (elite.candidate,)})
 
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """Return the next question, or a reflection that it needs.
-
-        None until all before its generation are registered; for a mutant, the generation's children too.
-        """
+        """Return the next question, or a reflection that it needs; None while a registration is awaited."""
         settings = self.settings
         if candidate < settings.initial_population:
             return Asked(
@@ -101,10 +96,7 @@ class ReEvo(Method[ReEvoSettings]):
         return self._mutate(state, candidate)
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a mutant joins the population at once, any other program when its generation is complete.
-
-        An infeasible candidate is not added.
-        """
+        """Return that a mutant joins the population at once, any other program when its generation is complete."""
         if not candidate.is_feasible:
             return NotAdded(candidate.id)
         place = (candidate.id - self.settings.initial_population) % self._cycle
@@ -127,8 +119,8 @@ class ReEvo(Method[ReEvoSettings]):
         return self.settings.reflection and self.brief.takes_notes
 
     def _last_boundary(self, registered: int) -> int | None:
-        """Return the number of candidates up to the last child of the last generation whose children are registered."""
-        # The initial programs are the first generation's children; None before all of them are registered.
+        """Return how many candidates there were when the last generation's children were complete, or None."""
+        # the initial programs are the first generation's children
         beyond = registered - self.settings.initial_population
         if beyond < 0:
             return None
@@ -140,9 +132,9 @@ class ReEvo(Method[ReEvoSettings]):
         return start if generation == 0 else start - self.settings.mutants
 
     def _cross(self, state: RunState, candidate: CandidateId, end: CandidateId) -> Asked | NoteAsked:
-        """Return the question for a child of two parents, or first for a reflection that the generation still needs."""
-        # `end` is the number after the generation's last child. If no two parents differ in score, the best program is
-        # mutated instead: the authors' code (`evolve`) then skips crossover too.
+        """Return the question for a child of two parents, or for a reflection that its generation still needs first."""
+        # `end` is the number after the generation's last child. If all parents score the same, the best program is
+        # mutated instead: the authors' code (`evolve`) then skips crossover, too.
         pairs = self._pairs(state, candidate, max(candidate + 1, min(end, state.budget)))
         if not pairs:
             return self._mutate(state, candidate)
@@ -170,8 +162,7 @@ class ReEvo(Method[ReEvoSettings]):
         return question(candidate, [best], self.prompts.hinted("mutation", [best], learnt))
 
     def _pairs(self, state: RunState, begin: CandidateId, end: CandidateId) -> list[list[Member]]:
-        """Return two parents of different scores, the worse first, for each child from `begin` to before `end`."""
-        # It is empty if all parents score the same.
+        """Return two parents of different scores for each child from `begin` to before `end`; [] without any."""
         parents = {m.candidate: m for m in (*state.members_of(POPULATION), *state.members_of(ELITE))}
         pool = list(parents.values())
         if len({member.score for member in pool}) < 2:
@@ -185,7 +176,7 @@ class ReEvo(Method[ReEvoSettings]):
 
 
 def _pair(pool: Sequence[Member], rng: Generator, is_uniform: bool) -> list[Member]:
-    """Draw a program of `pool`, then one of another score, uniformly, `is_uniform` or not; the worse first."""
+    """Draw a program of `pool`, then one of another score, uniformly; the worse first."""
     one = pool[int(rng.integers(len(pool)))]
     # different scores: a reflection is on what makes one of the two better
     others = [m for m in pool if m.score != one.score]
@@ -198,7 +189,6 @@ def _numbers(programs: Sequence[Member]) -> tuple[CandidateId, ...]:
 
 def _learnt(state: RunState) -> tuple[str, list[Note]]:
     """Return the text of the last long-term reflection ("" before the first), and the short-term ones since."""
-    # Those that say that there is no difference are left out.
     learnt, hints = "", list[Note]()
     for note in state.notes.values():
         if note.asked.prompt.operator == LONG_TERM:
@@ -209,5 +199,5 @@ def _learnt(state: RunState) -> tuple[str, list[Note]]:
 
 
 def _said(hint: str) -> str:
-    """Return a reflection's text, `hint`; "" if it says that there is no difference."""
+    """Return a reflection's text, "" if it says that there is no difference."""
     return "" if hint.strip(" .*\"'{}").casefold().startswith(NOTHING) else hint

@@ -1,7 +1,8 @@
 """Set search: looks for programs that are good together, and asks for what the set of them lacks.
 
 The programs of a set are all run on an instance, and the best of their solutions counts. EoH-S (Liu et al., AAAI 2026;
-`eoh_s.py`) aims at such sets by the scores on instances. Here behaviour can take part.
+`eoh_s.py`) aims at such sets by the scores on instances; here behaviour can take part. After the method come its words
+for prompts, then the order in which a set takes programs (`set_order`).
 """
 
 from __future__ import annotations
@@ -35,54 +36,11 @@ from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.task import Objective
 
-# Which programs are good together: the order in which a set takes them.
-
-
-Matrix = NDArray[np.float64]
-
-
-def utilities(members: Sequence[Member], objective: Objective) -> Matrix:
-    """Return, (N, instances), the scores of N members, negated if the task minimises: higher is better."""
-    return objective.utility(1.0) * np.array([member.scores for member in members], dtype=np.float64)
-
-
-def set_order(
-    members: Sequence[Member], gains: Matrix, distances: Matrix | None = None, radius: float = 0.0
-) -> list[int]:
-    """Return the indices of all N members, at least one, in the order in which a set takes them.
-
-    The first is the best by score. Each next one most improves the mean over instances of the set's best gain. This
-    mean is submodular, so greedy choice is near the best. Of equal ones the better by score comes first, then the
-    shorter text, then the earlier in `members`. First come those whose distance to all before is at least `radius`
-    times the median distance; then the rest, by the same rule without the distance.
-    gains: (N, instances), higher is better. distances: (N, N); None if distance does not count.
-    """
-    standing = sorted(
-        range(len(members)), key=lambda place: (-members[place].utility, len(members[place].source), place)
-    )
-    gains = gains[standing]
-    distances = np.zeros((len(members),) * 2) if distances is None else distances[np.ix_(standing, standing)]
-    apart = radius * median_distance(distances)
-    left, far = np.ones(len(standing), dtype=bool), np.ones(len(standing), dtype=bool)
-    best, order = np.full(gains.shape[1], np.inf), list[int]()  # nothing improves on infinity: the best by score leads
-    while left.any():
-        pool = left & far if (left & far).any() else left
-        added = np.where(pool, np.maximum(gains - best, 0.0).sum(axis=1), -1.0)
-        place = int(added.argmax())  # the first of equal ones, which stand in order of preference
-        best = np.maximum(best, gains[place]) if order else gains[place]
-        far &= distances[place] >= apart
-        left[place] = False
-        order.append(standing[place])
-    return order
-
-
 Worth = Literal["both", "instances", "behaviour", "text"]
-
 # The name of the group of all programs that are kept.
 POPULATION = "population"
 # The name of the group of those that are the set, in the order in which it takes them.
 SET = "set"
-
 # Most instances of which a prompt says how good the set is there, the weakest first.
 WEAKEST_SHOWN = 3
 
@@ -124,10 +82,7 @@ class SetSearch(Method[SetSearchSettings]):
         return self.settings.worth in ("both", "behaviour")
 
     def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
-        """Return the set, chosen anew, if a program has joined the population since it was last chosen; else None.
-
-        It is None before the initial programs are registered, and while the population is empty.
-        """
+        """Return the set, chosen anew, if a program has joined the population since it was last chosen; else None."""
         members = state.groups[POPULATION].members if POPULATION in state.groups else []
         if state.registered < self.settings.n_init or not members:
             return None
@@ -137,14 +92,11 @@ class SetSearch(Method[SetSearchSettings]):
         return Regrouped({SET: tuple(member.candidate for member in chosen)}, selection=True)
 
     def chosen(self, state: RunState) -> list[Member]:
-        """Return the whole population, which must not be empty, in the order in which the set takes its programs."""
+        """Return the whole population, not empty, in the order in which the set takes its programs."""
         return self._order(state, state.members_of(POPULATION))
 
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
-        """Return the question for a program that adds to the set; None while initial programs are awaited.
-
-        Initial programs are asked for with the template alone; so are the others if no program is feasible.
-        """
+        """Return the question for a program that adds to the set; None while initial programs are awaited."""
         settings = self.settings
         if candidate < settings.n_init:
             return self.first_question(state, candidate)
@@ -166,10 +118,7 @@ class SetSearch(Method[SetSearchSettings]):
         return question(candidate, parents, prompt, POPULATION)
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return whether a candidate joins the population, and who leaves it: those that the set would take last.
-
-        Infeasible ones do not join, nor copies (of equal normal form).
-        """
+        """Return whether a candidate joins the population, and who leaves it: those that the set would take last."""
         members = state.members_of(POPULATION)
         if not candidate.is_feasible or is_copy(state.member(candidate), members):
             return NotAdded(candidate.id)
@@ -202,9 +151,8 @@ class SetSearch(Method[SetSearchSettings]):
 
     def _drawing(self, state: RunState, taken: Sequence[Member], rng: Generator) -> Callable[[bool], list[Member]]:
         """Return what draws a program of the set, `taken`, and one that complements it; the worse comes first."""
-        # Both are drawn by rank, better ones preferred. The setting `worth` says what ranks the second: the mean over
-        # instances of the better gain of the two, its distance from the first, or the sum of both ranks. If the
-        # population has one program, it comes alone. Called with True, the draw does not count ranks.
+        # Both are drawn by rank. `worth` says what ranks the second: the mean over instances of the better gain of the
+        # two, its distance from the first, or the sum of both ranks.
         assert state.template is not None, "every run begins with its template"
         members, worth = state.members_of(POPULATION), self.settings.worth
         # once for all draws of a question: they cost more than the draws
@@ -230,9 +178,7 @@ class SetSearch(Method[SetSearchSettings]):
 def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | None, objective: Objective) -> str:
     """Return the words of a prompt on what a set lacks: where its best score gains least on the template.
 
-    `taken` are the set's programs, `shown` those of the prompt; `template` must not be None. The words name at most
-    WEAKEST_SHOWN instances, and say what the shown programs score on the weakest. If the set's best program there is
-    not shown and has an idea, they give the idea. On a single instance they give the set's best score alone.
+    `taken` are the set's programs, `shown` those of the prompt; `template` must not be None.
     """
     assert template is not None, "every run begins with its template"
     gains = _relative(taken, template, objective)
@@ -259,8 +205,7 @@ def lacks(taken: Sequence[Member], shown: Sequence[Member], template: Member | N
 def describe_wanted(is_set_told: bool, by_instance: bool) -> str:
     """Return what a new program should do, as the end of "Write a program that …".
 
-    `is_set_told`: the prompt says what the set lacks, so the words may speak of the set. `by_instance`: a better score
-    on one instance is enough; otherwise the mean score counts.
+    `is_set_told`: the prompt says what the set lacks. `by_instance`: a better score on one instance is enough.
     """
     if by_instance:
         if is_set_told:
@@ -279,9 +224,47 @@ def _by_rank(count: int, rng: Generator, is_uniform: bool) -> int:
     return int(rng.choice(count, p=softmax(np.zeros(count)) if is_uniform else falling(count)))
 
 
+Matrix = NDArray[np.float64]
+
+
+def set_order(
+    members: Sequence[Member], gains: Matrix, distances: Matrix | None = None, radius: float = 0.0
+) -> list[int]:
+    """Return the indices of all N members, at least one, in the order in which a set takes them.
+
+    gains: (N, instances), higher is better. distances: (N, N); None if distance does not count. radius: least distance
+    of those that come first, in units of the median distance; the rest follow by the same rule, without the distance.
+    """
+    # The best by score comes first; each next one most improves the mean over instances of the set's best gain. That
+    # mean is submodular, so greedy choice is near the best. Of equal ones the better by score comes first, then the
+    # shorter text, then the earlier in `members`.
+    standing = sorted(
+        range(len(members)), key=lambda place: (-members[place].utility, len(members[place].source), place)
+    )
+    gains = gains[standing]
+    distances = np.zeros((len(members),) * 2) if distances is None else distances[np.ix_(standing, standing)]
+    apart = radius * median_distance(distances)
+    left, far = np.ones(len(standing), dtype=bool), np.ones(len(standing), dtype=bool)
+    best, order = np.full(gains.shape[1], np.inf), list[int]()  # nothing improves on infinity: the best by score leads
+    while left.any():
+        pool = left & far if (left & far).any() else left
+        added = np.where(pool, np.maximum(gains - best, 0.0).sum(axis=1), -1.0)
+        place = int(added.argmax())  # the first of equal ones, which stand in order of preference
+        best = np.maximum(best, gains[place]) if order else gains[place]
+        far &= distances[place] >= apart
+        left[place] = False
+        order.append(standing[place])
+    return order
+
+
+def utilities(members: Sequence[Member], objective: Objective) -> Matrix:
+    """Return, (N, instances), the scores of N members, negated if the task minimises: higher is better."""
+    return objective.utility(1.0) * np.array([member.scores for member in members], dtype=np.float64)
+
+
 def _relative(members: Sequence[Member], template: Member, objective: Objective) -> Matrix:
     """Return, (N, instances), how much better N ≥ 1 members are than the template, as a fraction of its score there."""
-    # On an instance where the template scores 0 it is the plain difference.
+    # where the template scores 0, no fraction of it exists: it is the plain difference
     base = utilities([template], objective)
     found: Matrix = (utilities(members, objective) - base) / np.where(base == 0, 1.0, np.abs(base))
     return found
@@ -289,8 +272,6 @@ def _relative(members: Sequence[Member], template: Member, objective: Objective)
 
 def _distances(members: Sequence[Member], gains: Matrix, worth: Worth) -> Matrix:
     """Return (N, N) distances of members, given oldest first: of behaviour, 1 − BehaveSim, or as `worth` says."""
-    # For "text" they are those of the syntax trees. For "instances" they are 1 where two differ in any of their
-    # `gains`, (N, instances), else 0.
     if worth == "text":
         return subtree_distances([member.source for member in members])
     if worth == "instances":
