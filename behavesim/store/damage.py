@@ -1,4 +1,4 @@
-"""Checks of a journal's file: what SQLite reports, missing or unreadable events, and rows that were altered."""
+"""Damaged journals: checks of the file and its rows, and the events that can still be read, page by page."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ from behavesim.store.journal import PAGE_BYTES
 
 
 def damages(path: Path) -> list[str]:
-    """Return one line for each damage found in a journal; an empty list if the journal is whole.
+    """Return one line for each damage of a journal, at most 20 of what SQLite finds; [] if the journal is whole.
 
-    Of what SQLite finds at most 20 are listed. Raises JournalError if there is no file at `path`, or if it was written
-    by an older or newer behavesim.
+    Raises JournalError if there is no file at `path`, or if it was written by an older or newer behavesim.
     """
     refuse_missing(path)
     found: list[str] = []
@@ -46,19 +45,8 @@ def damages(path: Path) -> list[str]:
     return found
 
 
-def find_altered_rows(path: Path) -> list[tuple[int, str, CandidateId | None]]:
-    """Return the number, type and candidate of each event whose seal does not fit its columns, in order.
-
-    Another program added or changed such a row. The candidate is None for events of the run as a whole.
-    Raises JournalError if the journal cannot be read.
-    """
-    with open_database(path) as db:
-        rows = db.execute("SELECT seq, at, candidate, type, payload, data, seal FROM events ORDER BY seq")
-        return [(row[0], row[3], row[2]) for *row, found in rows if not is_sealed(tuple(row), found)]
-
-
 def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
-    """Yield one line for each undecodable event or gap in the numbers, for a wrong first event, or for no event."""
+    """Yield a line for each undecodable event or gap in the numbers, for a wrong first event, or for no event."""
     expected, passages = 1, Passages(db)
     for seq, at, kind, payload, data in db.execute("SELECT seq, at, type, payload, data FROM events ORDER BY seq"):
         if seq != expected:
@@ -75,33 +63,19 @@ def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
         yield "there is no event"
 
 
-# Events from a damaged journal: SQLite reads the leaf pages of its files one by one.
-#
-# A journal is append-only. So every committed row is on a leaf page of the database or of its write-ahead log, and a
-# row that occurs in both is the same in both. A row counts only if its seal fits, so damage cannot invent an event.
-# The layout of the files is SQLite's published file format (https://sqlite.org/fileformat2.html).
-
-
-# The first byte of a page that holds rows of a table.
-LEAF = b"\x0d"
-WAL_HEADER, FRAME_HEADER = 32, 24
-"""Lengths in bytes: of the header of a write-ahead log, and of the header before each of its pages."""
-# Page sizes in bytes, by the number that stands for each in the database's header.
-PAGE_SIZES = {2**power: 2**power for power in range(9, 16)} | {1: 65536}
-
-# A table that reads rows of `events`, and those of `passages` too: a row's missing columns are NULL.
-_TABLE = "CREATE TABLE leaf (seq INTEGER PRIMARY KEY, at REAL, candidate, type, payload, data, seal)"
-# Makes one page the whole table, so that no other page of the tree is needed to read its rows.
-_ROOT = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = {}; PRAGMA writable_schema = RESET"
+def find_altered_rows(path: Path) -> list[tuple[int, str, CandidateId | None]]:
+    """Return the number, type and candidate of each event whose seal does not fit: another program wrote it."""
+    with open_database(path) as db:
+        rows = db.execute("SELECT seq, at, candidate, type, payload, data, seal FROM events ORDER BY seq")
+        return [(row[0], row[3], row[2]) for *row, found in rows if not is_sealed(tuple(row), found)]
 
 
 def read_damaged(path: Path) -> dict[int, tuple[float, Event]]:
-    """Return what can still be read from a journal and its write-ahead log.
-
-    The result maps each event's number, in order, to the time of its commit (seconds since 1970) and the event. It is
-    empty if nothing can be read: damage raises nothing. Raises OSError if a file cannot be opened.
-    """
-    # both with and without the log: a damaged page in it must not hide a sound one in the database
+    """Return what can still be read of a journal and its log: by event number the time of the commit and the event."""
+    # A journal is append-only. So every committed row is on a leaf page of the database or of its write-ahead log, and
+    # a row that occurs in both is the same in both. A row counts only if its seal fits, so damage cannot invent an
+    # event. The layout of the files is SQLite's published file format (https://sqlite.org/fileformat2.html). both with
+    # and without the log: a damaged page in it must not hide a sound one in the database
     rows = [row for pages in _images(path) for row in _rows(pages)]
     passages = {number: text for number, text, *_ in rows if is_passage(number, text)}
     events: dict[int, tuple[float, Event]] = {}
@@ -110,6 +84,12 @@ def read_damaged(path: Path) -> dict[int, tuple[float, Event]]:
             with suppress(ValueError):  # a sealed prompt may have lost a passage
                 events.setdefault(seq, (at, decode_whole(kind, payload, data, passages)))
     return dict(sorted(events.items()))
+
+
+# Lengths in bytes: of the header of a write-ahead log, and of the header before each of its pages.
+WAL_HEADER, FRAME_HEADER = 32, 24
+# Page sizes in bytes, by the number that stands for each in the database's header.
+PAGE_SIZES = {2**power: 2**power for power in range(9, 16)} | {1: 65536}
 
 
 def _images(path: Path) -> Iterator[list[bytes]]:
@@ -125,7 +105,8 @@ def _images(path: Path) -> Iterator[list[bytes]]:
 
 def _overlaid(pages: Sequence[bytes], log: bytes, size: int) -> list[bytes]:
     """Return the pages, replaced and extended by those of the log."""
-    # Each frame of the log has a salt; frames with another salt than the first are left over from an earlier log.
+    # SQLite begins a log anew in the same file: frames with another salt than the first are left over from an earlier
+    # log, and would bring back pages of an older state.
     overlaid = list(pages)
     frames = [log[start : start + FRAME_HEADER + size] for start in range(WAL_HEADER, len(log), FRAME_HEADER + size)]
     for frame in frames:
@@ -136,10 +117,16 @@ def _overlaid(pages: Sequence[bytes], log: bytes, size: int) -> list[bytes]:
     return overlaid
 
 
+# The first byte of a page that holds rows of a table.
+LEAF = b"\x0d"
+# A table that reads rows of `events`, and those of `passages` too: a row's missing columns are NULL.
+_TABLE = "CREATE TABLE leaf (seq INTEGER PRIMARY KEY, at REAL, candidate, type, payload, data, seal)"
+# Makes one page the whole table, so that no other page of the tree is needed to read its rows.
+_ROOT = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = {}; PRAGMA writable_schema = RESET"
+
+
 def _rows(pages: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
-    """Yield each readable row of all tables as seven values, in the order of the pages; what is damaged is left out."""
-    # The values are the columns of the table `events` (see `_TABLE`). A row of a table with fewer columns has its own
-    # columns first, and then None.
+    """Yield each readable row of all tables as seven values, the columns of `_TABLE`; what is damaged is left out."""
     if not pages:
         return
     size = len(pages[0])

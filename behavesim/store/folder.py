@@ -1,4 +1,7 @@
-"""A run's folder: the paths of its journal, settings, programs and log, and the lock that lets one process write."""
+"""A run's folder: its files, its inbox of programs and advice, and the lock that lets one process write.
+
+Lists of runs read these, so that what takes long to load (pydantic, numpy, tasks) is imported where it is used.
+"""
 
 from __future__ import annotations
 
@@ -25,128 +28,8 @@ from behavesim.store.writing import append_line, as_journal_errors, replace_file
 if TYPE_CHECKING:
     from behavesim.base.config import Settings
 
-
-# A run's inbox: programs and advice that people add to a run, as files that the journal's one writer takes.
-
-
-PROGRAM, ADVICE = ".py", ".txt"
-"""The suffixes of files in an inbox: a program, whatever its language, or a sentence of advice."""
-# Largest number of characters in a file: a program has at most 30 000, and huge texts do not fit a row of SQLite.
-LONGEST = 1_000_000
-
-
-@dataclass(frozen=True)
-class Inbox:
-    """A folder, which need not exist, of files that stay until their content is committed."""
-
-    path: Path
-
-    def put(self, stem: str, text: str, suffix: str = PROGRAM) -> None:
-        """Add a text as the file TIME-RANDOM-`stem` with the suffix, in one step; make the folder if needed.
-
-        Raises UsageError if the folder cannot be written.
-        """
-        name = f"{time.time_ns()}-{secrets.token_hex(2)}-{stem}{suffix}"
-        draft = self.path / f".{name}.draft"
-        try:
-            self.path.mkdir(mode=0o700, exist_ok=True)
-            # the draft has another suffix, so the run cannot take half a text
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(self.path / name)
-        except OSError as error:
-            raise UsageError(f"cannot write {self.path}: {error.strerror}; put it in as its owner") from None
-
-    def waiting(self, suffix: str = PROGRAM) -> list[tuple[str, str]]:
-        """Return (file name, text) of every file with the suffix, sorted by file name; [] if there is no folder.
-
-        Those that `put` added come in order of time. The text of a program's file that is too long or cannot be read is
-        a comment that says so, and the run rejects it. Such a file of advice is left out, as prompts would carry the
-        comment.
-        """
-        found = [(path.name, _read(path)) for path in sorted(self.path.glob(f"*{suffix}")) if path.is_file()]
-        if suffix == ADVICE:
-            return [(name, text) for name, text in found if isinstance(text, str)]
-        return [(name, text if isinstance(text, str) else f"# cannot be read: {text.why}") for name, text in found]
-
-    def remove(self, name: str) -> None:
-        """Delete the file `name` of the folder; do nothing if it is gone. Raises OSError if it cannot be deleted."""
-        (self.path / name).unlink(missing_ok=True)
-
-
-@dataclass(frozen=True)
-class _Unread:
-    """Why the text of a file was not read."""
-
-    why: str
-
-
-def _read(path: Path) -> str | _Unread:
-    """Return the text of a file, or why it is too long or cannot be read."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(LONGEST + 1)
-    except OSError as error:
-        return _Unread(error.strerror or type(error).__name__)
-    return text if len(text) <= LONGEST else _Unread(f"it has more than {LONGEST:,} characters")
-
-
-# The lock of a run: one process at a time holds it, and the kernel releases it when that process ends.
-
-
-ATTEMPTS, PAUSE_S = 50, 0.02
-"""Tries to take the lock, and seconds between them.
-
-`is_held` of another process may hold it for an instant. And if the holder was killed while it started a process, that
-one holds the lock until it has begun its program, which takes some tenths of a second on a busy machine.
-"""
-
-
-@contextmanager
-def lock(path: Path) -> Iterator[bool]:
-    """Hold the lock file at `path`, made if missing, for the block; yield True.
-
-    Yield False if another process still holds it after a second. Raises OSError if the file cannot be opened.
-    """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        yield any(_taken(descriptor) for _ in range(ATTEMPTS))
-    finally:
-        os.close(descriptor)  # which releases the lock
-
-
-def _taken(descriptor: int) -> bool:
-    """Return True if the lock could be taken now; else wait for PAUSE_S seconds and return False."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        time.sleep(PAUSE_S)
-        return False
-    return True
-
-
-def is_held(path: Path) -> bool:
-    """Whether a process holds the lock; False if the file is missing or unreadable. Needs no right to write."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
-# Writing files beside a journal: in one step, with errors that say what to do next.
-
-
-# The copy of a task's file in a run's folder, so that the run can be moved to another machine.
-
-
+# Names under which reports keep scores on held-out and on shifted instances, and a run's summary for lists of runs.
 HELD_OUT, SHIFTED, SUMMARY = "held-out.json", "shifted.json", ".summary"
-"""Names under which reports keep scores on held-out and on shifted instances, and a run's summary for lists of runs."""
 
 
 @dataclass(frozen=True)
@@ -203,11 +86,7 @@ class RunFolder:
 
     @classmethod
     def named(cls, runs: Path, name: str) -> RunFolder:
-        """Return the folder `runs/name` for a new run, without making it.
-
-        Raises UsageError if the name is empty, has other characters than letters, digits and . _ + -, begins with
-        . + or -, or has more than 255 bytes, which file systems refuse.
-        """
+        """Return the folder `runs/name` for a new run, without making it; UsageError for a name that is not allowed."""
         if not re.fullmatch(r"[\w][\w.+-]*", name) or len(name.encode()) > 255:
             rule = "at most 255 letters, digits and . _ + -, of which . + - do not stand first"
             raise UsageError(f"a run's name is made of {rule}; not {name!r:.300}")
@@ -215,10 +94,8 @@ class RunFolder:
 
     @contextmanager
     def created(self) -> Iterator[None]:
-        """Make the folder for the block; remove it with all its files if the block raises or is cancelled.
-
-        Only its owner may enter it. Raises UsageError if the name is taken or the folder cannot be made.
-        """
+        """Make the folder for the block; UsageError if the name is taken or the folder cannot be made."""
+        # If the block raises or is cancelled, the folder goes with all its files. Only its owner may enter it.
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.mkdir(mode=0o700)
@@ -286,10 +163,7 @@ class RunFolder:
 
     @staticmethod
     def fresh_name(task: str, now: datetime) -> str:
-        """Return a name for a new run such as "tsp-20261123-061500-3f9a": task, time `now`, random hexadecimal digits.
-
-        Characters of the task that `named` refuses become "-".
-        """
+        """Return a name for a new run, such as "tsp-20261123-061500-3f9a": task, time, random digits."""
         stem = re.sub(r"[^\w.+-]+", "-", task).lstrip(".+-")
         return f"{stem or 'run'}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
@@ -302,11 +176,8 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run's lock for the block, so that no other process writes to the run.
-
-        Raises RunInUse if another process holds it, JournalError if the lock's file cannot be opened. The kernel
-        releases the lock when the process ends, so a killed run leaves nothing to clean up.
-        """
+        """Hold the run's lock for the block, so that no other process writes; RunInUse if one does."""
+        # the kernel releases the lock when the process ends, so a killed run leaves nothing to clean up
         with ExitStack() as stack:
             with as_journal_errors(self.path):
                 is_ours = stack.enter_context(lock(self.path / ".lock"))
@@ -335,53 +206,36 @@ class RunFolder:
         return self.path.stat().st_ctime if first is None else first
 
     def write_settings(self, values: Mapping[str, Any]) -> None:
-        """Write the resolved settings as TOML; settings that are None are left out.
-
-        The file is synced to the disk before it replaces the old one: a run cannot resume without its settings.
-        Raises JournalError if it cannot be written.
-        """
-        import tomli_w  # imported late: few commands write settings
+        """Write the resolved settings as TOML, without those that are None; JournalError if it fails."""
+        import tomli_w
 
         text = tomli_w.dumps({name: value for name, value in values.items() if value is not None})
+        # on the disk before it replaces the old one: a run cannot resume without its settings
         replace_file(self.settings, text, is_lasting=True)
 
     def read_settings(self) -> dict[str, Any]:
         """Return the settings from the file as it is now; raises UsageError if it cannot be read."""
-        from behavesim.base.config import read_toml  # imported late: pydantic takes long to load
+        from behavesim.base.config import read_toml
 
         return read_toml(self.settings)
 
     def keep_task(self, task: str) -> None:
-        """Copy the task's file into the folder, so that the run can be moved to another machine; see `keep_copy`.
-
-        Do nothing if `task` is a name and no file, or if there is a copy already. Raises JournalError if the copy
-        fails, UsageError if a .toml file is not valid.
-        """
-        pass  # GONE  # imported late, as above
-
-        from behavesim.store.task_copy import keep_copy  # imported late: a list of runs needs no task
+        """Copy the task's file into the folder, if `task` is a file and there is no copy yet; see `keep_copy`."""
+        from behavesim.store.task_copy import keep_copy
 
         keep_copy(task, self.path / "task")
 
     def with_task_at_hand(self, settings: Settings) -> Settings:
-        """Return the settings; if the task's file is gone or changed, its path is replaced by that of the run's copy.
-
-        Without a copy, the settings stay as they are.
-        """
-        pass  # GONE  # imported late, as above
-
+        """Return the settings; if the task's file is gone or changed, with the run's copy, if any, in its place."""
         from behavesim.store.task_copy import at_hand
 
         task = at_hand(settings.task, self.path / "task")
         return settings if task == settings.task else settings.model_copy(update={"task": task})
 
     def write_best(self, source: str, headline: str, suffix: str = ".py") -> None:
-        """Replace the file best`suffix` in one step by the program, below `headline` as a comment.
-
-        If the suffix is "" and the program has several files, they replace the folder `best`; for an instant there is
-        none. Raises JournalError if it cannot be written.
-        """
-        from behavesim.task.evaluated import separate_files  # imported late: a list of runs needs no task, and no numpy
+        """Replace the file best`suffix` in one step by the program, below `headline` as a comment."""
+        # A program of several files (suffix "") replaces the folder `best`: for an instant there is none.
+        from behavesim.task.evaluated import separate_files
 
         files = {"": source} if suffix else separate_files(source)
         if "" in files:
@@ -398,7 +252,7 @@ class RunFolder:
             draft.rename(best)
 
     def write_recommended(self, source: str, headline: str) -> None:
-        """Write the program to recommended.py as `write_best` does; raises JournalError if it cannot be written."""
+        """Write the program to recommended.py as `write_best` does."""
         replace_file(self.recommended, with_header(source, headline))
 
     def kept(self, name: str) -> str | None:
@@ -409,13 +263,108 @@ class RunFolder:
         return None
 
     def keep(self, name: str, text: str) -> None:
-        """Write `text` to the file `name` of the folder in one step, for `kept`: what takes long to compute again.
-
-        Do nothing if the folder is not writable. Raises JournalError if the file cannot be written otherwise.
-        """
+        """Write `text` to the file `name` of the folder, for `kept`; do nothing if the folder is not writable."""
         if os.access(self.path, os.W_OK):
             replace_file(self.path / name, text)
 
     def note(self, line: str) -> None:
         """Append a line to the log, with the local time; raises JournalError if it cannot be written."""
         append_line(self.log, Notice(datetime.now().astimezone(), printable(line)).logged)
+
+
+# The suffixes of files in an inbox: a program, whatever its language, or a sentence of advice.
+PROGRAM, ADVICE = ".py", ".txt"
+# Largest number of characters in a file: a program has at most 30 000, and huge texts do not fit a row of SQLite.
+LONGEST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """A folder, which need not exist, of files that stay until their content is committed."""
+
+    path: Path
+
+    def put(self, stem: str, text: str, suffix: str = PROGRAM) -> None:
+        """Add a text as the file TIME-RANDOM-`stem` with the suffix, in one step; UsageError if that fails."""
+        name = f"{time.time_ns()}-{secrets.token_hex(2)}-{stem}{suffix}"
+        draft = self.path / f".{name}.draft"
+        try:
+            self.path.mkdir(mode=0o700, exist_ok=True)
+            # the draft has another suffix, so the run cannot take half a text
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(self.path / name)
+        except OSError as error:
+            raise UsageError(f"cannot write {self.path}: {error.strerror}; put it in as its owner") from None
+
+    def waiting(self, suffix: str = PROGRAM) -> list[tuple[str, str]]:
+        """Return (file name, text) of every file with the suffix, by name, which is in order of time.
+
+        A program that cannot be read is a comment that says so, which the run rejects; such advice is left out, as
+        prompts would carry the comment.
+        """
+        found = [(path.name, _read(path)) for path in sorted(self.path.glob(f"*{suffix}")) if path.is_file()]
+        if suffix == ADVICE:
+            return [(name, text) for name, text in found if isinstance(text, str)]
+        return [(name, text if isinstance(text, str) else f"# cannot be read: {text.why}") for name, text in found]
+
+    def remove(self, name: str) -> None:
+        """Delete the file `name` of the folder; do nothing if it is gone. Raises OSError if it cannot be deleted."""
+        (self.path / name).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Unread:
+    """Why the text of a file was not read."""
+
+    why: str
+
+
+def _read(path: Path) -> str | _Unread:
+    """Return the text of a file, or why it is too long or cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(LONGEST + 1)
+    except OSError as error:
+        return _Unread(error.strerror or type(error).__name__)
+    return text if len(text) <= LONGEST else _Unread(f"it has more than {LONGEST:,} characters")
+
+
+# Tries to take the lock, and seconds between them. `is_held` of another process may hold it for an instant. And if the
+# holder was killed while it started a process, that one holds the lock until it has begun its program, which takes some
+# tenths of a second on a busy machine.
+ATTEMPTS, PAUSE_S = 50, 0.02
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[bool]:
+    """Hold the lock file at `path`, made if missing, for the block; yield False if it stays taken for a second."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield any(_taken(descriptor) for _ in range(ATTEMPTS))
+    finally:
+        os.close(descriptor)  # which releases the lock
+
+
+def _taken(descriptor: int) -> bool:
+    """Return True if the lock could be taken now; else wait for PAUSE_S seconds and return False."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(PAUSE_S)
+        return False
+    return True
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock; False if the file is missing or unreadable. Needs no right to write."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

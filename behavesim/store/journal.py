@@ -1,4 +1,7 @@
-"""The journal: a run's events in SQLite, appended by the one process that runs the search."""
+"""The journal: a run's events in SQLite, appended by the one process that runs the search.
+
+`SqliteJournal` commits the events; its `WriteAheadLog` is synced to the disk meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -22,120 +25,18 @@ from behavesim.store.codec import HIGHEST, row_of
 from behavesim.store.database import LATEST, NEW_JOURNAL, is_journal, translate_errors
 from behavesim.store.reading import OUTCOME, outcome_of
 
-# The write-ahead log of a journal: synced to the disk while commits go on, and emptied by SQLite when it is long.
-
-
-# Seconds between syncs of the log to the disk: a power cut can lose the commits since the last one.
-FLUSH_S = 1.0
-# Length in bytes, about, at which the log is moved into the database.
-#
-# Until then the database's file does not change, so that a folder copied during a run is whole.
-LIMIT_BYTES = 64 << 20
-# SQLite's default size of a page of its files, in bytes; it counts the log in pages.
-PAGE_BYTES = 4096
-
-
-class WriteAheadLog:
-    """Syncs the log in a thread while a journal is written, so that commits do not wait for the disk.
-
-    SQLite itself moves a long log into the database, at the end of a commit, which then takes about half a second. It
-    cannot do so, and the log grows, while another process reads an old state of the database. `notes` is called with
-    one line when that is noticed, and again when it is over.
-    """
-
-    def __init__(self, journal: Path, limit: int, notes: Callable[[str], None]) -> None:
-        """`limit` is the length in bytes at which the log is moved into the database."""
-        self._journal = journal
-        self._log = journal.with_name(f"{journal.name}-wal")
-        self._limit = limit
-        self._notes = notes
-        self._is_held = False
-        self._is_synced = True
-        self._syncing: asyncio.Task[None] | None = None
-        self._closing = asyncio.Event()
-
-    @property
-    def pragmas(self) -> tuple[str, ...]:
-        """Statements for the connection that commits: when SQLite moves the log, and to what length it then cuts it."""
-        pages = max(1, self._limit // PAGE_BYTES)
-        return f"PRAGMA wal_autocheckpoint = {pages}", f"PRAGMA journal_size_limit = {self._limit}"
-
-    def log_check(self) -> Callable[[], bool]:
-        """Return a function that returns False once another file has replaced the log that is there now, else True.
-
-        It returns True also if the log is missing: if the whole folder was moved, commits still reach the log in it.
-        Raises OSError if there is no log now.
-        """
-        now = self._log.stat()
-
-        def is_still_so() -> bool:
-            return not self._log.exists() or os.path.samestat(self._log.stat(), now)
-
-        return is_still_so
-
-    def committed(self) -> None:
-        """Note that there was a commit, and start syncing in the background unless it is going on.
-
-        Raises OSError if syncing earlier commits failed.
-        """
-        self._is_synced = False
-        if self._syncing is not None and self._syncing.done():
-            self._syncing.result()  # raises what went wrong in the background
-        if self._syncing is None or self._syncing.done():
-            self._syncing = asyncio.create_task(self._sync())
-
-    async def close(self) -> None:
-        """Sync the last commits to the disk; raises OSError if that fails.
-
-        SQLite itself does so on closing only if no other process has the journal open.
-        """
-        self._closing.set()
-        if self._syncing is not None:
-            await self._syncing
-
-    async def _sync(self) -> None:
-        """Sync commits to the disk every FLUSH_S seconds until all are, at once when closing."""
-        while not self._is_synced:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), FLUSH_S)
-            self._is_synced = True
-            await asyncio.to_thread(_synced, self._log)
-            self._report_length()
-
-    def _report_length(self) -> None:
-        """Report when the log exceeds twice its limit, which means that a reader holds it, and when that ends."""
-        size = self._log.stat().st_size
-        if not self._is_held and size > 2 * self._limit:
-            self._is_held = True
-            self._notes(
-                f"{self._log} has grown to {size / 1e6:,.0f} MB and cannot be emptied: another process is in the "
-                f"middle of reading {self._journal.name}, such as an open database browser or a query in sqlite3; "
-                f"end it (`fuser {self._journal}` names it)"
-            )
-        elif self._is_held and 2 * size < 3 * self._limit:  # an emptied log still exceeds its limit by one commit
-            self._is_held = False
-            self._notes(f"{self._log} has been emptied: nobody holds it any more")
-
-
-def _synced(log: Path) -> None:
-    """Sync a log to the disk; raises OSError if that fails."""
-    file = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)  # closing a descriptor of the other two files would drop SQLite's locks on them
-
-
-_INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
-
+# Seconds that a commit waits for another process that has locked the database, before it fails.
+PATIENCE_S = 5.0
 # The latest time, in seconds since 1970, at which a session begins by its own clock; a clock set later counts as this.
 #
 # It is ten years before LATEST, so that all events of the session have a time that can be read.
 LATEST_START = LATEST - 10 * 365 * 86400.0
-# Seconds that a commit waits for another process that has locked the database, before it fails.
-PATIENCE_S = 5.0
-
+# Length in bytes, about, at which the log is moved into the database.
+#
+# Until then the database's file does not change, so that a folder copied during a run is whole.
+LIMIT_BYTES = 64 << 20
+_INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 _LAST = "SELECT coalesce(max(seq), 0) FROM events"
 # Aborts a commit if another process has taken over the journal: needed on file systems where locks have no effect.
 #
@@ -151,10 +52,8 @@ class SqliteJournal:
     """An append-only journal in write-ahead mode; an async context manager that owns its connection.
 
     A committed event survives the death of the process. Commits are synced to the disk once a second: a power cut can
-    lose about the last second, and earlier events stay consistent. The connection works in the thread of `aiosqlite`,
-    so that neither a lock nor a slow disk blocks the event loop. Entering makes the journal if the file is missing or
-    empty. It raises JournalError if that fails, if the journal is of another version, or if the file is another
-    program's database.
+    lose about the last second, and earlier events stay consistent. Entering makes the journal if the file is missing or
+    empty; it raises JournalError for a journal of another version, or another program's database.
     """
 
     def __init__(
@@ -166,16 +65,15 @@ class SqliteJournal:
         notes: Callable[[str], None] = lambda line: None,
         log_bytes: int = LIMIT_BYTES,
     ) -> None:
-        """`wall` gives seconds since 1970 and is read once; `steady` gives the seconds that pass after that.
+        """`wall` gives seconds since 1970, `steady` those that pass; `notes` gets a line when a person should act.
 
-        The times of a session therefore never jump when somebody sets the machine's clock. `patience_s` limits the
-        wait for a locked database. `notes` is called with one line when a person should act. `log_bytes` is the length
-        at which the write-ahead log is moved into the database.
+        `patience_s` limits the wait for a locked database. `log_bytes` is the length at which the log is moved into it.
         """
         self._path = path
         self._log = WriteAheadLog(path, log_bytes, notes)
         self._patience_s = patience_s
         self._steady = steady
+        # `wall` is read once: the times of a session never jump when somebody sets the machine's clock
         self._clock_offset = min(max(wall(), 0.0), LATEST_START) - steady()
         self._connection: aiosqlite.Connection | None = None
         self._last: int  # the number of the last event that is committed, read when the journal is entered
@@ -186,6 +84,7 @@ class SqliteJournal:
             # SQLite would let everybody read it; the log beside it gets the same rights
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         with translate_errors(self._path):
+            # in a thread of its own, so that neither a lock nor a slow disk blocks the event loop
             self._connection = await aiosqlite.connect(
                 self._path, isolation_level="IMMEDIATE", timeout=self._patience_s
             )
@@ -211,18 +110,13 @@ class SqliteJournal:
             await await_finished(self._db.close())
 
     async def append(self, events: Sequence[Event]) -> None:
-        """Commit events in one transaction: on return they survive the death of this process.
-
-        If the caller is cancelled, the commit still finishes before the cancellation is raised. Raises JournalError if
-        the events cannot be written, if another process owns the journal, or if syncing earlier commits failed.
-        """
+        """Commit events in one transaction: on return they survive the death of this process."""
+        # Also if the caller is cancelled: else events could be in the journal of which the search knows nothing. Raises
+        # JournalError if another process owns the journal, or if these events or earlier syncs failed.
         await await_finished(self._append(events))
 
     async def earlier_outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
-        """Return the last committed outcome of a candidate's program with this text, trajectories included.
-
-        Raises JournalError if none was committed, or if it cannot be read.
-        """
+        """Return the last committed outcome of a candidate's program with this text; JournalError if there is none."""
         with translate_errors(self._path):
             return outcome_of(self._path, await self._db.execute_fetchall(OUTCOME, (candidate, source, HIGHEST)))
 
@@ -256,7 +150,7 @@ class SqliteJournal:
         await self._db.execute_fetchall(_OWNED.format(token=token))
 
     async def _insert(self, rows: Sequence[tuple[object, ...]], passages: dict[int, str]) -> None:
-        """Commit rows and the passages of their prompts, or nothing; raises JournalError if another process owns it."""
+        """Commit rows and the passages of their prompts, or nothing; JournalError if another process owns it."""
         try:
             if passages:
                 await self._db.executemany(_INSERT_PASSAGE, passages.items())
@@ -281,3 +175,90 @@ class SqliteJournal:
     def _db(self) -> aiosqlite.Connection:
         assert self._connection is not None, "the journal is open inside `async with`"
         return self._connection
+
+
+# Seconds between syncs of the log to the disk: a power cut can lose the commits since the last one.
+FLUSH_S = 1.0
+# SQLite's default size of a page of its files, in bytes; it counts the log in pages.
+PAGE_BYTES = 4096
+
+
+class WriteAheadLog:
+    """Syncs the log in a thread while a journal is written, so that commits do not wait for the disk.
+
+    `notes` is called with one line when the log cannot be emptied, and again when that is over.
+    """
+
+    def __init__(self, journal: Path, limit: int, notes: Callable[[str], None]) -> None:
+        self._journal = journal
+        self._log = journal.with_name(f"{journal.name}-wal")
+        self._limit = limit
+        self._notes = notes
+        self._is_held = False
+        self._is_synced = True
+        self._syncing: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    @property
+    def pragmas(self) -> tuple[str, ...]:
+        """Statements for the connection that commits: when SQLite moves the log, and to what length it then cuts it."""
+        pages = max(1, self._limit // PAGE_BYTES)
+        return f"PRAGMA wal_autocheckpoint = {pages}", f"PRAGMA journal_size_limit = {self._limit}"
+
+    def log_check(self) -> Callable[[], bool]:
+        """Return a function that says whether the log at this path is still the one that is there now."""
+        now = self._log.stat()
+
+        def is_still_so() -> bool:
+            # a missing log is no replaced one: if the whole folder was moved, commits still reach the log in it
+            return not self._log.exists() or os.path.samestat(self._log.stat(), now)
+
+        return is_still_so
+
+    def committed(self) -> None:
+        """Note a commit, and sync in the background; raises OSError if syncing earlier commits failed."""
+        self._is_synced = False
+        if self._syncing is not None and self._syncing.done():
+            self._syncing.result()  # raises what went wrong in the background
+        if self._syncing is None or self._syncing.done():
+            self._syncing = asyncio.create_task(self._sync())
+
+    async def close(self) -> None:
+        """Sync the last commits to the disk; raises OSError if that fails."""
+        # SQLite itself does so on closing only if no other process has the journal open
+        self._closing.set()
+        if self._syncing is not None:
+            await self._syncing
+
+    async def _sync(self) -> None:
+        """Sync commits to the disk every FLUSH_S seconds until all are, at once when closing."""
+        while not self._is_synced:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), FLUSH_S)
+            self._is_synced = True
+            await asyncio.to_thread(_synced, self._log)
+            self._report_length()
+
+    def _report_length(self) -> None:
+        """Report when the log exceeds twice its limit, which means that a reader holds it, and when that ends."""
+        # SQLite moves a long log into the database at the end of a commit, which then takes about half a second. It
+        # cannot do so while another process reads an old state of the database, and the log grows.
+        size = self._log.stat().st_size
+        if not self._is_held and size > 2 * self._limit:
+            self._is_held = True
+            self._notes(
+                f"{self._log} has grown to {size / 1e6:,.0f} MB and cannot be emptied: another process is in the "
+                f"middle of reading {self._journal.name}, such as an open database browser or a query in sqlite3; "
+                f"end it (`fuser {self._journal}` names it)"
+            )
+        elif self._is_held and 2 * size < 3 * self._limit:  # an emptied log still exceeds its limit by one commit
+            self._is_held = False
+            self._notes(f"{self._log} has been emptied: nobody holds it any more")
+
+
+def _synced(log: Path) -> None:
+    file = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)  # closing a descriptor of the other two files would drop SQLite's locks on them

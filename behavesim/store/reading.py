@@ -1,4 +1,7 @@
-"""Reading a run's journal without writing: at any time, while the run goes on or after it."""
+"""Reading a run's journal without writing, while the run goes on or after it: its events, and its active time.
+
+All functions raise JournalError if the journal, or what is asked of it, cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -25,54 +28,15 @@ from behavesim.store.codec import NO_PASSAGES, Passages, decode
 from behavesim.store.database import check_time, open_database, unreadable
 from behavesim.trajectory import Behaviour
 
-# A journal's file as a read-only database, and queries of it that decode no event.
-
-
-# How long a run has been active, over all its sessions.
-
-
-class Activity:
-    """Adds up the seconds between a run's events, which `take` is given in order.
-
-    Pauses between sessions do not count. Neither does the time before an event that was added to a stopped run.
-    `seconds` is never less than the last reading of the run's own clock: a recovered run continues from that reading.
-    """
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._last: float | None = None
-
-    def take(self, at: float, event: Event) -> None:
-        """Add the time since the previous event; `at` is the time of the commit, in seconds since 1970."""
-        if self._last is not None and not isinstance(event, AFTER_A_PAUSE):
-            self.seconds += at - self._last
-        self._last = at
-        if isinstance(event, ClockRead):
-            self.seconds = max(self.seconds, event.active_s)
-
-
-_BEHAVIOURS = """
-SELECT candidate, data FROM json_each(?) AS wanted CROSS JOIN events ON candidate = wanted.value
-WHERE events.type = 'Evaluated'
-"""
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
-# Query for the last outcome of a candidate's program; its parameters are the candidate, the program's text, and the
-# number of the event before which it stands. It has several if it was asked for again and answered with the same text.
-OUTCOME = """
-SELECT seq, type, payload, data FROM events
-WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'source' = ? AND seq < ?
-ORDER BY seq DESC LIMIT 1
-"""
 
 
 def read_events(
     path: Path, after: int = 0, only: Sequence[type] = ()
 ) -> Generator[tuple[int, float, Event], None, None]:
-    """Yield (number, time, event) of a journal in order; times are in seconds since 1970.
+    """Yield (number, time, event) of a journal in order, from the event after number `after`; times since 1970 in s.
 
-    Begin with the event after number `after`. If `only` is not empty, yield only events of these types. Raises
-    JournalError if the journal cannot be opened, an event cannot be read or, without `only`, there is a gap in the
-    numbers.
+    If `only` is not empty, yield only events of these types; without it, a gap in the numbers raises JournalError.
     """
     query = _READ
     if only:
@@ -92,20 +56,23 @@ def read_events(
             yield seq, time, event
 
 
-def read_outcome(path: Path, candidate: CandidateId, source: str, before: int) -> Evaluated | Rejected:
-    """Return the last outcome of a candidate's program with the text `source` that stands before event `before`.
+# Query for the last outcome of a candidate's program; its parameters are the candidate, the program's text, and the
+# number of the event before which it stands. It has several if it was asked for again and answered with the same text.
+OUTCOME = """
+SELECT seq, type, payload, data FROM events
+WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'source' = ? AND seq < ?
+ORDER BY seq DESC LIMIT 1
+"""
 
-    Raises JournalError if there is none, or if the journal or the outcome cannot be read.
-    """
+
+def read_outcome(path: Path, candidate: CandidateId, source: str, before: int) -> Evaluated | Rejected:
+    """Return the last outcome of a candidate's program with the text `source` that stands before event `before`."""
     with open_database(path) as connection:
         return outcome_of(path, connection.execute(OUTCOME, (candidate, source, before)))
 
 
 def outcome_of(path: Path, rows: Iterable[Sequence[Any]]) -> Evaluated | Rejected:
-    """Return the outcome that the query `OUTCOME` found in the journal at `path`, from its one row.
-
-    Raises JournalError if `rows` is empty or the row cannot be read.
-    """
+    """Return the outcome that the query `OUTCOME` found in the journal at `path`; JournalError if there is none."""
     for row in rows:
         event = event_of(path, row)
         assert isinstance(event, Evaluated | Rejected), "the query asks for no others"
@@ -114,23 +81,43 @@ def outcome_of(path: Path, rows: Iterable[Sequence[Any]]) -> Evaluated | Rejecte
 
 
 def read_reply(path: Path, candidate: CandidateId) -> Reply | None:
-    """Return a candidate's last reply, None if it had none; raises JournalError if it cannot be read."""
+    """Return a candidate's last reply, None if it had none."""
     event = _last(path, candidate, Responded)
     return event.reply if isinstance(event, Responded) else None
 
 
 def read_prompt(path: Path, candidate: CandidateId) -> Prompt | None:
-    """Return the last prompt for a candidate, None if there was none; raises JournalError if it cannot be read."""
+    """Return the last prompt for a candidate, None if there was none."""
     event = _last(path, candidate, Asked)
     return event.prompt if isinstance(event, Asked) else None
 
 
-def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Behaviour]:
-    """Return the trajectories of feasible candidates, one item for each, in the given order.
+def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
+    """Return a candidate's last event of a type, None if it has none."""
+    query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = ? ORDER BY seq DESC"
+    with open_database(path) as connection:
+        row = connection.execute(query, (candidate, kind.__name__)).fetchone()
+        return None if row is None else event_of(path, row, Passages(connection))
 
-    They are unpacked at first use, which raises TrajectoryError if they are damaged. Raises JournalError if a candidate
-    has none, or if the journal cannot be read.
-    """
+
+def event_of(path: Path, row: Sequence[Any], passages: Mapping[int, str] = NO_PASSAGES) -> Event:
+    """Return the event of a row (number, type, payload, blob); `passages` are those of its prompt, if it has one."""
+    seq, kind, payload, data = row
+    try:
+        return decode(kind, payload, data, passages)
+    except ValueError as error:
+        raise unreadable(path, seq, error) from error
+
+
+_BEHAVIOURS = """
+SELECT candidate, data FROM json_each(?) AS wanted CROSS JOIN events ON candidate = wanted.value
+WHERE events.type = 'Evaluated'
+"""
+
+
+def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Behaviour]:
+    """Return the trajectories of feasible candidates, one item for each; JournalError if one has none."""
+    # they are unpacked at first use, which raises TrajectoryError if they are damaged
     with open_database(path) as connection:
         found = dict(connection.execute(_BEHAVIOURS, (json.dumps(candidates),)))
     try:
@@ -139,22 +126,21 @@ def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Beh
         raise JournalError(f"{path}: a program's behaviour cannot be read: {error}") from error
 
 
-def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
-    """Return a candidate's last event of a type, None if it has none; raises JournalError if it cannot be read."""
-    query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = ? ORDER BY seq DESC"
-    with open_database(path) as connection:
-        row = connection.execute(query, (candidate, kind.__name__)).fetchone()
-        return None if row is None else event_of(path, row, Passages(connection))
+class Activity:
+    """Adds up the seconds between a run's events, which `take` is given in order.
 
-
-def event_of(path: Path, row: Sequence[Any], passages: Mapping[int, str] = NO_PASSAGES) -> Event:
-    """Return the event of a row (number, type, payload, blob) of the journal at `path`.
-
-    `passages` are those of its prompt, if it has one. Raises JournalError, which names the number, if the row holds no
-    event.
+    `seconds` is never less than the last reading of the run's own clock: a recovered run continues from that reading.
     """
-    seq, kind, payload, data = row
-    try:
-        return decode(kind, payload, data, passages)
-    except ValueError as error:
-        raise unreadable(path, seq, error) from error
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._last: float | None = None
+
+    def take(self, at: float, event: Event) -> None:
+        """Add the time since the previous event; `at` is the time of the commit, in seconds since 1970."""
+        # neither pauses between sessions count, nor the gap before an event appended later, such as a recommendation
+        if self._last is not None and not isinstance(event, AFTER_A_PAUSE):
+            self.seconds += at - self._last
+        self._last = at
+        if isinstance(event, ClockRead):
+            self.seconds = max(self.seconds, event.active_s)

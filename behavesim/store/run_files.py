@@ -21,8 +21,6 @@ from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 
-# Repeated programs are counted in blocks of this many feasible programs: enough to tell a habit from chance.
-REPEATS_OVER = 100
 # The types of events that the log names, and the words for each.
 NOTED: Mapping[type[Event], str] = {
     RunStarted: "started",
@@ -30,6 +28,8 @@ NOTED: Mapping[type[Event], str] = {
     RunStopped: "stopped",
     Regrouped: "islands regrouped",
 }
+# Repeated programs are counted in blocks of this many feasible programs: enough to tell a habit from chance.
+REPEATS_OVER = 100
 # A person is warned if a block of REPEATS_OVER feasible programs came with this fraction of repeated ones or more.
 MANY = 0.5
 
@@ -38,10 +38,7 @@ class RunFiles:
     """Observer of a run's events: writes the best program and the log, and warns of estimated tokens and repeats."""
 
     def __init__(self, folder: RunFolder, tell: Callable[[str], None], suffix: str = ".py") -> None:
-        """`tell` is called with one line for each warning to show at once.
-
-        `suffix` is that of a program's file, "" for a program of several files.
-        """
+        """`tell` gets a line for each warning; `suffix` is that of a program's file, "" for several files."""
         self._folder = folder
         self._tell = tell
         self._suffix = suffix
@@ -50,10 +47,7 @@ class RunFiles:
         self._written: Member | None = None
 
     def __call__(self, event: Event, state: RunState) -> None:
-        """Take an event and the state after it: write the best program if it changed, log what NOTED names, and warn.
-
-        Raises JournalError if a file cannot be written.
-        """
+        """Take an event and the state after it: write a new best program, log what NOTED names, and warn."""
         leader = state.leader
         if leader is not None and leader is not self._written:
             self._folder.write_best(leader.source, self._headline(leader, state), self._suffix)

@@ -5,23 +5,16 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from behavesim.base.errors import UsageError
-from behavesim.task.evaluated import EvaluatorFile, first_program
-
-if TYPE_CHECKING:
-    pass
 from behavesim.store.writing import as_journal_errors
+from behavesim.task.evaluated import EvaluatorFile, first_program
 
 
 def keep_copy(task: str, folder: Path) -> None:
-    """Copy a task's file into the new folder `folder`, and the first program of an evaluator with it, in one step.
-
-    Do nothing if `task` is not the path of a .py or .toml file, or if the folder exists. The copy keeps the file's
-    name, as the task may be named after it. Raises JournalError if the copy fails, UsageError if a .toml file is not
-    valid.
-    """
+    """Copy a task's .py or .toml file, and an evaluator's first program, into the new folder `folder`, in one step."""
+    # The copy keeps the file's name, as the task may be named after it. JournalError if it fails, UsageError for bad
+    # TOML.
     file = Path(task)
     if file.suffix not in (".py", ".toml") or folder.exists():
         return
@@ -50,10 +43,8 @@ def _copy_evaluator(file: Path, folder: Path) -> None:
 
 
 def at_hand(task: str, folder: Path) -> str:
-    """Return `task` unchanged; but if its file is gone or changed and there is a copy in `folder`, the copy's path.
-
-    An evaluator's first program counts as part of the file; the evaluator itself has no copy.
-    """
+    """Return `task`, or the copy's path if the file is gone or changed and there is a copy in `folder`."""
+    # an evaluator's first program counts as part of the file; the evaluator itself has no copy
     file, kept = Path(task), next((each for each in folder.glob("*.*") if each.suffix in (".py", ".toml")), None)
     return task if kept is None or _is_equal(file, kept) else str(kept.resolve())
 

@@ -7,28 +7,19 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from behavesim.base.errors import JournalError
 
-if TYPE_CHECKING:
-    pass
-
 
 def owner_only(path: str, flags: int) -> int:
-    """Open a file; if it is made, only its owner may read it. The `opener` of `open` for all files of a run.
-
-    A run's folder holds prompts, replies and programs, which other users of a machine must not read.
-    """
+    """Open a file that, if it is made, only its owner may read: the `opener` of `open` for a run's files."""
+    # a run's folder holds prompts, replies and programs, which other users of a machine must not read
     return os.open(path, flags, 0o600)
 
 
 def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:
-    """Replace a file's text in one step, so that a reader never sees half of it.
-
-    If `is_lasting`, the new text is synced to the disk before it replaces the old one. Raises JournalError if the file
-    cannot be written.
-    """
+    """Replace a file's text in one step, so that a reader never sees half; JournalError if it fails."""
+    # with `is_lasting`, it is on the disk before it replaces the old one: a power cut leaves one of the two, never none
     draft = path.with_suffix(".draft")
     with as_journal_errors(path):
         refuse_pipe(draft)
