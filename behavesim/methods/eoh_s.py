@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from behavesim.base.text import count_noun
+from behavesim.methods.eoh import FIRST_PROGRAMS
 from behavesim.methods.method import Generator, Method, MethodSettings, falling, only, question, rank_probabilities
 from behavesim.methods.set_search import set_order, utilities
 from behavesim.state.behaviours import Behaviours
@@ -23,8 +24,6 @@ from behavesim.state.state import RunState
 
 # The name of the only group: the set, in the order in which it was chosen.
 POPULATION = "population"
-# First programs asked for at most, per place of the population, as in plain EoH; more if none is feasible.
-FIRST_PROGRAMS = 2
 
 
 class EoHSSettings(MethodSettings):

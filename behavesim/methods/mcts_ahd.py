@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from behavesim.methods.eoh import FIRST_PROGRAMS
 from behavesim.methods.method import Generator, Method, MethodSettings, add_if_feasible, question
 from behavesim.programs.functions import has_constants
 from behavesim.state.behaviours import Behaviours
@@ -39,8 +40,6 @@ FIRST_EXPANSION = [operator for operator in EXPANSION if operator != "s1"]
 SUBTREES = (2, 5)
 # Most programs of a line of descent that s1 shows: the last ones. The authors show up to 10; prompts stay short.
 ANCESTRY = 3
-# First programs asked for at most, per place below the root, as in plain EoH; more if none is feasible.
-FIRST_PROGRAMS = 2
 
 
 class MctsAhdSettings(MethodSettings):

@@ -211,10 +211,7 @@ def method_type(name: str) -> type[Method[Any]]:
 
 
 def method_of(settings: Settings, task: Task, takes_notes: bool = False) -> Method[Any]:
-    """Return the method of a run; `takes_notes` says whether its proposer answers requests for texts.
-
-    Raises UsageError if there is no such method, or if the wording of its prompts cannot be loaded.
-    """
+    """Return the method of a run; UsageError if there is none, or if the wording of its prompts cannot be loaded."""
     brief = MethodContext(settings.seed, Prompts.of_run(settings, task), takes_notes)
     return method_type(settings.method)(settings.of_method, brief)
 
@@ -256,11 +253,7 @@ PURPOSES = {"ask": 1, "restart": 2, "place": 3, "deal": 4}
 
 
 def generator(seed: int, number: int, purpose: str) -> Generator:
-    """Return the generator of one decision: equal arguments give equal draws, whatever happened before.
-
-    `seed` is the run's. `number` is the candidate that the decision is about, or how many are registered. `purpose` is
-    a key of PURPOSES or any other text; decisions of different purposes draw different numbers.
-    """
+    """Return the generator of one decision: equal arguments give equal draws, whatever happened before."""
     # a user's method may name any purpose; crc32, since Python's own hash differs between processes
     return np.random.default_rng([seed, number, PURPOSES.get(purpose) or crc32(purpose.encode())])
 
