@@ -1,4 +1,4 @@
-"""Says in a prompt where two of its programs first differ, which is better there, and in which steps costs arise."""
+"""Says in a prompt what its programs do: where two first differ, which is better there, and what their steps cost."""
 
 from __future__ import annotations
 
@@ -15,81 +15,6 @@ from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, CandidateId, NoteAsked
 from behavesim.task import InWords, Objective
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
-
-# Says in a prompt what the steps of its programs cost on an instance, for tasks that know the cost of a step.
-
-
-# Names of the stretches into which the steps are divided: quarters of the longest trajectory.
-STRETCHES = ("first", "second", "third", "last")
-
-
-def costs_in_words(
-    trajectories: Sequence[AlgorithmRun], index: int, words: InWords, is_cost: bool, count: int = 1
-) -> str:
-    """Return what each quarter of the steps costs one or two programs on an instance, and their costliest steps.
-
-    Return "" if a program has no steps, if its steps are no decisions, or if the task does not say what they cost.
-    `trajectories` has one for each program, on the instance with the `index` (from 0). `count` is the number of
-    programs in the prompt: the second of two here is its last. If not `is_cost`, the quarters say what steps add to the
-    score, and no costliest step is named. Raises TaskError as `InWords` does.
-    """
-    known = [_costs(each, index, words) for each in trajectories]
-    if not all(known):
-        return ""
-    size = max(1, math.ceil(max(map(len, known)) / len(STRETCHES)))
-    quarters = [[sum(costs[k * size : (k + 1) * size]) for k in range(len(STRETCHES))] for costs in known]
-    numbers = [1, count][: len(known)]
-    names = ["the program above"] if count == 1 else [f"program {number}" for number in numbers]
-    verb = "cost" if is_cost else "add to the score"
-    listed = "; ".join(f"{name} {' '.join(map(_rounded, each))}" for name, each in zip(names, quarters, strict=True))
-    said = [f"What the four quarters of the steps {verb} on {words.instance(index)}: {listed}."]
-    if len(known) == 2:
-        said.append(_compared(quarters, names, "costs" if is_cost else "adds"))
-    if is_cost:
-        for trajectory, name, costs in zip(trajectories, names, known, strict=True):
-            said.append(_costliest(trajectory, index, words, name, costs))
-    return " ".join(filter(None, said))
-
-
-def _costs(trajectory: AlgorithmRun, index: int, words: InWords) -> tuple[float, ...]:
-    """Return the cost of each step on the instance `index`; () if the task knows none or the steps are no decisions."""
-    if not isinstance(trajectory, Trajectory) or trajectory.kind != "prefixes":
-        return ()
-    return words.costs(index, [int(each) for each in trajectory.data])
-
-
-def _compared(quarters: Sequence[Sequence[float]], names: Sequence[str], verb: str) -> str:
-    """Return a sentence on how much more one of two programs costs, in all and in the quarter with the largest part."""
-    # `quarters` has one sequence for each program: the sums of its costs over each quarter of the steps. `names` has
-    # their names. `verb` is "costs", or "adds" where steps add to the score. Return "" if both sums are equal.
-    ahead = [one - other for one, other in zip(*quarters, strict=True)]
-    if abs(sum(ahead)) < 1e-9:
-        return ""
-    first = sum(ahead) > 0
-    most = max(ahead) if first else min(ahead)
-    more, other = names if first else reversed(names)
-    return (
-        f"In all, {more} {verb} {_rounded(abs(sum(ahead)))} more than {other}; in the {STRETCHES[ahead.index(most)]} "
-        f"quarter alone it {verb} {_rounded(abs(most))} more."
-    )
-
-
-def _costliest(trajectory: AlgorithmRun, index: int, words: InWords, name: str, costs: Sequence[float]) -> str:
-    """Return the step that costs the program `name` most, in words; "" if several do or none costs more than 0."""
-    most = max(costs)
-    assert isinstance(trajectory, Trajectory), "only their steps have costs"
-    if most <= 0 or costs.count(most) > 1:
-        return ""
-    step = costs.index(most)
-    decisions = [int(each) for each in trajectory.data[: step + 1]]
-    choice = words.choice(index, decisions[:-1], decisions[-1])
-    return f"The costliest step of {name} is number {step + 1} of {len(costs)}, at {_rounded(most)}: {choice}."
-
-
-def _rounded(cost: float) -> str:
-    """Return a cost with three significant digits, or without decimals from 1000 on."""
-    return f"{cost:.3g}" if abs(cost) < 1000 else f"{cost:.0f}"
-
 
 # The scores of a program, one for each instance.
 Scores = tuple[float, ...]
@@ -111,13 +36,13 @@ class Parting:
     def in_words(self, behaviours: Behaviours) -> str:
         """Return words on where the first and the last program do something else, on one instance.
 
-        It is that instance, of those on which they differ in behaviour, on which their scores differ most; if there is
-        none, the words say so. For one program the words are on its costs on the instance on which it is furthest
-        behind; "" if they are not known. Raises TaskError as `InWords` does.
+        For one program they are on its costs on the instance on which it is furthest behind; "" if these are not known.
+        Raises TaskError as `InWords` does.
         """
         programs = self.programs
         count = len(programs)
         worse, better = behaviours.algorithm(programs[0]), behaviours.algorithm(programs[-1])
+        # the first instance, in order, on which they differ in behaviour: there the scores differ most
         for index in self._order():
             if count == 1:
                 return costs_in_words([worse[index]], index, self.words, self._is_cost)
@@ -153,11 +78,10 @@ class Parting:
 
     @property
     def _indices(self) -> range:
-        """The indices of all instances."""
         return range(len(self.scores[0]))
 
     def _who_is_better(self, index: int) -> str:
-        """Return which program scores better on an instance, and on which other, if any, it is the other way round."""
+        """Return which program scores better on an instance, and on which other it is the other way round."""
         count, utility = len(self.scores), self.objective.utility
         lead = [utility(last) - utility(first) for first, last in zip(self.scores[0], self.scores[-1], strict=True)]
         if not lead[index]:
@@ -174,12 +98,9 @@ class Parting:
     def _alike(
         self, worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[tuple[AlgorithmRun, float]], states: int
     ) -> str:
-        """Return a sentence on how many programs of the archive begin with the same states as `worse` or as `better`.
-
-        `states` is the number of states that are compared, from the first on. `kept` has each program's trajectory on
-        the same instance and its score there. The sentence begins with a space and names the best score of each such
-        group. Return "" if the archive has at most two programs.
-        """
+        """Return a sentence on how many programs of the archive begin with the states of `worse` or of `better`."""
+        # `states` from the first on are compared. `kept` has each program's trajectory on the instance and its score
+        # there.
         if len(kept) <= 2:
             return ""
         ways = defaultdict[bytes, list[float]](list)
@@ -207,11 +128,7 @@ def shown_numbers(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
 
 
 def step_in_words(trajectory: AlgorithmRun, index: int, step: int, words: InWords) -> str:
-    """Return what a program does at a step (from 0) of its trajectory, as the end of a sentence: "chooses city 3".
-
-    For prefixes it is the decision in words, for samples the number of runs, for other kinds how many steps are left.
-    `index` is the instance's, from 0. After the last step the words say that the program has ended.
-    """
+    """Return what a program does at a step (from 0) of its trajectory, as the end of a sentence: "chooses city 3"."""
     if step >= len(trajectory):
         return "has come to its end there"
     if isinstance(trajectory, Samples):
@@ -220,6 +137,36 @@ def step_in_words(trajectory: AlgorithmRun, index: int, step: int, words: InWord
         return f"goes on for {len(trajectory) - step} more steps of its own"
     decisions = [int(each) for each in trajectory.data[: step + 1]]
     return f"chooses {words.choice(index, decisions[:-1], decisions[-1])}"
+
+
+def agreement_in_words(step: int) -> str:
+    """Return how long two programs do the same, as the end of a sentence; they first differ at `step` (from 0)."""
+    if step == 0:
+        return "part at once"
+    return f"do the same in the first {f'{step} steps' if step > 1 else 'step'}, and then part"
+
+
+def first_difference(left: AlgorithmRun, right: AlgorithmRun) -> int | None:
+    """Return the index (from 0) of the first state in which two trajectories differ; None if they are equal.
+
+    If one ends where the other goes on, it is the length of the shorter.
+    """
+    if left == right:
+        return None
+    if isinstance(left, Samples) or isinstance(right, Samples):
+        # The least index over pairs of runs, first with first. Samples may differ in their number of runs: a run
+        # without a partner is compared with none, and 0 says that only the numbers differ.
+        pairs = zip(trajectories_of(left), trajectories_of(right), strict=False)
+        return min((step for pair in pairs if (step := first_difference(*pair)) is not None), default=0)
+    shared = min(len(left), len(right))
+    differing = (step for step in range(shared) if not np.array_equal(_state(left, step), _state(right, step)))
+    return next(differing, shared)
+
+
+def _state(trajectory: Trajectory, step: int) -> NDArray[Any]:
+    """Return the state at a step; for prefixes only its last decision, since earlier steps were compared before."""
+    state = trajectory.state(step)
+    return state[-1:] if trajectory.kind == "prefixes" else state
 
 
 def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
@@ -236,31 +183,71 @@ def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
     return ends.tobytes() + trajectory.data[: int(ends[-1])].astype(np.int64).tobytes()
 
 
-def first_difference(left: AlgorithmRun, right: AlgorithmRun) -> int | None:
-    """Return the index (from 0) of the first state in which two trajectories differ; None if they are equal.
+# Names of the stretches into which the steps are divided: quarters of the longest trajectory.
+STRETCHES = ("first", "second", "third", "last")
 
-    If one ends where the other goes on, it is the length of the shorter. For samples it is the least index over pairs
-    of runs, first with first and so on; 0 if only their numbers of runs differ.
+
+def costs_in_words(
+    trajectories: Sequence[AlgorithmRun], index: int, words: InWords, is_cost: bool, count: int = 1
+) -> str:
+    """Return what each quarter of the steps costs one or two programs on an instance, and their costliest steps.
+
+    "" if a step's cost is not known. `trajectories` has one for each program, on the instance `index` (from 0).
+    `count` is the number of programs in the prompt: the second of two here is its last. If not `is_cost`, steps add to
+    the score. Raises TaskError as `InWords` does.
     """
-    if left == right:
-        return None
-    if isinstance(left, Samples) or isinstance(right, Samples):
-        # samples may differ in their number of runs; a run without a partner is compared with none
-        pairs = zip(trajectories_of(left), trajectories_of(right), strict=False)
-        return min((step for pair in pairs if (step := first_difference(*pair)) is not None), default=0)
-    shared = min(len(left), len(right))
-    differing = (step for step in range(shared) if not np.array_equal(_state(left, step), _state(right, step)))
-    return next(differing, shared)
+    known = [_costs(each, index, words) for each in trajectories]
+    if not all(known):
+        return ""
+    size = max(1, math.ceil(max(map(len, known)) / len(STRETCHES)))
+    quarters = [[sum(costs[k * size : (k + 1) * size]) for k in range(len(STRETCHES))] for costs in known]
+    numbers = [1, count][: len(known)]
+    names = ["the program above"] if count == 1 else [f"program {number}" for number in numbers]
+    verb = "cost" if is_cost else "add to the score"
+    listed = "; ".join(f"{name} {' '.join(map(_rounded, each))}" for name, each in zip(names, quarters, strict=True))
+    said = [f"What the four quarters of the steps {verb} on {words.instance(index)}: {listed}."]
+    if len(known) == 2:
+        said.append(_compared(quarters, names, "costs" if is_cost else "adds"))
+    if is_cost:
+        for trajectory, name, costs in zip(trajectories, names, known, strict=True):
+            said.append(_costliest(trajectory, index, words, name, costs))
+    return " ".join(filter(None, said))
 
 
-def _state(trajectory: Trajectory, step: int) -> NDArray[Any]:
-    """Return the state at a step; for prefixes only its last decision, since earlier steps were compared before."""
-    state = trajectory.state(step)
-    return state[-1:] if trajectory.kind == "prefixes" else state
+def _costs(trajectory: AlgorithmRun, index: int, words: InWords) -> tuple[float, ...]:
+    """Return the cost of each step on the instance `index`; () if the task knows none or the steps are no decisions."""
+    if not isinstance(trajectory, Trajectory) or trajectory.kind != "prefixes":
+        return ()
+    return words.costs(index, [int(each) for each in trajectory.data])
 
 
-def agreement_in_words(step: int) -> str:
-    """Return how long two programs do the same, as the end of a sentence; they first differ at `step` (from 0)."""
-    if step == 0:
-        return "part at once"
-    return f"do the same in the first {f'{step} steps' if step > 1 else 'step'}, and then part"
+def _compared(quarters: Sequence[Sequence[float]], names: Sequence[str], verb: str) -> str:
+    """Return a sentence on how much more one of two programs costs, in all and in the quarter with the largest part."""
+    # `quarters`: for each program the sums of its costs over each quarter of the steps. "" if both sums are equal.
+    ahead = [one - other for one, other in zip(*quarters, strict=True)]
+    if abs(sum(ahead)) < 1e-9:
+        return ""
+    first = sum(ahead) > 0
+    most = max(ahead) if first else min(ahead)
+    more, other = names if first else reversed(names)
+    return (
+        f"In all, {more} {verb} {_rounded(abs(sum(ahead)))} more than {other}; in the {STRETCHES[ahead.index(most)]} "
+        f"quarter alone it {verb} {_rounded(abs(most))} more."
+    )
+
+
+def _costliest(trajectory: AlgorithmRun, index: int, words: InWords, name: str, costs: Sequence[float]) -> str:
+    """Return the step that costs the program `name` most, in words; "" if several do or none costs more than 0."""
+    most = max(costs)
+    assert isinstance(trajectory, Trajectory), "only their steps have costs"
+    if most <= 0 or costs.count(most) > 1:
+        return ""
+    step = costs.index(most)
+    decisions = [int(each) for each in trajectory.data[: step + 1]]
+    choice = words.choice(index, decisions[:-1], decisions[-1])
+    return f"The costliest step of {name} is number {step + 1} of {len(costs)}, at {_rounded(most)}: {choice}."
+
+
+def _rounded(cost: float) -> str:
+    """Return a cost with three significant digits, or without decimals from 1000 on."""
+    return f"{cost:.3g}" if abs(cost) < 1000 else f"{cost:.0f}"

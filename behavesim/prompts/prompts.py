@@ -14,8 +14,6 @@ from behavesim.prompts.behaviour_diff import Parting, shown_numbers
 from behavesim.prompts.feedback import (
     DEFERRED,
     FEEDBACK_SHOWN,
-    FIRST_LEFT_OUT,
-    KEPT_SHARES,
     Shorter,
     cut_to_tokens,
     fill_within_budget,
@@ -48,6 +46,10 @@ from behavesim.task import InWords, Objective, Task
 HINT_SHOWN = 600
 # Characters of a failed reply, from its start, that a repair shows if no program could be read from it.
 REPLY_SHOWN = 4000
+# What every prompt can do without, the least important first.
+FIRST_LEFT_OUT: tuple[Shorter, ...] = (("angle", {"angle": ""}), ("hint", {"hint": ""}))
+# Shares of a program's lines that are kept, tried in this order, if everything else is left out already.
+KEPT_SHARES = (1 / 2, 1 / 4, 1 / 8)
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,9 @@ class Prompts:
 
     @classmethod
     def of_run(cls, settings: Settings, task: Task) -> Prompts:
-        """Return the prompts of a run.
+        """Return the prompts of a run; TaskError if the task's instances cannot be made.
 
-        Raises UsageError if the wording in its settings cannot be loaded, or if a first prompt does not fit
-        `prompt_tokens` even when it is shortened. Raises TaskError if the task's instances cannot be made.
+        Raises UsageError if the wording cannot be loaded, or if a first prompt does not fit `prompt_tokens`.
         """
         answering = AnswerFormat.of(task)
         says = settings.prompt_feedback != "none"
@@ -99,12 +100,10 @@ class Prompts:
     def showing_template(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
         """Return the prompt `name`, such as "initial", that shows the template and no other program.
 
-        `number` is the candidate's: with `prompt_angles` it chooses the idea to begin from, or two to combine once each
-        was chosen. `template` is the evaluated template, whose score and metrics are shown; None leaves them out, and
-        so does `prompt_feedback` "none".
-        `operator` is recorded with the prompt; "" means `name`.
+        `number` is the candidate's. `template` is the evaluated one, whose score and metrics are shown; None leaves
+        these out. `operator` is recorded with the prompt; "" means `name`.
         """
-        # by the candidate's number: the same candidate gets the same angle (an idea to begin from) in a resumed run
+        # an angle is an idea to begin from, by the candidate's number: a resumed run gives it the same one
         known = self.wording.angles if self.settings.prompt_angles else []
         turn, line = divmod(number, len(known) or 1)
         feedback = self.settings.prompt_feedback
@@ -118,8 +117,7 @@ class Prompts:
     def showing_programs(self, name: str, programs: Sequence[Member], **words: str) -> Prompt:
         """Return the prompt `name`, such as "improve" or "e1", that shows these programs, worst first.
 
-        `words` are further parts of the text by their names in `wording.PARTS`. The prompt may still lack the parts in
-        `places.LATE`; see `completed`.
+        `words` are further parts of the text by their names in `wording.PARTS`.
         """
         says = self.settings.prompt_feedback != "none"
         known = parts_of(programs, self.objective, says, self._limit_s, self.answering.label)
@@ -127,11 +125,9 @@ class Prompts:
         return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
 
     def completed(self, asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours) -> Asked | NoteAsked:
-        """Return a request as it can be sent.
+        """Return a request as it can be sent: with what follows from the run's state and from behaviours.
 
-        What follows from the run's state and from behaviours is filled in where the prompt has a place for it. A
-        request for a program ends with the advice in force; one for a note has none. Raises TaskError as `InWords`
-        does.
+        A request for a program ends with the advice in force. Raises TaskError as `InWords` does.
         """
         programs = shown_numbers(asked)
         members = [state.members[each] for each in programs if each in state.members]
@@ -154,20 +150,13 @@ class Prompts:
         return replace(asked, prompt=fill_within_budget(prompt, told, self.settings.prompt_tokens))
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
-        """Return the prompt `name` that shows programs and a model's hint, which is cut after HINT_SHOWN characters.
-
-        A `hint` of "" is left out.
-        """
+        """Return the prompt `name` that shows programs and a model's hint, which is cut; "" is left out."""
         said = prose(hint, HINT_SHOWN)
         return self.showing_programs(name, programs, hint=f"A hint: {said}" if said else "")
 
     def summary(self, name: str, before: str, hints: Sequence[Note]) -> Prompt:
-        """Return the prompt `name` for a text that sums up the text `before` ("" for none) and the notes since.
-
-        Each of these texts is cut after HINT_SHOWN characters; if the prompt exceeds `prompt_tokens`, only the last
-        notes are kept. With each note stands what became of it, unless `prompt_feedback` is "none" or `prompts` is
-        "paper".
-        """
+        """Return the prompt `name` for a text that sums up the text `before` ("" for none) and the notes since."""
+        # the paper's prompts say nothing of what became of a hint
         says = self.settings.prompt_feedback != "none" and self.settings.prompts != "paper"
         # a model's words are shown as prose, or they could open a block that is read as a program
         known = f"What was learnt before: {prose(before, HINT_SHOWN)}" if before else "Nothing was learnt before."
@@ -176,11 +165,7 @@ class Prompts:
         return self._prompt(name, {"known": known, "hints": listed}, shorter=fewer)
 
     def repair(self, asked: Asked, reply: str, rejected: Rejected) -> Asked:
-        """Return a request for a rejected candidate once more, with the reason, the message and its program.
-
-        If no program could be read, it has the first REPLY_SHOWN characters of its reply's text `reply` instead.
-        Feedback on the failure is added, its last FEEDBACK_SHOWN characters, unless `prompt_feedback` is "none".
-        """
+        """Return a request for a rejected candidate once more, with the reason, the message and its program."""
         told = (
             ""
             if self.settings.prompt_feedback == "none"
@@ -199,7 +184,7 @@ class Prompts:
             answer = self.wording.text("answer", {**dict.fromkeys(PARTS, ""), **self.task})
             shorter.append(("first prompt", {"prompt": f"{self.task['about']}\n\n{answer}"}))
         shown = rejected.source or reply[:REPLY_SHOWN].strip()
-        for share in KEPT_SHARES:
+        for share in KEPT_SHARES:  # last of all: the model is to mend what it wrote
             shorter.append(
                 ("end of the answer", {"reply": add_fence(cut_to_tokens(shown, share), self.answering.label)})
             )
@@ -221,14 +206,11 @@ class Prompts:
         return Prompt(text, operator or name, self.wording.asks_thought(name), left_out)
 
     def _shorter(self, programs: Sequence[Member]) -> Iterator[Shorter]:
-        """Yield what to leave out about programs: scores, times and feedback, all but the best, then most of its code.
-
-        Before the best program is cut, the task's rules and most of its description are left out.
-        """
+        """Yield what to leave out about programs: scores, times and feedback, all but the best, most of its code."""
         for behind in range(len(programs)):
             what = f"program {behind} of {len(programs)}" if behind else "scores"
             yield what, parts_of(programs[behind:], self.objective, scores=False, label=self.answering.label)
-        yield from self._shorter_task()
+        yield from self._shorter_task()  # before the best program is cut: code says more than rules
         for share in KEPT_SHARES:
             best = replace(programs[-1], source=cut_to_tokens(programs[-1].source, share), thought="")
             yield "end of the program", parts_of([best], self.objective, scores=False, label=self.answering.label)

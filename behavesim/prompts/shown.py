@@ -1,4 +1,4 @@
-"""Shows programs in a prompt, each in a fenced block of its own, from worse to better."""
+"""Shows programs in a prompt, from worse to better, and says how far the run has come: scores, ideas, failures."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ REACHED = 1e-9
 def parts_of(
     programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float = 0.0, label: str = "python"
 ) -> Mapping[str, str]:
-    """Return the parts of a text that are about programs, by the names in `wording.PARTS`.
+    """Return the parts of a text that are about programs, at least one, by the names in `wording.PARTS`.
 
-    `programs`, at least one, come worst first. `scores` says whether their scores, metrics and feedback are shown. CPU
-    times are shown beside `limit_s`, the limit on them in seconds; 0 leaves them out. `label` is that of the fenced
-    blocks.
+    `scores`: whether scores, metrics and feedback are shown. CPU times are shown beside `limit_s`, the limit on them in
+    seconds; 0 leaves them out. `label` is that of the fenced blocks.
     """
     one = len(programs) == 1
     last = "second" if len(programs) == 2 else "last"
@@ -45,36 +44,6 @@ def parts_of(
         "best": "it" if one else "the best of them",
         "reached": _reached(programs, objective) if scores else "",
     }
-
-
-def _reached(programs: Sequence[Member], objective: Objective) -> str:
-    """Return what else to ask for if the best program's score is at least the best known; "" if worse or none is."""
-    gap = objective.gap(programs[-1].score)
-    if gap is None or gap > REACHED:
-        return ""
-    name = "The program above" if len(programs) == 1 else f"Program {len(programs)}"
-    than = "as good as" if gap >= -REACHED else "better than"
-    return (
-        f"{name} is {than} the best score known, so a better one may not exist. If you see no way to one, write a "
-        "program that reaches the same score in another way, or in less CPU time."
-    )
-
-
-def compare_by_instance(programs: Sequence[Member], objective: Objective) -> str:
-    """Return a sentence that compares the scores of the last program with those of the first, instance by instance.
-
-    It says on how many instances the last is better, and the mean and standard deviation of the differences. It is ""
-    for a single program, if the two have different numbers of scores, or fewer than two.
-    """
-    if len(programs) < 2 or len(programs[0].scores) != len(programs[-1].scores) or len(programs[0].scores) < 2:
-        return ""
-    worse, better = programs[0], programs[-1]
-    differences = [new - old for old, new in zip(worse.scores, better.scores, strict=True)]
-    won = sum(objective.utility(difference) > 0 for difference in differences)
-    return (
-        f"Program {len(programs)} is better than program 1 on {won} of {len(differences)} instances; its scores differ "
-        f"by {fmean(differences):+.3g} ± {stdev(differences):.2g} (mean and standard deviation over the instances)."
-    )
 
 
 def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float, label: str) -> str:
@@ -96,23 +65,64 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
     return "\n\n".join(said)
 
 
-def time_in_words(program: Member, limit_s: float) -> str:
-    """Return the CPU time (s) that counts and the limit as a sentence, else all CPU time; "" if neither is known."""
-    if program.counted_s is not None:
-        return f"It took {program.counted_s:.2g} of the {limit_s:g} s of CPU time that count."
-    return "" if program.cpu_s is None else f"It took {program.cpu_s:.2g} s of CPU time."
+def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], label: str) -> str:
+    """Return programs, called `noun`, as the paper's prompts show them, without scores; algorithms have their ideas."""
+    ends = [":" if noun == "program" else f". {_idea(each)}" for each in programs]
+    if len(programs) == 1:
+        article = "a" if noun == "program" else "an"
+        return f"Here is {article} {noun} that solves the problem{ends[0]}\n\n{add_fence(programs[0].source, label)}"
+    order = "; they score the same" if _are_equal(programs) else ", from worse to better"
+    said = [f"Here are {len(programs)} {noun}s that solve the problem{order}."]
+    for number, (each, end) in enumerate(zip(programs, ends, strict=True), 1):
+        said += [f"{noun.capitalize()} {number}{end}", add_fence(each.source, label)]
+    return "\n\n".join(said)
+
+
+def _idea(program: Member) -> str:
+    """Return the words before a program's code: its idea in the model's words, if there is one, and "Its code:"."""
+    thought = prose(program.thought)
+    return f"Its idea: {thought}\nIts code:" if thought else "Its code:"
+
+
+def _are_equal(programs: Sequence[Member]) -> bool:
+    """Whether all programs have the same score."""
+    return len({each.score for each in programs}) == 1
+
+
+def _reached(programs: Sequence[Member], objective: Objective) -> str:
+    """Return what else to ask for if the best program is at least as good as the best known score; else ""."""
+    gap = objective.gap(programs[-1].score)
+    if gap is None or gap > REACHED:
+        return ""
+    name = "The program above" if len(programs) == 1 else f"Program {len(programs)}"
+    than = "as good as" if gap >= -REACHED else "better than"
+    return (
+        f"{name} is {than} the best score known, so a better one may not exist. If you see no way to one, write a "
+        "program that reaches the same score in another way, or in less CPU time."
+    )
+
+
+def compare_by_instance(programs: Sequence[Member], objective: Objective) -> str:
+    """Return a sentence that compares the scores of the last program with those of the first, instance by instance."""
+    # "" where there is nothing to compare: a single program, or fewer than two scores of each
+    if len(programs) < 2 or len(programs[0].scores) != len(programs[-1].scores) or len(programs[0].scores) < 2:
+        return ""
+    worse, better = programs[0], programs[-1]
+    differences = [new - old for old, new in zip(worse.scores, better.scores, strict=True)]
+    won = sum(objective.utility(difference) > 0 for difference in differences)
+    return (
+        f"Program {len(programs)} is better than program 1 on {won} of {len(differences)} instances; its scores differ "
+        f"by {fmean(differences):+.3g} ± {stdev(differences):.2g} (mean and standard deviation over the instances)."
+    )
 
 
 def describe_score_and_metrics(program: Member, objective: Objective) -> str:
-    """Return a program's score, its gap and its metrics as sentences (see `describe_score`, `metrics_in_words`)."""
+    """Return a program's score, its gap and its metrics as sentences."""
     return f"{describe_score(program, objective)} {metrics_in_words(program.metrics, program.score)}".rstrip()
 
 
 def describe_score(program: Member, objective: Objective) -> str:
-    """Return a program's score as a sentence, with its gap in % to the best known score, if one is known.
-
-    It has the score of each instance as well if there are 2 to INSTANCES_SHOWN.
-    """
+    """Return a program's score as a sentence, with its gap to the best known, and the scores of few instances."""
     each = " ".join(f"{score:.5g}" for score in program.scores)
     by_instance = f" ({each} on the single instances)" if 1 < len(program.scores) <= INSTANCES_SHOWN else ""
     return f"Score {program.score:.6g}{by_instance}{describe_gap(objective.gap(program.score))}."
@@ -127,45 +137,18 @@ def describe_gap(gap: float | None) -> str:
     return ", as good as the best known" if gap >= -REACHED else ", better than the best known"
 
 
-def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], label: str) -> str:
-    """Return programs, called `noun`, as the paper's prompts show them, without scores; algorithms have their ideas."""
-    ends = [":" if noun == "program" else f". {_idea(each)}" for each in programs]
-    if len(programs) == 1:
-        article = "a" if noun == "program" else "an"
-        return f"Here is {article} {noun} that solves the problem{ends[0]}\n\n{add_fence(programs[0].source, label)}"
-    order = "; they score the same" if _are_equal(programs) else ", from worse to better"
-    said = [f"Here are {len(programs)} {noun}s that solve the problem{order}."]
-    for number, (each, end) in enumerate(zip(programs, ends, strict=True), 1):
-        said += [f"{noun.capitalize()} {number}{end}", add_fence(each.source, label)]
-    return "\n\n".join(said)
-
-
-def _are_equal(programs: Sequence[Member]) -> bool:
-    """Whether all programs have the same score."""
-    return len({each.score for each in programs}) == 1
-
-
-def _idea(program: Member) -> str:
-    """Return the words before a program's code: its idea in the model's words, if there is one, and "Its code:"."""
-    thought = prose(program.thought)
-    return f"Its idea: {thought}\nIts code:" if thought else "Its code:"
-
-
-# Says in prompts how far the run has come: its best scores, the ideas it has tried, and what failed.
-
-
-# Most ideas, or ways, in the list of what was tried; one more line sums up the other ways.
-WAYS_SHOWN = 8
-# Most failures shown, the latest, of programs that were written from any of those that the prompt shows.
-CHILDREN_SHOWN = 3
+def time_in_words(program: Member, limit_s: float) -> str:
+    """Return the CPU time (s) that counts and the limit as a sentence, else all CPU time; "" if neither is known."""
+    if program.counted_s is not None:
+        return f"It took {program.counted_s:.2g} of the {limit_s:g} s of CPU time that count."
+    return "" if program.cpu_s is None else f"It took {program.cpu_s:.2g} s of CPU time."
 
 
 def describe_run(state: RunState, shown: Sequence[Member], words: InWords, limit_s: float = 0.0) -> str:
     """Return how many programs a run has tried, its best score, and how far behind `shown` are on each instance.
 
-    Return "" before the first candidate is registered. `shown` are the prompt's programs, in its order. `words` names
-    the instances. If the best program is better than the template, and none of `shown` has its score, its CPU time is
-    said beside `limit_s`, the limit in seconds. A limit of 0 leaves it out. Raises TaskError as `InWords` does.
+    "" before the first candidate is registered. If the best program is not among `shown`, its CPU time is said beside
+    `limit_s`, the limit in seconds; 0 leaves it out. Raises TaskError as `InWords` does.
     """
     tried = state.tried
     if not state.registered:
@@ -189,8 +172,8 @@ def describe_run(state: RunState, shown: Sequence[Member], words: InWords, limit
 
 def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterator[str]:
     """Yield the lines of a table: per instance the best score so far, and how far behind it the shown programs are."""
-    # The template has no column. There are no lines if the task has one instance, or only the template is shown. Of
-    # more than INSTANCES_SHOWN instances, those are shown on which the last program is furthest behind.
+    # The template has no column. Of more than INSTANCES_SHOWN instances, those are shown on which the last program is
+    # furthest behind: there is most to gain.
     utility = state.objective.utility
     best = state.tried.best_scores
     if state.template is not None:
@@ -217,11 +200,12 @@ def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterato
         yield f"    {names[index]:<{width}}  {best[index]:>11.6g}  {'  '.join(cells)}"
 
 
-def ideas_in_words(state: RunState, shown: Sequence[Member] = ()) -> str:
-    """Return a line for each of the best ideas, at most WAYS_SHOWN, with the score of its best program; "" if none.
+# Most ideas, or ways, in the list of what was tried; one more line sums up the other ways.
+WAYS_SHOWN = 8
 
-    `shown` are the programs that the prompt shows with their ideas; the list leaves these out.
-    """
+
+def ideas_in_words(state: RunState, shown: Sequence[Member] = ()) -> str:
+    """Return a line for each of the best ideas that `shown` do not tell, with its best score; "" if there is none."""
     known = {each.thought for each in shown}
     ideas = [idea for idea in state.tried.ideas if idea.thought not in known]
     if not ideas:
@@ -232,10 +216,8 @@ def ideas_in_words(state: RunState, shown: Sequence[Member] = ()) -> str:
 
 
 def ways_in_words(ways: Sequence[BehaviourGroup]) -> str:
-    """Return a line for each of the WAYS_SHOWN best ways: its best score, number of programs and idea; one on the rest.
-
-    A way is a group of programs that do nearly the same. `ways` are all of the run, best first. "" if none has an idea.
-    """
+    """Return a line for each of the best ways, and one on the rest; "" if none has an idea."""
+    # a way is a group of programs that do nearly the same; `ways` are all of the run, best first
     if not any(way.idea for way in ways):
         return ""
     said = [
@@ -252,13 +234,13 @@ def ways_in_words(ways: Sequence[BehaviourGroup]) -> str:
     return "\n".join(said)
 
 
-def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
-    """Return the last CHILDREN_SHOWN failures of programs written from `parents`, and the run's; "" if there is none.
+# Most failures shown, the latest, of programs that were written from any of those that the prompt shows.
+CHILDREN_SHOWN = 3
 
-    `parents` are the programs that the prompt shows, in its order. What was written from the template alone counts as
-    written from none of them.
-    """
-    known = set(parents) - {TEMPLATE}
+
+def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
+    """Return the last failures of programs written from `parents`, then the run's; "" if there is none."""
+    known = set(parents) - {TEMPLATE}  # every first program would count as its child
     children = [each for each in state.tried.failures if not known.isdisjoint(each.parents)][-CHILDREN_SHOWN:]
     lines = [failure_in_words(each.rejected, _origin(known.intersection(each.parents), parents)) for each in children]
     own = {each.rejected.candidate for each in children}

@@ -1,4 +1,9 @@
-"""The wording of prompts: a folder with a text for each kind of question, in which $names stand for parts."""
+"""The wording of prompts: their texts, the form of an answer, and the contract of a task.
+
+A wording is a folder with a text for each kind of question, in which $names stand for parts. The form says how programs
+are shown and asked for; the contract how the function is called, by which rules and limits. The sentences of this file
+stand in prompts: changing one changes what models are asked in every run.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +24,129 @@ from behavesim.programs.functions import functions_in, signature
 from behavesim.task import Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask, separate_files
 
-# The form in which prompts show programs and models write one: a function, a whole text, or edits of one.
+# The wordings of this package.
+#
+# `full` states the task's contract in every prompt; `paper` follows the paper's; `small` is short, for small models.
+SHIPPED = ("full", "paper", "small")
+# The names of parts that a text may use; docs/reference/prompts.md describes each.
+PARTS = frozenset(
+    {
+        *("description", "about", "contract", "template", "template_score", "entry_point"),  # about the task
+        *("shown", "run", "tried", "behaviour", "failures"),  # about the run and its programs
+        *("programs", "algorithms", "worse", "better", "comparison", "aim", "best", "reached"),
+        *("prompt", "reply", "reason", "message"),  # of a repair
+        *("angle", "spread", "hint", "hints", "known", "set", "adds", "answer", "answer_with_idea"),
+        *("form", "base", "files"),  # of an answer that is a whole program
+    }
+)
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The texts of prompts."""
+
+    texts: Mapping[str, str]
+    """Each text by its name, such as "improve": the file's name in the wording's folder, without its suffix."""
+
+    @classmethod
+    def load(cls, name: str, variant: Variant = "function") -> Wording:
+        """Return a wording of `SHIPPED`, or `full` with the texts of a person's folder in place of its own.
+
+        Raises UsageError if there is no such folder, if it holds no text, or if a text there cannot be read, has an
+        unknown name, an unknown part or a $ without a name.
+        """
+        if name in SHIPPED:
+            return cls(_shipped(name, variant))
+        own, ours = _own(Path(name)), _shipped("full", variant)
+        for file, text in own.items():
+            if file not in ours:
+                raise UsageError(f"{name}/{file}.md is the text of nothing; {nearest(file, ours) or ', '.join(ours)}")
+            _refuse_unknown_parts(f"{name}/{file}.md", text)
+        return cls({**ours, **own})
+
+    def text(self, name: str, parts: Mapping[str, str]) -> str:
+        """Return the text of a name with its parts filled in; paragraphs that are then empty are left out.
+
+        Raises KeyError for an unknown text, or if the text or that of an answer names another part.
+        """
+        # these two texts hold parts of their own, and one paragraph of another text takes each
+        answers = {each: Template(self.texts[each]).substitute(parts) for each in ("answer", "answer_with_idea")}
+        known = {**parts, **{each: _one_paragraph(text) for each, text in answers.items()}}
+        paragraphs = [Template(each).substitute(known).strip() for each in self.texts[name].strip().split("\n\n")]
+        return "\n\n".join(filter(None, paragraphs))
+
+    def asks_thought(self, name: str) -> bool:
+        """Return whether the text of a name asks for the program's idea, too; KeyError for an unknown text."""
+        return "answer_with_idea" in Template(self.texts[name]).get_identifiers()
+
+    @property
+    def angles(self) -> list[str]:
+        """Ideas to begin from, for prompts with the template alone if `prompt_angles` is set. Empty without any."""
+        return self.texts.get("angles", "").splitlines()
+
+
+def absolute_wording(name: str) -> str:
+    """Return the name of a wording of `SHIPPED` as it is, the path of any other wording's folder made absolute."""
+    return name if name in SHIPPED else str(Path(name).resolve())
+
+
+def wording_hash(name: str) -> str:
+    """Return the SHA-256 of the texts in a person's folder, in hexadecimal; "" for a wording of `SHIPPED`."""
+    # those are identified by the package's version
+    if name in SHIPPED:
+        return ""
+    # resuming with other texts would ask other questions, so a run records this hash
+    return hashlib.sha256(repr(sorted(_own(Path(name)).items())).encode()).hexdigest()
+
+
+@cache
+def _shipped(name: str, variant: Variant) -> Mapping[str, str]:
+    """Return the texts of a wording: those for functions, but for the texts that the variant has of its own."""
+    folders = {"function": [], "whole": ["whole"], "diff": ["whole", "diff"]}[variant]
+    # a text that the short wording does not have is the full one's
+    texts = {**(_texts(HERE / "full") if name == "small" else {}), **_texts(HERE / name)}
+    for folder in folders:
+        texts |= _texts(HERE / name / folder)
+    return MappingProxyType(texts)
+
+
+def _own(folder: Path) -> dict[str, str]:
+    """Return the texts of a person's folder, by file name without .md; UsageError without a folder or a text."""
+    if not folder.is_dir():
+        raise UsageError(f"prompts are {', '.join(SHIPPED)}, or a folder with texts of your own; there is no {folder}")
+    if not (texts := _texts(folder)):
+        raise UsageError(f"{folder} holds no text for a prompt; write one as {folder}/improve.md")
+    return texts
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    """Return the text of each .md file in a folder, by its name without the suffix."""
+    return {path.stem: read_text_file(path, "prompt") for path in sorted(folder.glob("*.md"))}
+
+
+def _refuse_unknown_parts(file: str, text: str) -> None:
+    """Raise UsageError, naming the file, if a text has a part that is not in PARTS, or a $ without a name."""
+    template = Template(text)
+    if not template.is_valid():
+        raise UsageError(f"{file} has a $ that begins no part's name; write $$ for the sign itself")
+    for part in template.get_identifiers():
+        if part not in PARTS:
+            raise UsageError(f"{file} names the part ${part}; {nearest(part, PARTS) or ', '.join(sorted(PARTS))}")
+
+
+def _one_paragraph(text: str) -> str:
+    """Return the form of an answer on one line; if it shows edits, line by line, each with single spaces."""
+    if "<<<<<<<" not in text:
+        return " ".join(text.split())
+    return "\n".join(
+        line if line.startswith(("<", "=", ">")) else " ".join(line.split()) for line in text.strip().split("\n")
+    )
 
 
 # What a model is asked for: a function, a whole program, or edits of one that is shown.
 Variant = Literal["function", "whole", "diff"]
-# the label of fenced blocks, and the name in a sentence
+# By a file's suffix: the label of fenced blocks, and the name in a sentence.
 _LANGUAGES = {
     ".py": ("python", "Python"),
     ".c": ("c", "C"),
@@ -55,7 +177,6 @@ _LANGUAGES = {
     ".ts": ("typescript", "TypeScript"),
     ".zig": ("zig", "Zig"),
 }
-
 _FILES = {
     "whole": "Files that you do not name stay as they are.",
     "diff": "Write the line `=== file: PATH ===` before the edits of each file.",
@@ -89,10 +210,6 @@ class AnswerFormat:
         return cls(variant, label, f"the complete program{lines} in one fenced {language} block".replace("  ", " "))
 
 
-# The contract of a task, as prompts state it: the function to write, the rules, and what a program may use.
-
-
-# The sentences of this file stand in prompts: changing one changes what models are asked in every run.
 STATELESS = (
     "It must keep nothing between calls: some are repeated in a fresh process and another order (not timed); a program "
     "that answers otherwise there is rejected."
@@ -104,10 +221,9 @@ SEEDED = "- Random numbers must be seeded anew in each call, or its answers depe
 def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
     """Return what a task asks of a program: how the function is called, the task's rules and the run's limits.
 
-    For programs that are whole texts it is the rules and limits alone. The function is shown indented, not in a fenced
-    block, since those hold example programs. `timeout_s` is the limit in CPU seconds for all instances of the search
-    together; `memory_mb` is in MB. Raises TaskError if the instances cannot be made.
+    `timeout_s`: CPU seconds for all instances of the search together. Raises TaskError if the instances cannot be made.
     """
+    # programs that are whole texts have no function to call: for them it is the rules and limits alone
     if isinstance(task, EvaluatorTask):
         rules = _evaluator_rules(task, timeout_s, memory_mb)
         if not task.calls_a_function:
@@ -117,14 +233,14 @@ def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
     return "\n\n".join(
         [
             f"The function to write is `{task.entry_point}`. It is called like this:",
-            indent(_interface(task), "    "),
+            indent(_interface(task), "    "),  # not in a fenced block: those hold example programs
             "\n".join(["Rules:", *filter(None, rules)]),
         ]
     )
 
 
 def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> list[str]:
-    """Return the rules for programs that an evaluator runs, one a line; the arguments are those of `contract`."""
+    """Return the rules for programs that an evaluator runs, one a line."""
     has_blocks, thresholds = "EVOLVE-BLOCK-START" in task.template, task.file.thresholds
     passing = " and ".join(f"at least {least:g} in stage {stage}" for stage, least in enumerate(thresholds, 1))
     is_python = ".py" in task.template if not task.suffix else task.suffix == ".py"
@@ -165,7 +281,7 @@ def _interface(task: Task) -> str:
 
 
 def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
-    """Return the rules of every task without an evaluator, one a line; the arguments are those of `contract`."""
+    """Return the rules of every task without an evaluator, one a line."""
     count = len(instances_of(task, "search"))
     judged = "one instance" if count == 1 else f"{count} instances, one after another in the same process"
     compiling = ", compiling and imports included,"
@@ -185,134 +301,9 @@ def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
 
 
 def _objective(task: Task, count: int) -> str:
-    """Return a sentence: which scores are better, and the best known one if any; `count` is the number of instances."""
+    """Return a sentence: which scores are better, and the best known one if any; of `count` instances."""
     objective = task.objective_on("search")
     mean = ", the mean over the instances," if count > 1 and not task.has_own_mean else ""
     better = "lower" if objective.direction == "minimise" else "higher"
     known = "" if objective.best_known is None else f"; the best known is {objective.best_known:.7g}"
     return f"The score{mean} is better the {better} it is{known}."
-
-
-HERE = Path(__file__).parent
-# The wordings of this package.
-#
-# `full` states the task's contract in every prompt; `paper` follows the paper's; `small` is short, for small models.
-SHIPPED = ("full", "paper", "small")
-# The names of parts that a text may use; docs/reference/prompts.md describes each.
-PARTS = frozenset(
-    {
-        *("description", "about", "contract", "template", "template_score", "entry_point"),  # about the task
-        *("shown", "run", "tried", "behaviour", "failures"),  # about the run and its programs
-        *("programs", "algorithms", "worse", "better", "comparison", "aim", "best", "reached"),
-        *("prompt", "reply", "reason", "message"),  # of a repair
-        *("angle", "spread", "hint", "hints", "known", "set", "adds", "answer", "answer_with_idea"),
-        *("form", "base", "files"),  # of an answer that is a whole program
-    }
-)
-
-
-@dataclass(frozen=True)
-class Wording:
-    """The texts of prompts."""
-
-    texts: Mapping[str, str]
-    """Each text by its name, such as "improve": the file's name in the wording's folder, without its suffix."""
-
-    @classmethod
-    def load(cls, name: str, variant: Variant = "function") -> Wording:
-        """Return a wording of `SHIPPED`, or `full` with the texts of a person's folder in place of its own.
-
-        `name` is that of the wording, or the folder's path. `variant` says what a model is asked for. Raises UsageError
-        if there is no such folder, if it holds no text, or if a text there cannot be read. It is also raised for a text
-        with an unknown name, an unknown part or a $ without a name.
-        """
-        if name in SHIPPED:
-            return cls(_shipped(name, variant))
-        own, ours = _own(Path(name)), _shipped("full", variant)
-        for file, text in own.items():
-            if file not in ours:
-                raise UsageError(f"{name}/{file}.md is the text of nothing; {nearest(file, ours) or ', '.join(ours)}")
-            _refuse_unknown_parts(f"{name}/{file}.md", text)
-        return cls({**ours, **own})
-
-    def text(self, name: str, parts: Mapping[str, str]) -> str:
-        """Return the text of a name with its parts filled in; paragraphs that are then empty are left out.
-
-        `parts` are what to put in place of each $name of the text. Raises KeyError for an unknown text, or if the text
-        or that of an answer names another part.
-        """
-        # these two texts hold parts of their own, and one paragraph of another text takes each
-        answers = {each: Template(self.texts[each]).substitute(parts) for each in ("answer", "answer_with_idea")}
-        known = {**parts, **{each: _one_paragraph(text) for each, text in answers.items()}}
-        paragraphs = [Template(each).substitute(known).strip() for each in self.texts[name].strip().split("\n\n")]
-        return "\n\n".join(filter(None, paragraphs))
-
-    def asks_thought(self, name: str) -> bool:
-        """Return whether the text of a name asks for the program's idea too; raises KeyError for an unknown text."""
-        return "answer_with_idea" in Template(self.texts[name]).get_identifiers()
-
-    @property
-    def angles(self) -> list[str]:
-        """Ideas to begin from, for prompts with the template alone if `prompt_angles` is set. Empty without any."""
-        return self.texts.get("angles", "").splitlines()
-
-
-def absolute_wording(name: str) -> str:
-    """Return the name of a wording of `SHIPPED` as it is, the path of any other wording's folder made absolute."""
-    return name if name in SHIPPED else str(Path(name).resolve())
-
-
-def wording_hash(name: str) -> str:
-    """Return the SHA-256 of the texts in a person's folder, in hexadecimal; "" for a wording of `SHIPPED`.
-
-    Those are identified by the package's version. Raises UsageError if there is no such folder, or if it has no text or
-    one that cannot be read.
-    """
-    if name in SHIPPED:
-        return ""
-    # resuming with other texts would ask other questions, so a run records this hash
-    return hashlib.sha256(repr(sorted(_own(Path(name)).items())).encode()).hexdigest()
-
-
-@cache
-def _shipped(name: str, variant: Variant) -> Mapping[str, str]:
-    """Return the texts of a wording: those for functions, but for the texts that the variant has of its own."""
-    folders = {"function": [], "whole": ["whole"], "diff": ["whole", "diff"]}[variant]
-    # a text that the short wording does not have is the full one's
-    texts = {**(_texts(HERE / "full") if name == "small" else {}), **_texts(HERE / name)}
-    for folder in folders:
-        texts |= _texts(HERE / name / folder)
-    return MappingProxyType(texts)
-
-
-def _one_paragraph(text: str) -> str:
-    """Return the form of an answer on one line; if it shows edits, line by line, each with single spaces."""
-    if "<<<<<<<" not in text:
-        return " ".join(text.split())
-    return "\n".join(
-        line if line.startswith(("<", "=", ">")) else " ".join(line.split()) for line in text.strip().split("\n")
-    )
-
-
-def _own(folder: Path) -> dict[str, str]:
-    """Return the texts of a person's folder, by file name without .md; UsageError if there is no folder or no text."""
-    if not folder.is_dir():
-        raise UsageError(f"prompts are {', '.join(SHIPPED)}, or a folder with texts of your own; there is no {folder}")
-    if not (texts := _texts(folder)):
-        raise UsageError(f"{folder} holds no text for a prompt; write one as {folder}/improve.md")
-    return texts
-
-
-def _texts(folder: Path) -> dict[str, str]:
-    """Return the text of each .md file in a folder, by its name without the suffix."""
-    return {path.stem: read_text_file(path, "prompt") for path in sorted(folder.glob("*.md"))}
-
-
-def _refuse_unknown_parts(file: str, text: str) -> None:
-    """Raise UsageError, naming the file, if a text has a part that is not in PARTS, or a $ without a name."""
-    template = Template(text)
-    if not template.is_valid():
-        raise UsageError(f"{file} has a $ that begins no part's name; write $$ for the sign itself")
-    for part in template.get_identifiers():
-        if part not in PARTS:
-            raise UsageError(f"{file} names the part ${part}; {nearest(part, PARTS) or ', '.join(sorted(PARTS))}")
