@@ -1,4 +1,9 @@
-"""The audit of a journal: which event should follow those before it."""
+"""The audit of a journal: which event should follow those before it, and how a recorded one differs from that.
+
+`Audit` derives decisions, replies and programs again. The events that no decision leads to (starts, forks, resumes,
+stops, clock readings, programs and advice) are checked for contradictions: most of what they say came from outside, so
+a journal cannot prove it. docs/explanation/durability.md lists what.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +48,92 @@ from behavesim.state.state import RunState
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 
-# Checks of the events that no decision leads to: starts, forks, resumes, stops, clock readings, programs and advice.
-#
-# Most of what these events say came from outside, so a journal cannot prove it. docs/explanation/durability.md lists
-# what.
+
+class Audit:
+    """Checks the events of one run: takes them in order and derives each decision again from the events before it."""
+
+    def __init__(self, settings: Settings, task: Task, later: Settings | None = None) -> None:
+        """Begin an audit, before any event, under the `settings` at the run's start or at a fork.
+
+        later: the settings in the run's folder now, with which a later session may have had a cap that ended asking.
+        """
+        self.state = RunState(task.objective)
+        self._task = task
+        self._settings = settings
+        self._method = method_of_run(settings, task)
+        self._behaviours = Behaviours.of_run(settings, task, self._method.uses_behaviour)
+        self._rules = Rules.of(settings)
+        self._is_capped = is_capped(settings) or (later is not None and is_capped(later))
+        self._tried: dict[str, CandidateId] = {}  # by a program's text, the first candidate with it
+
+    def take(self, event: Event) -> None:
+        """Fold an event into the audit's state; raises JournalError if it cannot follow those before it."""
+        self.state.apply(event)
+        if isinstance(event, RunForked):  # results from before a fork are not reused after it
+            self._tried.clear()
+        elif isinstance(event, Evaluated | Rejected) and event.source:
+            self._tried.setdefault(event.source, event.candidate)
+        self._behaviours.apply(event, self.state.members)
+
+    def due(self, event: Event) -> Event | None:
+        """Return the decision that the run had to take where `event` was recorded; None if none was due there."""
+        # Two things cannot be derived and are taken from the journal: when a cap ended asking and repairing, and how
+        # far a budget was raised later. JournalError if the method fails after these events.
+        try:
+            decided = next_decision(self.state, self._behaviours, self._method, self._rules, self._permits(event))
+            return decided[0] if decided else None
+        # a forged or damaged journal can bring the method into a state that it never has in a run
+        except (LookupError, ValueError, AssertionError, AttributeError, TypeError, PartError, TaskError) as error:
+            raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
+
+    def with_comparison_checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
+        """Return `verdict`, or the failure that the search records if its trajectories cannot be compared."""
+        return check_comparable(verdict, self._behaviours)
+
+    def reply(self, event: Responded) -> Responded:
+        """Return the reply that the journal should hold: an injected program's is derived, any other is `event`."""
+        # any other came from outside
+        candidate = self.state.open.get(event.candidate)
+        if candidate is None or candidate.asked.prompt.operator != INJECTED:
+            return event
+        return reply_with_program(candidate.asked)
+
+    def contradiction(self, event: Event) -> str:
+        """Return, for people, the first thing that an event of the run should contain and lacks; "" if none."""
+        brings_time = proposer_type(self._settings.proposer).brings_time
+        return contradiction(event, self.state, 0.0 if brings_time else self._method.clock_every_s)
+
+    def tried(self, candidate: CandidateId, program: Program) -> CandidateId | None:
+        """Return the candidate whose result `candidate` has to copy; None if its program has to be run."""
+        # It is the first since the last fork whose program has exactly this text. A candidate that was asked for again
+        # and answered with the same text copies nothing: its program is run once more.
+        first = self._tried.get(program.source)
+        return None if first == candidate else first
+
+    def program(self, event: Evaluated | Rejected) -> Program | Rejected:
+        """Return the program of the outcome's candidate, or its rejection if its reply holds none.
+
+        Raises JournalError if the candidate is not open or has no reply yet.
+        """
+        if event.candidate == TEMPLATE:
+            return Program(self._task.template, "", form_of(self._task).hash(self._task.template))
+        candidate = self.state.open.get(event.candidate)
+        if candidate is None or candidate.reply is None:
+            raise JournalError(f"candidate {event.candidate} has an outcome before it has a reply")
+        return read_program(self._task, candidate.asked, candidate.reply, candidate.shown, candidate.idea)
+
+    def _permits(self, event: Event) -> Allowed:
+        """Return which decisions the search could take at `event`: the recorded one and what the budget allows."""
+        # a cap ends asking by cost, tokens or time, which the journal does not prove: there the recorded decision
+        # counts
+        is_repair = isinstance(event, Asked) and event.candidate in self.state.open
+        asks = isinstance(event, Asked | NoteAsked) and not is_repair
+        within = self.state.registered < self._settings.budget
+        return Allowed(
+            regroup=isinstance(event, Regrouped) or within,
+            repair=asks or is_repair or not self._is_capped,
+            ask=asks or (not self._is_capped and self.state.asked < self._settings.budget),
+        )
 
 
 # Keys of a run's provenance that are derived from the task again and must be equal in its last opening.
@@ -54,10 +141,9 @@ MEASURED = ("direction", "best_known")
 
 
 def contradiction(event: Event, state: RunState, clock_every_s: float) -> str:
-    """Return, for people, the first thing that an event should have contained and lacks; empty if there is none.
+    """Return, for people, the first thing that an event should have contained and lacks; "" if there is none.
 
-    state: the fold of all events before it. clock_every_s: active seconds between restarts of the method; 0 if it never
-    restarts by the clock, or replays the clock readings of an earlier run.
+    clock_every_s: active seconds between restarts of the method; 0 for none, or if an earlier run's readings are used.
     """
     return next(_contradictions(event, state, clock_every_s), "")
 
@@ -102,11 +188,10 @@ def _contradictions(event: Event, state: RunState, clock_every_s: float) -> Iter
 def opening_contradictions(
     event: RunStarted | RunForked, opened: Settings, now: Settings, is_resumed: bool, origin: dict[str, str]
 ) -> Iterator[str]:
-    """Yield, for people, what the last start or fork of a run should have contained; nothing if all is as it should be.
+    """Yield, for people, what the last start or fork of a run should have contained and lacks.
 
-    opened: the settings recorded in `event`. now: those of the run's settings.toml. is_resumed: whether the run was
-    ever resumed, so that adjustable settings may have changed and the budget may be larger. origin: the provenance as
-    derived from the task now.
+    opened: the settings recorded in `event`. now: those of settings.toml. is_resumed: whether the run was ever resumed,
+    so that adjustable settings may have changed. origin: the provenance as derived from the task now.
     """
     for key in MEASURED:
         if key in event.provenance and event.provenance[key] != origin.get(key):
@@ -146,118 +231,13 @@ class Discrepancy:
     """What the event holds, for people; at most about `SHOWN` characters of each value."""
 
 
-class Audit:
-    """Checks the events of one run: takes them in order and derives each decision again from the events before it."""
-
-    def __init__(self, settings: Settings, task: Task, later: Settings | None = None) -> None:
-        """Begin an audit, before any event, under the `settings` at the run's start or at a fork.
-
-        later: the settings in the run's folder now. A later session may have had a cap on cost, tokens or time that
-        `settings` lack; then the audit allows that a cap ended asking. None if there are no later settings.
-        """
-        self.state = RunState(task.objective)
-        self._task = task
-        self._settings = settings
-        self._method = method_of_run(settings, task)
-        self._behaviours = Behaviours.of_run(settings, task, self._method.uses_behaviour)
-        self._rules = Rules.of(settings)
-        self._is_capped = is_capped(settings) or (later is not None and is_capped(later))
-        self._tried: dict[str, CandidateId] = {}  # by a program's text, the first candidate with it
-
-    def take(self, event: Event) -> None:
-        """Fold an event into the audit's state; raises JournalError if it cannot follow those before it."""
-        self.state.apply(event)
-        if isinstance(event, RunForked):  # results from before a fork are not reused after it
-            self._tried.clear()
-        elif isinstance(event, Evaluated | Rejected) and event.source:
-            self._tried.setdefault(event.source, event.candidate)
-        self._behaviours.apply(event, self.state.members)
-
-    def due(self, event: Event) -> Event | None:
-        """Return the decision that the run had to take where `event` was recorded; None if none was due there.
-
-        It is derived from the events taken so far. Two things cannot be derived and are taken from the journal: when a
-        cap ended asking and repairing, and how far a budget was raised later. Raises JournalError if the method fails
-        after these events.
-        """
-        try:
-            decided = next_decision(self.state, self._behaviours, self._method, self._rules, self._permits(event))
-            return decided[0] if decided else None
-        # a forged or damaged journal can bring the method into a state that it never has in a run
-        except (LookupError, ValueError, AssertionError, AttributeError, TypeError, PartError, TaskError) as error:
-            raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
-
-    def with_comparison_checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
-        """Return `verdict`, or the failure that the search would record in its place.
-
-        That is a failure if the run needs behaviours, for decisions or prompts, and the verdict's trajectories cannot
-        be compared.
-        """
-        return check_comparable(verdict, self._behaviours)
-
-    def reply(self, event: Responded) -> Responded:
-        """Return the reply that the journal should hold.
-
-        For an injected program it is derived from the question. Any other reply came from outside, so it is `event`
-        itself.
-        """
-        candidate = self.state.open.get(event.candidate)
-        if candidate is None or candidate.asked.prompt.operator != INJECTED:
-            return event
-        return reply_with_program(candidate.asked)
-
-    def contradiction(self, event: Event) -> str:
-        """Return, for people, the first thing that an event of the run, such as a resume, should contain and lacks.
-
-        It is "" if nothing is missing, or for an event that is checked otherwise.
-        """
-        brings_time = proposer_type(self._settings.proposer).brings_time
-        return contradiction(event, self.state, 0.0 if brings_time else self._method.clock_every_s)
-
-    def tried(self, candidate: CandidateId, program: Program) -> CandidateId | None:
-        """Return the candidate whose result `candidate` has to copy; None if its program has to be run.
-
-        It is the first one since the last fork whose program has exactly this text. A candidate that was asked for
-        again and answered with the same text copies nothing: its program is run once more.
-        """
-        first = self._tried.get(program.source)
-        return None if first == candidate else first
-
-    def program(self, event: Evaluated | Rejected) -> Program | Rejected:
-        """Return the program of the outcome's candidate, or its rejection if its reply holds none.
-
-        For the template it is the task's own. Raises JournalError if the candidate is not open or has no reply yet.
-        """
-        if event.candidate == TEMPLATE:
-            return Program(self._task.template, "", form_of(self._task).hash(self._task.template))
-        candidate = self.state.open.get(event.candidate)
-        if candidate is None or candidate.reply is None:
-            raise JournalError(f"candidate {event.candidate} has an outcome before it has a reply")
-        return read_program(self._task, candidate.asked, candidate.reply, candidate.shown, candidate.idea)
-
-    def _permits(self, event: Event) -> Allowed:
-        """Return which decisions the search could take at `event`."""
-        # They are the recorded one and, if no cap could end asking, all that the budget allows.
-        is_repair = isinstance(event, Asked) and event.candidate in self.state.open
-        asks = isinstance(event, Asked | NoteAsked) and not is_repair
-        within = self.state.registered < self._settings.budget
-        return Allowed(
-            regroup=isinstance(event, Regrouped) or within,
-            repair=asks or is_repair or not self._is_capped,
-            ask=asks or (not self._is_capped and self.state.asked < self._settings.budget),
-        )
-
-
 def misfit(seq: int, expected: str, recorded: Event) -> Discrepancy:
-    """Return the discrepancy of the event `recorded`, number `seq`, for which `expected` says what should be there."""
+    """Return the discrepancy of event `seq`, for which `expected` says what should be there."""
     return Discrepancy(seq, type(recorded).__name__, getattr(recorded, "candidate", None), expected, _brief(recorded))
 
 
 def discrepancy(seq: int, expected: Event | None, recorded: Event) -> Discrepancy | None:
-    """Return how event `seq` differs from the one expected, field by field; None if they are equal.
-
-    expected: None if no event was due.
-    """
+    """Return how event `seq` differs, field by field, from the one expected (None: no event was due); None if equal."""
     if expected == recorded:
         return None
     if expected is None or type(expected) is not type(recorded):
@@ -270,8 +250,8 @@ def discrepancy(seq: int, expected: Event | None, recorded: Event) -> Discrepanc
 
 def _apart(name: str, ours: Any, theirs: Any) -> tuple[str, str]:
     """Return the field `name` of two events as "name=value": as derived (`ours`), then as recorded (`theirs`)."""
-    # Values are shortened to about SHOWN characters. Two different texts begin 20 characters before their first
-    # difference, so that the difference is not cut off. Of two prompts with one operator only the texts are shown.
+    # Two different texts begin 20 characters before their first difference, or it would be cut off. Of two prompts with
+    # one operator only the texts are shown.
     if isinstance(ours, Prompt) and isinstance(theirs, Prompt) and ours.operator == theirs.operator:
         ours, theirs = ours.text, theirs.text
     start = 0

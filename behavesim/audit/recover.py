@@ -1,4 +1,9 @@
-"""Recovery: make a new run of the readable events of a damaged one, and take its decisions again."""
+"""Recovery: make a new run of the readable events of a damaged one, and take its decisions again.
+
+Events up to the last fork before which none is missing are copied. After it, a search runs with a proposer, a judge and
+a method that give back the saved replies, verdicts and questions. Last come the readable events, grouped by kind and
+divided at forks, since the settings change there.
+"""
 
 from __future__ import annotations
 
@@ -58,14 +63,222 @@ from behavesim.store.run_files import RunFiles
 from behavesim.task import Task, TaskReference
 from behavesim.task.verdict import Failure, Verdict
 
-# The readable events of a damaged run, grouped by kind and divided where the run was forked to other settings.
+
+@dataclass(frozen=True)
+class Recovery:
+    """The result of a recovery."""
+
+    run: str
+    """The name of the new run."""
+    events: int
+    """Events of the damaged run that could be read."""
+    replies: int
+    """Replies among the events that could be read."""
+    lost: tuple[CandidateId, ...]
+    """Candidates (from 0) and notes (below -1), ascending, whose lost replies will not be asked for again."""
+    missing: int
+    """Events before the last readable one that could not be read."""
+
+
+async def recover(folder: RunFolder, target: RunFolder, workers: int | str = 1) -> Recovery:
+    """Write the new run `target` from all that can be read of the run `folder`, which stays as it is.
+
+    A candidate that was registered but whose reply is lost is rejected; any other without a reply is asked for again on
+    resume. Programs without a verdict are run again: `workers` at once, or on the cluster of that name. Raises
+    JournalError if no reply can be read, OSError if there is no journal, UsageError if the target exists, TaskError if
+    the task cannot be loaded, and SandboxError if the sandbox fails.
+    """
+    events = {seq: event for seq, (_, event) in read_damaged(folder.journal).items()}
+    replies = sum(isinstance(event, Responded | NoteReceived) for event in events.values())
+    if not replies:
+        raise JournalError(f"no reply can be read in {folder.journal}; start the run anew")
+    kept = sound_prefix(events)
+    stretches = split_at_forks([*kept[-1:], *list(events.values())[len(kept) :]])
+    known = [
+        settings_from_journal(folder.read_settings() if each.opening is None else each.opening.settings)
+        for each in stretches
+    ]
+    last = folder.with_task_at_hand(known[-1])
+    settings = [each.model_copy(update={"task": last.task, "workers": workers}) for each in known]
+    lost = await _rerun(kept, list(zip(stretches, settings, strict=True)), target)
+    target.note(f"recovered from {folder.path}: {len(events)} events could be read")
+    return Recovery(target.run, len(events), replies, tuple(sorted(lost)), max(events) - len(events))
+
+
+async def _rerun(
+    kept: Sequence[Event], stretches: Sequence[tuple[RecoveredEvents, Settings]], target: RunFolder
+) -> set[int]:
+    """Write the new run into the folder `target`; return the candidates and notes whose replies are lost."""
+    # kept: the events that are copied. stretches: what was recovered from one fork to the next, with its settings.
+    lost = set[int]()
+    final, settings = stretches[-1]
+    task = TaskReference(settings.task).load()
+    async with judging(settings, task) as judge:
+        beginning = kept or await _beginning(*stretches[0], task, judge)
+        with target.created(), target.locked():
+            target.keep_task(settings.task)
+            target.write_settings(settings.flat())
+            async with SqliteJournal(target.journal) as journal:
+                await journal.append(beginning)
+                for salvage, settings in stretches:
+                    if salvage is not stretches[0][0] and isinstance(salvage.opening, RunForked):
+                        await journal.append([replace(salvage.opening, settings=settings.flat())])
+                    proposer = SalvagedProposer(salvage)
+                    known = SalvagedJudge(judge, salvage.verdicts)
+                    is_last = salvage is final
+                    # before a fork, no more is asked than was: what the old settings asked beyond it never happened
+                    budget = settings.budget if is_last else salvage.asks
+                    caps = Caps(budget, lambda model, tokens: 0.0, Heartbeat())  # saved replies cost nothing again
+                    files = RunFiles(target, target.note, task.suffix)
+                    method = SalvagedMethod(method_of_run(settings, task), salvage.asked)
+                    search = assemble_search(settings, task, proposer, known, journal, caps, files, method=method)
+                    await _take_up(search, salvage, target)
+                    await _use_saved_replies(
+                        search, proposer, max(salvage.replies, default=-1) + 1 if is_last else budget
+                    )
+                    await search.record(*(each for each in salvage.late if each.candidate in search.state.open))
+                    lost |= proposer.lost
+    return lost
+
+
+async def _beginning(
+    salvage: RecoveredEvents, settings: Settings, task: Task, judge: SandboxJudge | EvaluatorJudge
+) -> list[Event]:
+    """Return the first two events of the new run: its start and the template's result, which is run again if lost."""
+    template = salvage.template or await evaluate_template(task, judge)
+    made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
+    return [RunStarted(settings.flat(), made_of, judge.isolation), template]
+
+
+async def _take_up(search: Search, salvage: RecoveredEvents, target: RunFolder) -> None:
+    """Fold the journal of `target` into the search; record what people and the clock brought if it is new."""
+    for _, _, event in read_events(target.journal):
+        search.fold(event)
+    waiting = {program.source for program in search.state.injected}
+    programs = (each for each in salvage.injections if each.source not in waiting)
+    advice = (each for each in salvage.advised if each.name not in search.state.brought_names)
+    await search.record(*programs, *advice, *salvage.readings)
+
+
+# Seconds between two checks whether the new run has used all saved replies.
+#
+# It is short because the new run has nothing else to do by then, and ends only at such a check.
+POLL_S = 0.02
+
+
+async def _use_saved_replies(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:
+    """Run the search until no saved reply is left to use, then stop it with the reason "recovered"."""
+    # Then each open candidate has an outcome or waits in `proposer` for a reply that was not saved. The search has also
+    # asked for at least `replied` candidates, or for its whole budget if that is less. `replied` is one more than the
+    # last candidate with a saved reply. A candidate that keeps the search from getting there counts as lost.
+
+    def is_stuck() -> bool:
+        state = search.state
+        is_waiting = all(c.outcome is not None or number in proposer.waiting for number, c in state.open.items())
+        return is_waiting and state.registered in proposer.waiting
+
+    async def stop_when_dry() -> None:
+        while not (is_stuck() and search.state.asked >= min(replied, search.caps.budget)):
+            # later candidates have replies, so the one that is waited for was registered: its reply is lost
+            if is_stuck() and not _asks_more(search):
+                proposer.waiting.pop(search.state.registered).set()
+            await asyncio.sleep(POLL_S)
+        search.stop("recovered")  # replies that are not saved are asked for when the new run is resumed
+
+    watching = asyncio.create_task(stop_when_dry())
+    try:
+        await search.run()
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+
+
+def _asks_more(search: Search) -> bool:
+    """Whether the search can ask for another candidate before it registers the next one, by its window and method."""
+    state = search.state
+    if state.asked >= state.registered + search.rules.window:
+        return False
+    return search.method.ask(state, search.behaviours, state.asked) is not None
+
+
+# Finish reason of a reply that could not be read: its text is empty, or only the program that is known.
+LOST = "lost"
+
+
+class SalvagedProposer:
+    """A proposer that answers with the replies that could be read of a damaged run."""
+
+    def __init__(self, salvage: RecoveredEvents) -> None:
+        self.lost: set[CandidateId] = set()  # candidates and notes whose replies could not be read
+        self.waiting: dict[CandidateId, asyncio.Event] = {}  # those that had no reply yet; setting one gives it up
+        self._replies = {number: list(replies) for number, replies in salvage.replies.items()}
+        self._sources = salvage.sources
+        self._registered = salvage.registered
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        """Return the next saved reply to the candidate, or to the note below -1; else one that counts as `lost`."""
+        # A candidate that the damaged run had not registered waits first, until its event in `waiting` is set: its
+        # reply may only have been under way. A lost reply is the candidate's program in a fenced block if that is
+        # known, else empty.
+        if replies := self._replies.get(number):
+            return replies.pop(0)
+        if number >= self._registered:
+            self.waiting[number] = asyncio.Event()
+            await self.waiting[number].wait()
+        self.lost.add(number)
+        source = self._sources.get(number)
+        return Reply(add_fence(source) if source else "", "", finish_reason=LOST)
+
+
+class SalvagedJudge:
+    """A judge that returns the verdicts that could be read, by a program's text, and runs only programs without one."""
+
+    def __init__(self, judge: Judge, verdicts: Mapping[str, Verdict | Failure]) -> None:
+        self._judge = judge
+        self._verdicts = verdicts
+
+    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
+        """Return the saved verdict on the program `source`, or run it in the sandbox if there is none."""
+        known = self._verdicts.get(source)
+        return known if known is not None else await self._judge.evaluate(source, postponed)
+
+
+class SalvagedMethod(Method[Any]):
+    """A method that decides as the wrapped one does, but asks the damaged run's questions, which the replies fit."""
+
+    def __init__(self, method: Method[Any], asked: Mapping[CandidateId, Asked]) -> None:
+        super().__init__(method.settings, method.brief)
+        self._method = method
+        self._asked = asked
+
+    @property
+    def uses_behaviour(self) -> bool:
+        """Whether the wrapped method's decisions depend on behaviour."""
+        return self._method.uses_behaviour
+
+    @property
+    def clock_every_s(self) -> float:
+        """0: the clock is not read, because the damaged run's readings are recorded again."""
+        return 0.0
+
+    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
+        """Return what the wrapped method's `regroup` returns."""
+        return self._method.regroup(state, behaviours)
+
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
+        """Return what the wrapped method's `register` returns."""
+        return self._method.register(state, behaviours, candidate)
+
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | NoteAsked | None:
+        """Return the damaged run's question for the candidate, or the wrapped method's own if that one is lost."""
+        # the wrapped method first: where it wants a note, or to wait, the saved question comes too early
+        asked = self._method.ask(state, behaviours, candidate)
+        return self._asked.get(candidate, asked) if isinstance(asked, Asked) else asked
 
 
 # A reply or an outcome of a candidate.
 Arrival = Responded | Evaluated | Rejected
-
-# Finish reason of a reply that could not be read: its text is empty, or only the program that is known.
-LOST = "lost"
 
 
 @dataclass
@@ -106,11 +319,9 @@ class RecoveredEvents:
 
     @property
     def injections(self) -> list[Injected]:
-        """The injected programs, each with the candidate number before which it must not be asked.
-
-        A program that had already been tried keeps its number; if its question is lost, the number of a reply with
-        that program is used. The others are queued after the last candidate.
-        """
+        """The injected programs, each with the candidate number before which it must not be asked."""
+        # A program that had already been tried keeps its number; if its question is lost, the number of a reply with
+        # that program is used. The others are queued after the last candidate.
         again = repeat_injected(self.asked.values())
         tried = {program.source for program in again}
         replies = [(candidate, reply) for candidate, each in self.replies.items() for reply in each]
@@ -121,7 +332,7 @@ class RecoveredEvents:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> RecoveredEvents:
-        """Return a Salvage with these events, each in the field for its kind; they must be in the journal's order."""
+        """Return these events, which must be in the journal's order, each in the field for its kind."""
         known = list(events)
         salvage = cls(advised=repeat_advice(known))
         for event in known:
@@ -130,6 +341,7 @@ class RecoveredEvents:
 
     def _take(self, event: Event) -> None:
         """Put one event into the field for its kind."""
+        # in the order of the journal: later ones replace earlier ones
         # Events must come in the order of the journal, since later ones replace earlier ones.
         match event:
             case RunStarted() | RunForked():
@@ -158,10 +370,7 @@ class RecoveredEvents:
 
 
 def sound_prefix(events: Mapping[int, Event]) -> list[Event]:
-    """Return the events up to and with the last fork before which no event is missing; empty if there is no such fork.
-
-    events: by their number in the journal, ascending from 1 if none is missing.
-    """
+    """Return the events up to and with the last fork before which no event is missing; [] if there is no such fork."""
     # numbers ascend, so from the first gap on each is larger than its place
     whole = [event for place, (seq, event) in enumerate(events.items(), 1) if seq == place]
     last = max((place for place, event in enumerate(whole, 1) if isinstance(event, RunForked)), default=0)
@@ -169,11 +378,9 @@ def sound_prefix(events: Mapping[int, Event]) -> list[Event]:
 
 
 def split_at_forks(events: Sequence[Event]) -> list[RecoveredEvents]:
-    """Divide events at each fork and return one Salvage for each part, in order.
-
-    Before a fork, replies and outcomes of candidates that were not registered yet become the `late` of their own part.
-    If such a candidate does not have exactly one such reply, for example because of a repair, they move to the next.
-    """
+    """Divide events at each fork and return what was recovered of each part, in order."""
+    # Candidates still open at a fork: with one reply they stay in their part (`late`), otherwise, for example because
+    # of a repair, they move to the next.
     parts: list[list[Event]] = [[]]
     for event in events:
         if isinstance(event, RunForked) and parts[-1]:
@@ -189,228 +396,3 @@ def split_at_forks(events: Sequence[Event]) -> list[RecoveredEvents]:
         stretches.append(replace(salvage, late=taken))
         moved = [event for event in late if event not in taken]
     return stretches
-
-
-# Seconds between two checks whether the new run has used all saved replies.
-#
-# It is short because the new run has nothing else to do by then, and ends only at such a check.
-POLL_S = 0.02
-
-
-@dataclass(frozen=True)
-class Recovery:
-    """The result of a recovery."""
-
-    run: str
-    """The name of the new run."""
-    events: int
-    """Events of the damaged run that could be read."""
-    replies: int
-    """Replies among the events that could be read."""
-    lost: tuple[CandidateId, ...]
-    """Candidates (from 0) and notes (below -1), ascending, whose lost replies will not be asked for again."""
-    missing: int
-    """Events before the last readable one that could not be read."""
-
-
-async def recover(folder: RunFolder, target: RunFolder, workers: int | str = 1) -> Recovery:
-    """Write the new run `target` from all that can be read of the run `folder`, which stays as it is.
-
-    Events up to the last fork before which none is missing are copied. After it, replies and verdicts are reused and
-    decisions are taken again, under the settings of their time. A candidate that was registered but whose reply is lost
-    is rejected; any other without a reply is asked for again on resume. Programs without a verdict are run again:
-    `workers` at once, or on the cluster of that name. Raises JournalError if no reply can be read, OSError if there is
-    no journal, and UsageError if the target exists. Raises TaskError if the task cannot be loaded, and SandboxError if
-    the sandbox fails.
-    """
-    events = {seq: event for seq, (_, event) in read_damaged(folder.journal).items()}
-    replies = sum(isinstance(event, Responded | NoteReceived) for event in events.values())
-    if not replies:
-        raise JournalError(f"no reply can be read in {folder.journal}; start the run anew")
-    kept = sound_prefix(events)
-    stretches = split_at_forks([*kept[-1:], *list(events.values())[len(kept) :]])
-    known = [
-        settings_from_journal(folder.read_settings() if each.opening is None else each.opening.settings)
-        for each in stretches
-    ]
-    last = folder.with_task_at_hand(known[-1])
-    settings = [each.model_copy(update={"task": last.task, "workers": workers}) for each in known]
-    lost = await _rerun(kept, list(zip(stretches, settings, strict=True)), target)
-    target.note(f"recovered from {folder.path}: {len(events)} events could be read")
-    return Recovery(target.run, len(events), replies, tuple(sorted(lost)), max(events) - len(events))
-
-
-async def _rerun(
-    kept: Sequence[Event], stretches: Sequence[tuple[RecoveredEvents, Settings]], target: RunFolder
-) -> set[int]:
-    """Write the new run into the folder `target`; return the candidates and notes whose replies are lost."""
-    # kept: the events that are copied. stretches: what was salvaged from one fork to the next, with its settings.
-    lost = set[int]()
-    final, settings = stretches[-1]
-    task = TaskReference(settings.task).load()
-    async with judging(settings, task) as judge:
-        beginning = kept or await _beginning(*stretches[0], task, judge)
-        with target.created(), target.locked():
-            target.keep_task(settings.task)
-            target.write_settings(settings.flat())
-            async with SqliteJournal(target.journal) as journal:
-                await journal.append(beginning)
-                for salvage, settings in stretches:
-                    if salvage is not stretches[0][0] and isinstance(salvage.opening, RunForked):
-                        await journal.append([replace(salvage.opening, settings=settings.flat())])
-                    proposer = SalvagedProposer(salvage)
-                    known = SalvagedJudge(judge, salvage.verdicts)
-                    is_last = salvage is final
-                    budget = settings.budget if is_last else salvage.asks
-                    caps = Caps(budget, lambda model, tokens: 0.0, Heartbeat())
-                    files = RunFiles(target, target.note, task.suffix)
-                    method = SalvagedMethod(method_of_run(settings, task), salvage.asked)
-                    search = assemble_search(settings, task, proposer, known, journal, caps, files, method=method)
-                    await _take_up(search, salvage, target)
-                    await _use_saved_replies(
-                        search, proposer, max(salvage.replies, default=-1) + 1 if is_last else budget
-                    )
-                    await search.record(*(each for each in salvage.late if each.candidate in search.state.open))
-                    lost |= proposer.lost
-    return lost
-
-
-async def _beginning(
-    salvage: RecoveredEvents, settings: Settings, task: Task, judge: SandboxJudge | EvaluatorJudge
-) -> list[Event]:
-    """Return the first two events of the new run: its start and the template's result, which is run again if lost."""
-    template = salvage.template or await evaluate_template(task, judge)
-    made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
-    return [RunStarted(settings.flat(), made_of, judge.isolation), template]
-
-
-async def _take_up(search: Search, salvage: RecoveredEvents, target: RunFolder) -> None:
-    """Fold the events of the journal of `target` into the search, and let it use what was salvaged."""
-    # Record the programs, advice and clock readings of `salvage`, but not what the state has already.
-    for _, _, event in read_events(target.journal):
-        search.fold(event)
-    waiting = {program.source for program in search.state.injected}
-    programs = (each for each in salvage.injections if each.source not in waiting)
-    advice = (each for each in salvage.advised if each.name not in search.state.brought_names)
-    await search.record(*programs, *advice, *salvage.readings)
-
-
-async def _use_saved_replies(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:
-    """Run the search until no saved reply is left to use, then stop it with the reason "recovered"."""
-    # Then each open candidate has an outcome or waits in `proposer` for a reply that was not saved. The search has also
-    # asked for at least `replied` candidates, or for its whole budget if that is less. `replied` is one more than the
-    # last candidate with a saved reply. A candidate that keeps the search from getting there counts as lost.
-
-    def is_stuck() -> bool:
-        state = search.state
-        is_waiting = all(c.outcome is not None or number in proposer.waiting for number, c in state.open.items())
-        return is_waiting and state.registered in proposer.waiting
-
-    async def stop_when_dry() -> None:
-        while not (is_stuck() and search.state.asked >= min(replied, search.caps.budget)):
-            # later candidates have replies, so the one that is waited for was registered: its reply is lost
-            if is_stuck() and not _asks_more(search):
-                proposer.waiting.pop(search.state.registered).set()
-            await asyncio.sleep(POLL_S)
-        search.stop("recovered")  # replies that are not saved are asked for when the new run is resumed
-
-    watching = asyncio.create_task(stop_when_dry())
-    try:
-        await search.run()
-    finally:
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
-
-
-def _asks_more(search: Search) -> bool:
-    """Whether the search can ask for another candidate before it registers the next one, by its window and method."""
-    state = search.state
-    if state.asked >= state.registered + search.rules.window:
-        return False
-    return search.method.ask(state, search.behaviours, state.asked) is not None
-
-
-class SalvagedProposer:
-    """A proposer that answers with the replies that could be read of a damaged run."""
-
-    def __init__(self, salvage: RecoveredEvents) -> None:
-        """`salvage` has the replies, the known programs, and how many candidates were registered."""
-        self.lost: set[CandidateId] = set()  # candidates and notes whose replies could not be read
-        self.waiting: dict[CandidateId, asyncio.Event] = {}  # those that had no reply yet; setting one gives it up
-        self._replies = {number: list(replies) for number, replies in salvage.replies.items()}
-        self._sources = salvage.sources
-        self._registered = salvage.registered
-
-    async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Return the next saved reply to the candidate `number`, or to a note if it is below -1; `prompt` is ignored.
-
-        If no saved reply is left and the damaged run had not registered the candidate, the call first waits until its
-        event in `waiting` is set. The reply then counts as `lost`: it has the finish reason `LOST`, and is the
-        candidate's program in a fenced block if that is known, else empty.
-        """
-        if replies := self._replies.get(number):
-            return replies.pop(0)
-        if number >= self._registered:
-            self.waiting[number] = asyncio.Event()
-            await self.waiting[number].wait()
-        self.lost.add(number)
-        source = self._sources.get(number)
-        return Reply(add_fence(source) if source else "", "", finish_reason=LOST)
-
-
-class SalvagedJudge:
-    """A judge that returns the verdicts that could be read of a damaged run, and runs only programs without one."""
-
-    def __init__(self, judge: Judge, verdicts: Mapping[str, Verdict | Failure]) -> None:
-        """`verdicts` has the saved verdicts by a program's text; `judge` runs any other program in the sandbox."""
-        self._judge = judge
-        self._verdicts = verdicts
-
-    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
-        """Return the saved verdict on the program `source`, or run it in the sandbox if there is none.
-
-        Raises SandboxError if the sandbox fails.
-        """
-        known = self._verdicts.get(source)
-        return known if known is not None else await self._judge.evaluate(source, postponed)
-
-
-class SalvagedMethod(Method[Any]):
-    """A method that decides as the wrapped method does, but asks the questions of the damaged run again.
-
-    So the saved replies fit the questions.
-    """
-
-    def __init__(self, method: Method[Any], asked: Mapping[CandidateId, Asked]) -> None:
-        """`method` is the wrapped method; `asked` has the damaged run's readable questions by candidate."""
-        super().__init__(method.settings, method.brief)
-        self._method = method
-        self._asked = asked
-
-    @property
-    def uses_behaviour(self) -> bool:
-        """Whether the wrapped method's decisions depend on behaviour."""
-        return self._method.uses_behaviour
-
-    @property
-    def clock_every_s(self) -> float:
-        """0: the clock is not read, because the damaged run's readings are recorded again."""
-        return 0.0
-
-    def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
-        """Return what the wrapped method's `regroup` returns."""
-        return self._method.regroup(state, behaviours)
-
-    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return what the wrapped method's `register` returns."""
-        return self._method.register(state, behaviours, candidate)
-
-    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """Return the damaged run's question for the candidate, or the wrapped method's own if that one is lost.
-
-        The wrapped method is asked first. If it asks for a note, or returns None because nothing is to be asked now,
-        that is the result, even if the candidate's question was saved.
-        """
-        asked = self._method.ask(state, behaviours, candidate)
-        return self._asked.get(candidate, asked) if isinstance(asked, Asked) else asked

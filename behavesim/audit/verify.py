@@ -1,4 +1,8 @@
-"""Verification: derive every decision of a run again from its journal, and run every program again."""
+"""Verification: derive every decision of a run again from its journal, and run every program again.
+
+`Verifier` takes the events in order. Its resources, the sandboxes and proposers, come after it; last is what tells a
+program that draws at random, or a noisy evaluator, from a journal that was changed.
+"""
 
 from __future__ import annotations
 
@@ -46,129 +50,15 @@ from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import Task, TaskReference
 from behavesim.task.verdict import Failure
 
-# The sandboxes and proposers with which a verification runs programs and derives replies again.
-
-
-# Number of programs that a verification runs again at the same time on a cluster, whose number of workers is unknown
-# here.
-ON_A_CLUSTER = 256
-
-
-@dataclass(frozen=True)
-class VerifierResources:
-    """What a verification needs to run programs again: a run's folder, its task as it is now, judges and proposers."""
-
-    folder: RunFolder
-    task: Task
-    task_name: str
-    """The task's name or file, from which the sandbox loads it."""
-    workers: int | str
-    """Programs that each judge runs at once, or a cluster's name."""
-    stack: AsyncExitStack
-    """Closes the judges and proposers."""
-    _judges: dict[Limits, Judge] = field(default_factory=dict)
-
-    @property
-    def at_once(self) -> int:
-        """Number of programs handed out at once: two for each worker, so that none has to wait; or ON_A_CLUSTER."""
-        return 2 * self.workers if isinstance(self.workers, int) else ON_A_CLUSTER
-
-    async def judge(self, settings: Settings) -> Judge:
-        """Return a judge with the time and memory limits of these settings; equal limits share one judge.
-
-        Raises SandboxError if the sandbox cannot start, UsageError if its isolation is too weak.
-        """
-        limits = Limits.of(settings)
-        if limits not in self._judges:
-            here = settings.model_copy(update={"task": self.task_name, "workers": self.workers})
-            self._judges[limits] = await self.stack.enter_async_context(judging(here, self.task))
-        return self._judges[limits]
-
-    async def writer(self, settings: Settings) -> Responder | None:
-        """Return the proposer if its replies follow from prompt and number alone; None if a model or person gave them.
-
-        Raises UsageError if the proposer cannot be created.
-        """
-        if not proposer_type(settings.proposer).is_pure:
-            return None
-        context = ProposerContext(self.task, settings.seed, settings.connections)
-        return await self.stack.enter_async_context(proposer_of(settings, context))
-
-
-# Tells a program that draws at random, or a noisy evaluator, from a journal that was changed.
-
-
-# The event that ends the evaluation of a candidate.
-Outcome = Evaluated | Rejected
-# Most further evaluations of a program: more would tell rarer noise, at a higher cost for a changed journal.
-TRIALS = 3
-# what `noise` returns: the scores differ, or everything but the scores
-SCORE = "noisy: the score differs each time the program is run"
-REST = "noisy: the score is equal, metrics, feedback or behaviour differ each time"
-
-
-_WORDS_OF_EXIT, _OLD_EXIT = (
-    re.compile(r"\Athe program called os\._exit\((-?\d+)\)\Z"),
-    r"the program ended its process itself, with status \1",
-)
-_WORDS_OF_LENGTHS, _OLD_LENGTHS = (
-    re.compile(r"\Athe program's process sent bytes that are no solution .*\Z"),
-    "the program's solutions cannot be read: its lengths do not agree",
-)
-
-
-async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Awaitable[Outcome]]) -> str:
-    """Return in what the outcomes of a program differ between evaluations (SCORE or REST); "" if they do not.
-
-    `again` is the outcome of a new evaluation, and `evaluated` makes up to TRIALS more. If `again` is like the recorded
-    outcome, or all new ones are alike, there is no noise.
-    """
-    if without_volatile(again, True) == without_volatile(recorded, True):
-        return ""
-    for _ in range(TRIALS):
-        other = await evaluated()
-        if without_volatile(other, True) != without_volatile(again, True):
-            scores = {each.score if isinstance(each, Evaluated) else None for each in (recorded, again, other)}
-            return SCORE if len(scores) > 1 else REST
-    return ""
-
-
-def without_volatile(event: Outcome, is_self_reported: bool = False) -> Outcome:
-    """Return an outcome without what differs each time: its CPU times, and memory addresses in its message.
-
-    If an evaluator reported it (`is_self_reported`), its metrics of time and memory (`is_of_the_clock`) are left out
-    too. A task's own metrics are kept, whatever their names. A failure at a stage without a score counts as refused by
-    the evaluator, as it has been called since; "stage-N" named exceptions before, too. Sentences of the sandbox that
-    had other words in older journals get these.
-    """
-    metrics = event.metrics
-    if is_self_reported:
-        metrics = {name: value for name, value in metrics.items() if not is_of_the_clock(name)}
-    if isinstance(event, Rejected):
-        is_old = event.reason.startswith("stage-") and STAGE_SCORE not in event.metrics
-        reason = "evaluator" if is_old else event.reason
-        message = _WORDS_OF_LENGTHS.sub(_OLD_LENGTHS, _WORDS_OF_EXIT.sub(_OLD_EXIT, without_addresses(event.message)))
-        return replace(event, cpu_s=0.0, reason=reason, message=message, metrics=metrics)
-    return replace(event, cpu_s=0.0, counted_s=None, metrics=metrics)
-
-
-# Reasons for a rejection that depend on the machine's speed and memory; a difference in them is not an error.
-TIMED = ("timeout", "memory", COSTLY)
-
 # Events that carry settings, under which all later events are judged.
 OPENINGS = (RunStarted, RunForked)
-# What is expected in place of a lost reply that a proposer derives otherwise, such as the offline one.
-LOST_REPLY = "the reply, which was lost: `behavesim recover` put the program alone, or nothing, in its place"
 # Called after each event with the event's number in the journal, and the number of all events.
 OnProgress = Callable[[int, int], None]
 
 
 @dataclass
 class Verification:
-    """What was checked of a run and what was found not as expected.
-
-    Its decisions are derived again from its journal, and its programs run again.
-    """
+    """What was checked of a run and what was found not as expected."""
 
     run: str
     """The name of the run."""
@@ -204,11 +94,9 @@ async def verify(
     """Derive a run's decisions again, run its programs again, and return what differs; the run may be going on.
 
     workers: programs to run at once, or a cluster's name. sample: how many candidates to check, drawn by the run's
-    seed; None checks all. Events of no candidate and the template are always checked.
-
-    Raises JournalError if there is no journal, or one of another version. Raises TaskError if the task cannot be
-    loaded, SandboxError if the sandbox fails. Raises UsageError if settings.toml cannot be read or the isolation is too
-    weak.
+    seed; None checks all. Events of no candidate and the template are always checked. Raises JournalError if there is
+    no journal, or one of another version, TaskError if the task cannot be loaded, SandboxError if the sandbox fails,
+    and UsageError if settings.toml cannot be read or the isolation is too weak.
     """
     result = Verification(folder.run, damage=damages(folder.journal))
     if result.damage:
@@ -236,6 +124,20 @@ async def verify(
     return result
 
 
+def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[CandidateId]:
+    """Return `sample` of the `registered` candidates, drawn by the run's seed; all if there are not more."""
+    rng = np.random.default_rng(settings.seed)
+    return frozenset(rng.choice(registered, min(sample, registered), replace=False).tolist())
+
+
+# The event that ends the evaluation of a candidate.
+Outcome = Evaluated | Rejected
+# Reasons for a rejection that depend on the machine's speed and memory; a difference in them is not an error.
+TIMED = ("timeout", "memory", COSTLY)
+# What is expected in place of a lost reply that a proposer derives otherwise, such as the offline one.
+LOST_REPLY = "the reply, which was lost: `behavesim recover` put the program alone, or nothing, in its place"
+
+
 @dataclass(frozen=True)
 class Segment:
     """The part of a journal from one start or fork to the next, and what checks it."""
@@ -252,41 +154,35 @@ class Verifier:
 
     def __init__(
         self,
-        bench: VerifierResources,
+        resources: VerifierResources,
         result: Verification,
         last_opening: int,
         drawn: frozenset[CandidateId] | None = None,
     ) -> None:
-        """Begin a check.
-
-        last_opening: number of the journal's last start or fork. drawn: the candidates to check; None checks all.
-        """
-        self._bench = bench
-        self._is_reported = bench.task.score_source == "self-reported"
+        """Begin a check; `last_opening` is the last start's or fork's number, `drawn` what to check (None: all)."""
+        self._resources = resources
+        self._is_reported = resources.task.score_source == "self-reported"
         self._result = result
         self._last_opening = last_opening
         self._drawn = drawn
-        self._stretch: Segment | None = None
+        self._segment: Segment | None = None
         self._running: deque[tuple[int, Outcome, asyncio.Task[Outcome | None]]] = deque()
 
     async def take(self, seq: int, event: Event) -> None:
-        """Check event `seq` against those before it, then fold it.
-
-        If it cannot follow them, later events cannot be judged either: the result becomes `is_lost`. Raises
-        SandboxError if the sandbox fails.
-        """
+        """Check event `seq` against those before it, then fold it; SandboxError if the sandbox fails."""
+        # if it cannot follow them, later events cannot be judged either: the result becomes `is_lost`
         self._result.events += 1
         try:
             if isinstance(event, OPENINGS):
-                self._stretch = await self._opened(seq, event)
-            assert self._stretch is not None, "a journal begins with its settings"
+                self._segment = await self._opened(seq, event)
+            assert self._segment is not None, "a journal begins with its settings"
             if not self._is_drawn(event):
                 self._result.unchecked["not in the sample"] += isinstance(event, Outcome)
-            elif self._stretch.judge is not None:
-                await self._check(seq, event, self._stretch)
+            elif self._segment.judge is not None:
+                await self._check(seq, event, self._segment)
             elif isinstance(event, Outcome):
                 self._result.unchecked["under another task"] += 1
-            self._stretch.audit.take(event)
+            self._segment.audit.take(event)
         except JournalError as error:
             self._result.is_lost = True
             self._differ(seq, f"an event that can follow those before it ({error})", event)
@@ -304,48 +200,49 @@ class Verifier:
                 self._compare(seq, *(without_volatile(each, self._is_reported) for each in (expected, recorded)))
 
     async def _opened(self, seq: int, event: RunStarted | RunForked) -> Segment:
-        """Return what checks the part of the journal that begins with `event`; its audit has folded the events before.
-
-        Differences of the settings, or of the task from what it was then, are recorded.
-        """
+        """Return what checks the part of the journal that begins with `event`; its audit has folded those before."""
+        # differences of the settings, or of the task from what it was then, are recorded
         await self.settle(0)  # programs from before a fork are judged by the rules from before it
-        settings, now = settings_from_journal(event.settings), settings_from_journal(self._bench.folder.read_settings())
-        audit = Audit(settings, self._bench.task, later=now)
-        for earlier, _, folded in read_events(self._bench.folder.journal):
+        settings, now = (
+            settings_from_journal(event.settings),
+            settings_from_journal(self._resources.folder.read_settings()),
+        )
+        audit = Audit(settings, self._resources.task, later=now)
+        for earlier, _, folded in read_events(self._resources.folder.journal):
             if earlier >= seq:
                 break
             audit.take(folded)
-        origin = run_provenance(settings, self._bench.task)
-        changed = changed_parts(event.provenance, origin, self._bench.task)
+        origin = run_provenance(settings, self._resources.task)
+        changed = changed_parts(event.provenance, origin, self._resources.task)
         if seq < self._last_opening and changed:  # its task is gone, so its programs cannot be run again
             return Segment(audit, None, None)
         if changed:
             self._differ(seq, f"the {' and '.join(changed)} as found on disk now", event)
         elif seq == self._last_opening:
-            is_resumed = any(True for _ in read_events(self._bench.folder.journal, only=(RunResumed,)))
+            is_resumed = any(True for _ in read_events(self._resources.folder.journal, only=(RunResumed,)))
             for expected in opening_contradictions(event, settings, now, is_resumed, origin):
                 self._differ(seq, expected, event)
-        return Segment(audit, await self._bench.judge(settings), await self._bench.writer(settings))
+        return Segment(audit, await self._resources.judge(settings), await self._resources.writer(settings))
 
-    async def _check(self, seq: int, event: Event, stretch: Segment) -> None:
-        audit = stretch.audit
+    async def _check(self, seq: int, event: Event, segment: Segment) -> None:
+        audit = segment.audit
         if isinstance(event, DECISIONS):
             self._result.decisions += 1
             self._compare(seq, audit.due(event), event)
         elif isinstance(event, Responded):
-            derived = await _reply(event, stretch)
+            derived = await _reply(event, segment)
             if derived != event and event.reply.finish_reason == LOST:
                 self._differ(seq, LOST_REPLY, event)
             else:
                 self._compare(seq, derived, event)
         elif isinstance(event, Evaluated | Rejected):
-            await self._check_outcome(seq, event, stretch)
+            await self._check_outcome(seq, event, segment)
         elif expected := audit.contradiction(event):
             self._differ(seq, expected, event)
 
-    async def _check_outcome(self, seq: int, event: Outcome, stretch: Segment) -> None:
+    async def _check_outcome(self, seq: int, event: Outcome, segment: Segment) -> None:
         """Check an outcome: of a reply without a program, a copy of an earlier result, or a program to run again."""
-        audit = stretch.audit
+        audit = segment.audit
         program = audit.program(event)
         if event.cpu_s < 0:
             self._differ(seq, "a CPU time of 0 s or more", event)
@@ -353,15 +250,15 @@ class Verifier:
             self._compare(seq, program, event)
         elif (first := audit.tried(event.candidate, program)) is not None:
             self._result.copies += 1
-            twin = read_outcome(self._bench.folder.journal, first, program.source, seq)
+            twin = read_outcome(self._resources.folder.journal, first, program.source, seq)
             self._compare(seq, outcome_of_copy(event.candidate, program, twin), event)
         elif event.copy_of is not None:
             self._differ(seq, "no copy, as this text was not tried before", event)
         else:
-            self._running.append((seq, event, asyncio.create_task(self._again(event, program, stretch))))
-            await self.settle(self._bench.at_once)
+            self._running.append((seq, event, asyncio.create_task(self._again(event, program, segment))))
+            await self.settle(self._resources.at_once)
 
-    async def _again(self, recorded: Outcome, program: Program, stretch: Segment) -> Outcome | None:
+    async def _again(self, recorded: Outcome, program: Program, segment: Segment) -> Outcome | None:
         """Run a program again and return its outcome; None if it cannot be compared with the recorded one."""
         # That is so if the program now exceeds the time or memory limit, or if it or its evaluator draws at random. A
         # recorded timeout or lack of memory is not run again, since it depends on the machine.
@@ -373,17 +270,17 @@ class Verifier:
             )
             return replace(then, copy_of=recorded.copy_of)
         self._result.evaluations += 1
-        outcome = await self._outcome(recorded, program, stretch)
+        outcome = await self._outcome(recorded, program, segment)
         if isinstance(outcome, Rejected) and outcome.reason in TIMED:
             self._result.unchecked[outcome.reason] += 1
             return None
-        said = await noise(recorded, outcome, lambda: self._outcome(recorded, program, stretch))
+        said = await noise(recorded, outcome, lambda: self._outcome(recorded, program, segment))
         self._result.unchecked += Counter([said] if said else [])
         return None if said else outcome
 
-    async def _outcome(self, recorded: Outcome, program: Program, stretch: Segment) -> Outcome:
-        assert stretch.judge is not None, "programs are run again where they can be"
-        verdict = stretch.audit.with_comparison_checked(await stretch.judge.evaluate(program.source))
+    async def _outcome(self, recorded: Outcome, program: Program, segment: Segment) -> Outcome:
+        assert segment.judge is not None, "programs are run again where they can be"
+        verdict = segment.audit.with_comparison_checked(await segment.judge.evaluate(program.source))
         return replace(outcome_of_verdict(recorded.candidate, program, verdict), copy_of=recorded.copy_of)
 
     def _differ(self, seq: int, expected: str, recorded: Event) -> None:
@@ -395,18 +292,99 @@ class Verifier:
             self._result.differences.append(found)
 
 
-def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[CandidateId]:
-    """Return `sample` of the `registered` candidates, drawn by the run's seed; all if there are not more."""
-    rng = np.random.default_rng(settings.seed)
-    return frozenset(rng.choice(registered, min(sample, registered), replace=False).tolist())
-
-
-async def _reply(event: Responded, stretch: Segment) -> Responded:
+async def _reply(event: Responded, segment: Segment) -> Responded:
     """Return the reply that should have been recorded."""
     # It is the injected program, or what a proposer such as the offline one derives again; else the reply itself. A
     # reply with a fault is not derived again, because a recovered run has faults in place of lost replies.
-    candidate = stretch.audit.state.open.get(event.candidate)
+    candidate = segment.audit.state.open.get(event.candidate)
     prompt = None if candidate is None else candidate.asked.prompt
-    if stretch.writer is None or event.reply.fault or prompt is None or prompt.operator == INJECTED:
-        return stretch.audit.reply(event)
-    return Responded(event.candidate, await stretch.writer.propose(prompt, event.candidate))
+    if segment.writer is None or event.reply.fault or prompt is None or prompt.operator == INJECTED:
+        return segment.audit.reply(event)
+    return Responded(event.candidate, await segment.writer.propose(prompt, event.candidate))
+
+
+# Number of programs that a verification runs again at the same time on a cluster, whose number of workers is unknown
+# here.
+ON_A_CLUSTER = 256
+
+
+@dataclass(frozen=True)
+class VerifierResources:
+    """What a verification needs to run programs again: a run's folder, its task as it is now, judges and proposers."""
+
+    folder: RunFolder
+    task: Task
+    task_name: str
+    """The task's name or file, from which the sandbox loads it."""
+    workers: int | str
+    """Programs that each judge runs at once, or a cluster's name."""
+    stack: AsyncExitStack
+    """Closes the judges and proposers."""
+    _judges: dict[Limits, Judge] = field(default_factory=dict)
+
+    @property
+    def at_once(self) -> int:
+        """Number of programs handed out at once: two for each worker, so that none has to wait; or ON_A_CLUSTER."""
+        return 2 * self.workers if isinstance(self.workers, int) else ON_A_CLUSTER
+
+    async def judge(self, settings: Settings) -> Judge:
+        """Return a judge with the time and memory limits of these settings; equal limits share one judge."""
+        limits = Limits.of(settings)
+        if limits not in self._judges:
+            here = settings.model_copy(update={"task": self.task_name, "workers": self.workers})
+            self._judges[limits] = await self.stack.enter_async_context(judging(here, self.task))
+        return self._judges[limits]
+
+    async def writer(self, settings: Settings) -> Responder | None:
+        """Return the proposer if its replies follow from prompt and number alone, else None."""
+        if not proposer_type(settings.proposer).is_pure:
+            return None  # a model or a person gave them
+        context = ProposerContext(self.task, settings.seed, settings.connections)
+        return await self.stack.enter_async_context(proposer_of(settings, context))
+
+
+# Most further evaluations of a program: more would tell rarer noise, at a higher cost for a changed journal.
+TRIALS = 3
+# What `noise` returns: the scores differ, or everything but the scores.
+SCORE = "noisy: the score differs each time the program is run"
+REST = "noisy: the score is equal, metrics, feedback or behaviour differ each time"
+
+
+async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Awaitable[Outcome]]) -> str:
+    """Return in what the outcomes of a program differ between evaluations (SCORE or REST); "" if they do not."""
+    # `again` is the outcome of a new evaluation, and `evaluated` makes up to TRIALS more. If `again` is like the
+    # recorded one, or all new ones are alike, there is no noise: then a difference is one of the journal.
+    if without_volatile(again, True) == without_volatile(recorded, True):
+        return ""
+    for _ in range(TRIALS):
+        other = await evaluated()
+        if without_volatile(other, True) != without_volatile(again, True):
+            scores = {each.score if isinstance(each, Evaluated) else None for each in (recorded, again, other)}
+            return SCORE if len(scores) > 1 else REST
+    return ""
+
+
+_WORDS_OF_EXIT, _OLD_EXIT = (
+    re.compile(r"\Athe program called os\._exit\((-?\d+)\)\Z"),
+    r"the program ended its process itself, with status \1",
+)
+_WORDS_OF_LENGTHS, _OLD_LENGTHS = (
+    re.compile(r"\Athe program's process sent bytes that are no solution .*\Z"),
+    "the program's solutions cannot be read: its lengths do not agree",
+)
+
+
+def without_volatile(event: Outcome, is_self_reported: bool = False) -> Outcome:
+    """Return an outcome without what differs each time: its CPU times, and memory addresses in its message."""
+    # If an evaluator reported it, its metrics of time and memory go, too; a task's own are kept, whatever their names.
+    metrics = event.metrics
+    if is_self_reported:
+        metrics = {name: value for name, value in metrics.items() if not is_of_the_clock(name)}
+    if isinstance(event, Rejected):
+        # Old journals say "stage-N" of a failure at a stage without a score, where new ones say "evaluator", and have
+        # other words of the sandbox: treat them alike.
+        is_old = event.reason.startswith("stage-") and STAGE_SCORE not in event.metrics
+        reason = "evaluator" if is_old else event.reason
+        message = _WORDS_OF_LENGTHS.sub(_OLD_LENGTHS, _WORDS_OF_EXIT.sub(_OLD_EXIT, without_addresses(event.message)))
+        return replace(event, cpu_s=0.0, reason=reason, message=message, metrics=metrics)
+    return replace(event, cpu_s=0.0, counted_s=None, metrics=metrics)
