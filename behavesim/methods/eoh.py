@@ -24,6 +24,7 @@ from behavesim.methods.method import (
     question,
     rank_probabilities,
     softmax,
+    worst_first,
 )
 from behavesim.programs.functions import has_constants
 from behavesim.state.behaviours import Behaviours
@@ -173,7 +174,7 @@ class EoH(Method[EoHSettings]):
         probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else by_rank  # π
         probabilities = only(probabilities, members, among or members)
         drawn = rng.choice(len(members), size=size, replace=False, p=None if is_uniform else probabilities)
-        return sorted((members[index] for index in drawn), key=lambda member: member.merit)
+        return worst_first(members[index] for index in drawn)
 
 
 class EoHBehaveSim(EoH):

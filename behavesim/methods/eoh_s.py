@@ -15,7 +15,16 @@ from pydantic import Field
 
 from behavesim.base.text import count_noun
 from behavesim.methods.eoh import FIRST_PROGRAMS
-from behavesim.methods.method import Generator, Method, MethodSettings, falling, only, question, rank_probabilities
+from behavesim.methods.method import (
+    Generator,
+    Method,
+    MethodSettings,
+    falling,
+    only,
+    question,
+    rank_probabilities,
+    worst_first,
+)
 from behavesim.methods.set_search import set_order, utilities
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
@@ -78,7 +87,7 @@ class EoHS(Method[EoHSSettings]):
         operator = self.settings.operators[int(rng.integers(len(self.settings.operators)))]
         if operator == "cs" and len(members) > 1:
             asked = state.shown_parents.get("cs", set()) if self.asks_once else set()
-            parents = sorted(farthest_pair(members, rng, asked), key=lambda member: member.merit)
+            parents = worst_first(farthest_pair(members, rng, asked))
         else:
             operator, parents = "ls", [_by_rank(members, self.not_asked(state, "ls", members), rng)]
         return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.methods.method import Method, MethodSettings, question, worst_first
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
@@ -61,9 +61,9 @@ class MapElites(Method[MapElitesSettings]):
         size = min(self.settings.examples_per_prompt, len(cells))
 
         def draw(is_uniform: bool) -> list[Member]:
+            drawn = rng.choice(len(cells), size=size, replace=False)
             # a cell holds one program, its elite
-            elites = [state.members_of(cells[cell])[0] for cell in rng.choice(len(cells), size=size, replace=False)]
-            return sorted(elites, key=lambda member: member.merit)
+            return worst_first(state.members_of(cells[cell])[0] for cell in drawn)
 
         elites = self.fresh(state, "improve", draw)
         return question(candidate, elites, self.prompts.showing_programs("improve", elites))

@@ -17,7 +17,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from behavesim.methods.eoh import FIRST_PROGRAMS
-from behavesim.methods.method import Generator, Method, MethodSettings, add_if_feasible, question
+from behavesim.methods.method import Generator, Method, MethodSettings, add_if_feasible, question, worst_first
 from behavesim.programs.functions import has_constants
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
@@ -129,17 +129,17 @@ class MctsAhd(Method[MctsAhdSettings]):
             return operator, lambda is_uniform: _of_subtrees(subtrees, rng)
         own = tree.members[node]
         if operator == "e2" and (others := [m for m in tree.different if m.identity != own.identity]):
-            best = nlargest(self.settings.elites + 1, tree.different, key=_merit)
+            best = nlargest(self.settings.elites + 1, tree.different, key=lambda member: member.merit)
             elites = [member for member in best if member.identity != own.identity]
 
             def crossed(is_uniform: bool) -> list[Member]:
                 among = others if is_uniform else elites
-                return sorted((own, among[int(rng.integers(len(among)))]), key=_merit)
+                return worst_first((own, among[int(rng.integers(len(among)))]))
 
             return operator, crossed
         line = list({member.identity: member for member in tree.path(node)}.values())[-ANCESTRY:]
         if operator == "s1" and len(line) > 1:
-            return operator, lambda is_uniform: sorted(line, key=_merit)
+            return operator, lambda is_uniform: worst_first(line)
         can_change = operator == "m2" and (not self.asks_once or has_constants(own.source))
         return "m2" if can_change else "m1", lambda is_uniform: [own]
 
@@ -274,14 +274,10 @@ def _of_subtrees(subtrees: Sequence[Sequence[Member]], rng: Generator) -> list[M
     count = min(int(rng.integers(fewest, most + 1)), len(subtrees))
     chosen = [subtrees[place] for place in rng.choice(len(subtrees), size=count, replace=False).tolist()]
     drawn = [programs[int(rng.integers(len(programs)))] for programs in chosen]
-    return sorted({member.identity: member for member in drawn}.values(), key=_merit)
+    return worst_first({member.identity: member for member in drawn}.values())
 
 
 def _node(origin: str | None) -> CandidateId:
     """Return the node that a program grew from; its number is the `origin`, or group, of the question."""
     # a program that a person injected has no origin: it grows from the root
     return ROOT if origin is None else int(origin)
-
-
-def _merit(member: Member) -> tuple[float, int]:
-    return member.merit

@@ -8,7 +8,7 @@ which depends on its arguments and a generator alone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 from zlib import crc32
@@ -221,6 +221,11 @@ def question(
 ) -> Asked:
     """Return a question whose prompt shows `parents`, in that order; `group` is the one they are from, or None."""
     return Asked(candidate, tuple(parent.candidate for parent in parents), group, prompt)
+
+
+def worst_first(programs: Iterable[Member]) -> list[Member]:
+    """Return programs in the order in which prompts show them: the best last, and of equal scores the oldest."""
+    return sorted(programs, key=lambda program: program.merit)
 
 
 def add_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from behavesim.methods.method import Generator, Method, MethodSettings, question
+from behavesim.methods.method import Generator, Method, MethodSettings, question, worst_first
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
 from behavesim.state.members import Member, Note, OpenCandidate
@@ -180,7 +180,7 @@ def _pair(pool: Sequence[Member], rng: Generator, is_uniform: bool) -> list[Memb
     one = pool[int(rng.integers(len(pool)))]
     # different scores: a reflection is on what makes one of the two better
     others = [m for m in pool if m.score != one.score]
-    return sorted((one, others[int(rng.integers(len(others)))]), key=lambda member: member.merit)
+    return worst_first((one, others[int(rng.integers(len(others)))]))
 
 
 def _numbers(programs: Sequence[Member]) -> tuple[CandidateId, ...]:

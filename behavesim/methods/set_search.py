@@ -27,6 +27,7 @@ from behavesim.methods.method import (
     question,
     ranks,
     softmax,
+    worst_first,
 )
 from behavesim.prompts.feedback import IDEA_SHOWN, prose
 from behavesim.similarity.clustering import median_distance
@@ -170,7 +171,7 @@ class SetSearch(Method[SetSearchSettings]):
             if distances is not None:
                 standing += ranks(distances[first, others].tolist())
             second = others[int(np.argsort(standing, kind="stable")[_by_rank(len(others), rng, is_uniform)])]
-            return sorted((members[first], members[second]), key=lambda member: member.merit)
+            return worst_first((members[first], members[second]))
 
         return draw
 
