@@ -92,7 +92,6 @@ class Audit:
 
     def reply(self, event: Responded) -> Responded:
         """Return the reply that the journal should hold: an injected program's is derived, any other is `event`."""
-        # any other came from outside
         candidate = self.state.open.get(event.candidate)
         if candidate is None or candidate.asked.prompt.operator != INJECTED:
             return event
@@ -124,8 +123,7 @@ class Audit:
 
     def _permits(self, event: Event) -> Allowed:
         """Return which decisions the search could take at `event`: the recorded one and what the budget allows."""
-        # a cap ends asking by cost, tokens or time, which the journal does not prove: there the recorded decision
-        # counts
+        # when a cap ended asking does not follow from the journal: with one, only the recorded decision is allowed
         is_repair = isinstance(event, Asked) and event.candidate in self.state.open
         asks = isinstance(event, Asked | NoteAsked) and not is_repair
         within = self.state.registered < self._settings.budget

@@ -126,7 +126,7 @@ async def _rerun(
                     proposer = SalvagedProposer(salvage)
                     known = SalvagedJudge(judge, salvage.verdicts)
                     is_last = salvage is final
-                    # before a fork, no more is asked than was: what the old settings asked beyond it never happened
+                    # before a fork no more is asked for than was: later candidates belong to the settings after it
                     budget = settings.budget if is_last else salvage.asks
                     caps = Caps(budget, lambda model, tokens: 0.0, Heartbeat())  # saved replies cost nothing again
                     files = RunFiles(target, target.note, task.suffix)
@@ -341,7 +341,6 @@ class RecoveredEvents:
 
     def _take(self, event: Event) -> None:
         """Put one event into the field for its kind."""
-        # in the order of the journal: later ones replace earlier ones
         # Events must come in the order of the journal, since later ones replace earlier ones.
         match event:
             case RunStarted() | RunForked():

@@ -23,8 +23,7 @@ POPULATION = "population"
 # The name of the group of one: the best program when the last generation's children were complete.
 ELITE = "elite"
 
-# The operators of the two kinds of notes: on a pair of parents, and on the short-term ones since the last long-term
-# one.
+# The operators of the two kinds of notes: on a pair of parents, and on the short-term ones since the last such note.
 SHORT_TERM, LONG_TERM = "short-term-reflection", "long-term-reflection"
 # How a reflection begins that finds nothing to learn: the prompt offers these words.
 NOTHING = "no difference"
@@ -67,8 +66,8 @@ class ReEvo(Method[ReEvoSettings]):
 
     def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
         """Return the new population and elite once a generation's last child is registered, else None."""
-        # the initial programs are the first generation; if no child is feasible, the population stays, at first the
-        # template
+        # The initial programs are the first generation. If no child is feasible, the population stays, at first the
+        # template.
         due = self._last_boundary(state.registered)
         if due is None or (POPULATION in state.groups and state.groups[POPULATION].arranged_at >= due):
             return None

@@ -88,7 +88,7 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
     if kind in _OF_CANDIDATES and not -HIGHEST <= event.candidate <= HIGHEST:
         raise ValueError("no candidate has such a number")
     # The event is new, so changing it is safe. These two need no validation, which would be slow for large values.
-    # Trajectories stay packed until they are read: most readers need none, and unpacking is most of the work.
+    # Trajectories stay packed until somebody reads them; `decode_whole` checks them, too.
     if kind == _EVALUATED:
         object.__setattr__(event, "trajectories", Behaviour(blob))
     elif text:

@@ -74,8 +74,8 @@ def read_damaged(path: Path) -> dict[int, tuple[float, Event]]:
     """Return what can still be read of a journal and its log: by event number the time of the commit and the event."""
     # A journal is append-only. So every committed row is on a leaf page of the database or of its write-ahead log, and
     # a row that occurs in both is the same in both. A row counts only if its seal fits, so damage cannot invent an
-    # event. The layout of the files is SQLite's published file format (https://sqlite.org/fileformat2.html). both with
-    # and without the log: a damaged page in it must not hide a sound one in the database
+    # event. The layout of the files is SQLite's published file format (https://sqlite.org/fileformat2.html). Rows are
+    # read both with and without the log: a damaged page in it must not hide a sound one in the database.
     rows = [row for pages in _images(path) for row in _rows(pages)]
     passages = {number: text for number, text, *_ in rows if is_passage(number, text)}
     events: dict[int, tuple[float, Event]] = {}
