@@ -45,7 +45,7 @@ UNKNOWABLE: Mapping[str, Sequence[str]] = {
         r"Responded reply\.(text|model|calls|finish_reason|unanswered)(\..*)?",
         r"NoteReceived reply\..*",
     ],
-    "how long a program took": [r"(Evaluated|Rejected) cpu_s"],
+    "how long a program took": [r"(Evaluated|Rejected) (cpu_s|counted_s)"],
     "that a program ran out of time or memory, or was put off, and what was said of it": [
         r"Rejected (reason|message)",
         r"PutOff .*",
