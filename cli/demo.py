@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from behavesim.application.evaluation import play_recording, unpack_recording
+from behavesim.application.demonstration import play_recording, unpack_recording
 from behavesim.application.held_out import reports_of
 from behavesim.reports import screens
 from behavesim.reports.page.html import write_page

@@ -1,4 +1,4 @@
-"""The options of `behavesim run` and `behavesim task` that name an evaluator in place of a task."""
+"""The options that name an evaluator in place of a task, and task files written around one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printing: results go to stdout, everything else to stderr."""
+"""Printing: results go to stdout, everything else to stderr; a closed or full stream ends no command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`behavesim run` and `behavesim resume`."""
+"""`behavesim run`, `resume`, `inject` and `advise`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`behavesim doctor`: what this machine offers a run."""
+"""`behavesim doctor`: what this machine offers a run; and `behavesim settings`."""
 
 from __future__ import annotations
 

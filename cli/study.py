@@ -1,4 +1,4 @@
-"""`behavesim study`: the paper's tables and figures."""
+"""`behavesim study`: the paper's tables and figures, and the map of known programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`behavesim tasks`."""
+"""`behavesim tasks`, and `behavesim task` for a task of one's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`behavesim verify`."""
+"""`behavesim verify` and `behavesim recover`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distinct behaviours of a run: how many there are, and the best program of each of the ten best."""
+"""The distinct behaviours of a run: how many there are, their clusters, and maps of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All details of one candidate: its scores, its origin and ancestors, and the programs that behave most like it."""
+"""All details of one candidate, and the reasons for which candidates of a run were rejected."""
 
 from __future__ import annotations
 

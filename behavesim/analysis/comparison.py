@@ -1,4 +1,4 @@
-"""Comparison of runs: runs that differ only in their seed form a group; differences between groups are tested."""
+"""Comparison of groups of runs that differ only in their seed: estimates, tests, and what they say in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How two programs of a run differ, in their text and in their behaviour."""
+"""How programs of a run differ: two of them, the similarity of several, and their steps for playback on a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's best programs on held-out or shifted instances, which neither the search nor the recommendation uses."""
+"""Scores of a run's best programs on instances that its search did not use, their cache, and the tables of them."""
 
 from __future__ import annotations
 

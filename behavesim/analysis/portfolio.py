@@ -1,4 +1,4 @@
-"""A portfolio: a few good programs that behave differently, the best first."""
+"""A portfolio: a few good programs that behave differently, and what else the same work could buy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run was made: its command, the settings that differ from the defaults, versions, dates and workers."""
+"""How a run was made: command, settings, versions and dates; and how a replay differs from its run."""
 
 from __future__ import annotations
 

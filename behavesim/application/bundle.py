@@ -58,11 +58,9 @@ def bundle(task: Task, programs: Mapping[str, str], headline: Sequence[str], sec
 
 
 def _files(task: Task) -> dict[str, str]:
-    """Return the sources of `answers` and of the files that define the task's class and base classes, by module name.
-
-    Files of base classes come first, and before each file those of `_with_siblings`. Other modules of behavesim itself
-    are left out: `bundled` replaces them.
-    """
+    """Return the sources of `answers` and of the files that define the task's class and its bases, by module name."""
+    # In the order in which `files_of` executes them: base classes first, before each file what it imports beside it.
+    # Other modules of behavesim are left out: `bundled` replaces them.
     names = dict.fromkeys(kind.__module__ for kind in reversed(type(task).__mro__))
     own = [name for name in names if name not in ("builtins", "abc") and not name.startswith("behavesim.")]
     return {bundled.ANSWERS: _source(bundled.ANSWERS)} | {

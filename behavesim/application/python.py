@@ -1,4 +1,4 @@
-"""Searches from a script or a notebook; they make the same folder, journal and results as the command."""
+"""Runs from a script or a notebook: search, load and compare them; journals and results are the command's."""
 
 from __future__ import annotations
 

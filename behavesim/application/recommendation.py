@@ -1,4 +1,4 @@
-"""Chooses the recommended program of a run, or a portfolio of several runs; records it and writes it to the folder."""
+"""Chooses a recommended program or a portfolio, tries what it has to beat, records it and writes it to the folder."""
 
 from __future__ import annotations
 

@@ -42,14 +42,11 @@ async def verify_runs(
 
 
 async def _differences(folder: RunFolder, workers: int | str, found: Verification) -> AsyncIterator[Discrepancy]:
-    """Repeat each choice of programs, and yield a discrepancy for each that does not follow from the events before it.
-
-    If the run changed its task, the choices are not repeated, but counted in `found.unchecked`. Otherwise repeated
-    choices are counted in `found.decisions`.
-    """
+    """Repeat each choice of programs; yield a discrepancy for each that does not follow from the events before it."""
     openings = [event for _, _, event in read_events(folder.journal, only=OPENINGS) if isinstance(event, OPENINGS)]
     choices = list(read_events(folder.journal, only=(Recommended, PortfolioChosen)))
     if any(_task_of(event) != _task_of(openings[-1]) for event in openings):
+        # the task of earlier choices is gone: repeating them with today's would accuse an honest run
         found.unchecked["chosen in a run that changed its task"] += len(choices)
         return
     for seq, _, event in choices:

@@ -1,4 +1,4 @@
-"""Checks a task's instances: they exist, stay the same, differ between splits, and are the same in other processes."""
+"""Checks a task's instances, and what small changes of its template show of its scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examines a method: rehearses searches, and checks what a run needs of its method."""
+"""Examines a method: rehearses searches in memory, with each decision made twice."""
 
 from __future__ import annotations
 

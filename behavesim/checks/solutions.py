@@ -276,11 +276,7 @@ def _accepted(
     scores: Sequence[float],
     forge: Callable[[Solution, Any], Iterator[Forgery]],
 ) -> Iterator[tuple[int, Forgery, float, float]]:
-    """Yield each solution that `forge` makes of an honest one and its instance, and that scores no worse than that one.
-
-    It is a tuple: the instance's number from 1, the forgery, its score and the honest one. Raises TaskError if `score`
-    raises an unexpected error, such as AssertionError.
-    """
+    """Yield (instance's number from 1, forgery, its score, the honest one) of each forgery that scores no worse."""
     honest = zip(instances_of(task, "search"), solutions, scores, strict=True)
     for number, (instance, solution, whole) in enumerate(honest, 1):
         for forgery in forge(solution, instance):

@@ -1,4 +1,4 @@
-"""Examines a task: runs every check and yields its findings."""
+"""Examines a task: runs every check, previews its prompts, and yields the findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks before a session of a run starts, so that a refused session costs nothing."""
+"""A run's settings as a person gives them, and checks before a session starts, so that a refused one costs nothing."""
 
 from __future__ import annotations
 

@@ -322,11 +322,9 @@ class Search:
         return came
 
     async def _keep(self, *last: Event) -> None:
-        """Append what is not committed yet, and `last`, as the run ends here: replies that have arrived are paid for.
-
-        Nothing is applied and no observer is told: one that cannot write its file would keep the replies from the
-        journal. Nothing is appended if an earlier append failed, as that may have lost what these events refer to.
-        """
+        """Append what is not committed yet, and `last`, as the run ends here: replies that arrived are paid for."""
+        # No observer is told: one that cannot write its file would keep the replies from the journal. An append that
+        # failed may have lost what these events refer to: with them the journal could not be read any more.
         if self._is_complete and (events := [*self._decided, *self._arrived, *last]):
             await await_finished(self._journal.append(events))
 

@@ -1,4 +1,4 @@
-"""The outcome of a candidate, derived from its reply and its verdict by pure functions.
+"""The outcome of a candidate: pure functions derive it from its reply and its verdict; `Trials` gets the verdict.
 
 The search records the outcome; an audit derives it again from the journal.
 """

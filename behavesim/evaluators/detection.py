@@ -1,4 +1,4 @@
-"""Finds the convention by which an evaluator is called from its source text; the evaluator is not run."""
+"""Reads evaluators without running them: their convention, configuration file and template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluates one program inside the sandbox: writes it to a file, runs the evaluator on it, and returns the Result."""
+"""Evaluates a program by a user's evaluator, in the sandbox; the score is the evaluator's own."""
 
 from __future__ import annotations
 

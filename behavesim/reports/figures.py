@@ -1,4 +1,4 @@
-"""Draw figures of reports on given axes, and write them for papers as PDF and SVG with embedded fonts."""
+"""Figures of reports: similarity maps, curves, runs in a notebook; written as PDF and SVG with embedded fonts."""
 
 from __future__ import annotations
 

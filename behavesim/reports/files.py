@@ -1,4 +1,4 @@
-"""Write reports as CSV files: numbers are not rounded, fractions are not in per cent, unknown values are empty."""
+"""Reports as CSV and JSON, and exported programs: numbers are not rounded, unknown values are empty."""
 
 from __future__ import annotations
 

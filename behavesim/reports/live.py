@@ -1,4 +1,4 @@
-"""A run as the live view shows it at one moment: its state, its progress, and what it has spent."""
+"""A run as the live view shows it at one moment, its islands, and the progress of other long work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Print one candidate, or how two differ."""
+"""What a terminal shows of one candidate, one run, or a comparison of several: one screen, or all sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Print tables, drawings and programs on a terminal."""
+"""Prints tables, drawings and programs on a terminal, in sections that a person can ask for by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of a session that are under way: how many there are, and waiting for their replies."""
+"""The requests of a session that are under way, and the batches in which some are sent."""
 
 from __future__ import annotations
 

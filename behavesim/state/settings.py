@@ -1,4 +1,4 @@
-"""The settings of a run as its journal holds them, and the parts of a run that own settings."""
+"""The settings and the provenance of a run as its journal holds them, and the parts of a run that own settings."""
 
 from __future__ import annotations
 

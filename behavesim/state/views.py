@@ -1,4 +1,4 @@
-"""Counts of a run's outcomes and of the tokens of its requests, for people and for caps."""
+"""What a run counts and remembers of its candidates: outcomes and tokens, ideas, models and behaviours."""
 
 from __future__ import annotations
 
@@ -190,9 +190,6 @@ def add_to_record(models: dict[str, ModelRecord], registered: OpenCandidate, uti
     models[reply.model] = ModelRecord(
         before.candidates + 1, before.gains + is_gain, before.tokens + Tokens.of(reply.calls)
     )
-
-
-# Advice: sentences of a person that the prompts of a run carry, from some candidate on until another.
 
 
 # The different behaviours of a run so far, one line for each: programs that behave alike share one.

@@ -1,4 +1,4 @@
-"""Study "results": methods compared by the numbers kept of each run, without the runs."""
+"""Study "results": methods compared by the numbers kept of each run, without the runs; its figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carry out the runs of an experiment side by side; runs that were begun before are resumed."""
+"""Carries out the runs of an experiment side by side, resumes those that were begun, and compares them."""
 
 from __future__ import annotations
 

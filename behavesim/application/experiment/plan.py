@@ -1,4 +1,4 @@
-"""Reads an experiment's file and plans its runs."""
+"""Reads an experiment's file, plans its runs, and estimates what they cost before any money is spent."""
 
 from __future__ import annotations
 

@@ -161,11 +161,7 @@ def _save_extra(results_dir: str, extra: object) -> None:
 
 
 def _runs(path: str, name: str, given: list[Arguments], workers: int) -> tuple[list[Any], list[float]]:
-    """Return the results of a function, called with each of the keyword arguments in `given`, and each call's seconds.
-
-    `path` is the program's file, `name` that of its function. Above 1, `workers` is the number of processes. Raises
-    AttributeError if there is no such function, and what the program raises.
-    """
+    """Return the results of a function called with each of the keyword arguments `given`, and each call's seconds."""
     module = load_program(path)
     if not hasattr(module, name):
         raise AttributeError(f"Experiment function '{name}' not found in {path}")

@@ -1,4 +1,4 @@
-"""Make the HTML of a page: styles, libraries, scripts and the document in one file that loads nothing else."""
+"""The HTML of pages: one file of a report that loads nothing else, and the list of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways to choose k programs of a run: each returns at most ten in order, of which the first k are the set."""
+"""The ways to choose k programs of a run (each returns at most ten in order), their losses, and the data kept."""
 
 from __future__ import annotations
 
