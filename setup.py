@@ -1,8 +1,8 @@
-"""`cli/` and `tasks/` are installed as `behavesim_cli` and `behavesim_tasks`: no wheel has a top-level `cli`."""
+"""`cli/` is installed as `behavesim_cli`, and so on: no wheel has a top-level `cli` or `tasks`."""
 
 from setuptools import find_packages, setup
 
-FOLDERS = {"behavesim": "behavesim", "behavesim_cli": "cli", "behavesim_tasks": "tasks"}
+FOLDERS = {"behavesim": "behavesim", **{f"behavesim_{name}": name for name in ("cli", "offline", "studies", "tasks")}}
 
 setup(
     package_dir=FOLDERS,

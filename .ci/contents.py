@@ -8,7 +8,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-FOLDERS = {"behavesim": "behavesim", "cli": "behavesim_cli", "tasks": "behavesim_tasks"}
+FOLDERS = {"behavesim": "behavesim", **{name: f"behavesim_{name}" for name in ("cli", "offline", "studies", "tasks")}}
 """The folders of which the wheel has every file, and what each is called there."""
 GENERATED = ("PKG-INFO", "setup.cfg", "behavesim.egg-info/")
 """What setuptools adds to an sdist."""
@@ -17,7 +17,7 @@ BESIDE = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "README.md",
 
 
 def known() -> set[str]:
-    """Return the files that git knows below the three folders, as paths from the project's root."""
+    """Return the files that git knows below these folders, as paths from the project's root."""
     listed = subprocess.run(["git", "ls-files", "-z", *FOLDERS], check=True, capture_output=True, text=True).stdout
     return set(listed.split("\0")) - {""}
 

@@ -13,8 +13,9 @@ import statistics
 import time
 from pathlib import Path
 
+from behavesim_offline import GeneticProposer
+
 from behavesim.analysis.run import Run
-from behavesim.proposers.genetic import GeneticProposer
 from behavesim.state.events import Asked, Responded
 from behavesim.store.reading import read_events
 from behavesim.task import TaskReference

@@ -8,19 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import typer
-
-from behavesim.analysis.table import Table
-from behavesim.application.evaluation import Evaluation
-from behavesim.application.experiment.plan import read_experiment
-from behavesim.application.held_out import evaluate_held_out, generalisation_of
-from behavesim.application.launch import task_settings
-from behavesim.base.errors import UsageError
-from behavesim.code_similarity.metric import NAMES
-from behavesim.reports.files import write_tables
-from behavesim.reports.live import count_progress
-from behavesim.reports.terminal import show
-from behavesim.similarity import BehaveSim
-from behavesim.studies import (
+from behavesim_studies import (
     clustering,
     diversity,
     measures,
@@ -31,8 +19,9 @@ from behavesim.studies import (
     stochastic,
     visualise,
 )
-from behavesim.studies.dataset import PAIRS
-from behavesim.studies.known.study import (
+from behavesim_studies.dataset import PAIRS
+from behavesim_studies.generalisation import generalisation_of
+from behavesim_studies.known.study import (
     EvaluatedProgram,
     KnownStudy,
     NamedProgram,
@@ -43,11 +32,23 @@ from behavesim.studies.known.study import (
     programs_of,
     template_of,
 )
-from behavesim.studies.known.tables import draw, tables
-from behavesim.studies.measures import STARTS
-from behavesim.studies.portfolios import study as portfolios
-from behavesim.studies.sets import study as sets
-from behavesim.studies.sets.study import draw as draw_sets
+from behavesim_studies.known.tables import draw, tables
+from behavesim_studies.measures import STARTS
+from behavesim_studies.portfolios import study as portfolios
+from behavesim_studies.sets import study as sets
+from behavesim_studies.sets.study import draw as draw_sets
+
+from behavesim.analysis.table import Table
+from behavesim.application.evaluation import Evaluation
+from behavesim.application.experiment.plan import read_experiment
+from behavesim.application.held_out import evaluate_held_out
+from behavesim.application.launch import task_settings
+from behavesim.base.errors import UsageError
+from behavesim.code_similarity.metric import NAMES
+from behavesim.reports.files import write_tables
+from behavesim.reports.live import count_progress
+from behavesim.reports.terminal import show
+from behavesim.similarity import BehaveSim
 from behavesim.task import InWords
 from behavesim.task.verdict import Failure, Verdict
 

@@ -33,7 +33,7 @@ LOADED = {
     "behavesim": (
         *("behavesim_cli.app", "behavesim_cli.evaluate", "behavesim_cli.report", "behavesim_cli.run"),
         *("behavesim_cli.runs", "behavesim_cli.verify", "behavesim.analysis.provenance", "behavesim.methods.funsearch"),
-        *("behavesim.proposers.genetic.proposer", "behavesim.proposers.openai_endpoint", "behavesim_cli.run"),
+        *("behavesim_offline.proposer", "behavesim.proposers.openai_endpoint", "behavesim_cli.run"),
         *("behavesim.store.folder", "behavesim_tasks.tsp", "rich.progress", "scipy.cluster.hierarchy"),
     ),
     "behavesim.sandbox.zygote": (

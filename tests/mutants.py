@@ -65,13 +65,8 @@ ROOMS = {
     ),
     "task": (["behavesim/task"], ["tests/task"]),
     "offline": (
-        ["behavesim/proposers/genetic", "behavesim/proposers/mutation"],
-        [
-            "tests/proposers/test_genetic_grammar.py",
-            "tests/proposers/test_genetic_proposer.py",
-            "tests/proposers/test_genetic_variation.py",
-            "tests/proposers/test_mutation.py",
-        ],
+        ["offline"],
+        ["tests/offline"],
     ),
     "prices": (
         ["behavesim/proposers/prices.py", "behavesim/proposers/prices.py", "behavesim/proposers/prices.py"],

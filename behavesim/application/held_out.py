@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import get_args
@@ -16,7 +16,6 @@ from behavesim.base.errors import UsageError
 from behavesim.base.text import count_noun, short_name
 from behavesim.sandbox.limits import Limits
 from behavesim.state.protocols import Judge
-from behavesim.studies.generalisation import GeneralisationStudy, choose_programs, study
 from behavesim.task import Split, Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask
 
@@ -109,20 +108,6 @@ async def evaluate_held_out(
             scores = await scores_of(alike, [chosen[run.folder.path] for run in alike], task, judge, split)
         found |= {source: score.scores for source, score in scores.items() if score.scores}
     return found
-
-
-async def generalisation_of(runs: Sequence[Run]) -> GeneralisationStudy:
-    """Return the study of generalisation of some runs, whose programs are evaluated on unseen instances first.
-
-    Raises UsageError if a task cannot be loaded or isolation is too weak. Raises SandboxError if the sandbox fails.
-    Raises JournalError if a journal cannot be read or a score cannot be written.
-    """
-    unseen: dict[str, dict[Split, Mapping[str, Sequence[float]]]] = {}
-    for task in dict.fromkeys(run.settings.task for run in runs):
-        here = [run for run in runs if run.settings.task == task]
-        programs = [[each for group in choose_programs(run).values() for each in group] for run in here]
-        unseen[task] = {split: await evaluate_held_out(here, programs, split) for split in get_args(Unseen)}
-    return study(runs, unseen)
 
 
 def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:

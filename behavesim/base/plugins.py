@@ -210,8 +210,8 @@ def definition(part: type) -> ast.ClassDef | None:
 
 
 def is_own(part: type) -> bool:
-    """Whether a plug-in's class is a user's, or of a built-in task: defined outside the package `behavesim`."""
-    return not part.__module__.startswith("behavesim.")
+    """Whether a plug-in's class is a user's, or of a built-in task: defined outside our packages of parts."""
+    return not part.__module__.startswith(("behavesim.", "behavesim_offline."))
 
 
 @contextmanager

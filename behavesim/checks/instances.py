@@ -19,9 +19,7 @@ from behavesim.base.text import parse
 from behavesim.programs.extract import extract, form_of
 from behavesim.programs.reading import Program, Request
 from behavesim.prompts.behaviour_diff import agreement_in_words, first_difference, step_in_words
-from behavesim.proposers.genetic.breeding import Breeder
-from behavesim.proposers.genetic.proposer import Author, changes_text
-from behavesim.proposers.mutation.mutator import Mutator
+from behavesim.proposers.proposer import OfflineProposer, ProgramWriter, offline_proposer
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.state.settings import differing_parts, hashes_elsewhere, instances_hash, value_hash
 from behavesim.task import InWords, Split, Task, TaskReference, instances_of, task_error
@@ -156,24 +154,25 @@ async def small_changes(
     program's source. If the template takes long, only as many small changes are tried as fit MOST_S CPU seconds, at
     least one.
     """
-    count, mutator, found = min(MOST_CHANGES, within(template.cpu_s)), Mutator(task), list[Changed]()
-    others = _breeder(task) or mutator
+    offline, count, found = offline_proposer(), min(MOST_CHANGES, within(template.cpu_s)), list[Changed]()
+    mutator = offline.text_writer(task)
+    others = _breeder(offline, task) or mutator
     for number in range(count + ENOUGH):
         parted = sum(each.verdict.trajectories != template.trajectories for each in found)
         if parted >= (ENOUGH if number < count else 1):
             break
-        author = mutator if number < count else others
-        _, block = author.write("improve", [task.template], np.random.default_rng(number))
+        writer = mutator if number < count else others
+        _, block = writer.write("improve", [task.template], np.random.default_rng(number))
         program = extract(form_of(task), Request(block, task.template))
         if isinstance(program, Program) and isinstance(verdict := await evaluate(program.source), Verdict):
             found.append(Changed(program.source, verdict))
     return sorted(found, key=lambda each: abs(each.verdict.score - template.score))
 
 
-def _breeder(task: Task) -> Author | None:
-    """Return who writes programs of the task's grammar; None if texts are changed instead, or the grammar is faulty."""
+def _breeder(offline: OfflineProposer, task: Task) -> ProgramWriter | None:
+    """Return what builds programs from the task's grammar; None if none suits, or it is faulty."""
     try:
-        return None if changes_text(task) else Breeder(task)
+        return offline.grammar_writer(task)
     except TaskError:  # the finding on building blocks has said so
         return None
 

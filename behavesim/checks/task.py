@@ -6,6 +6,8 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 
+import numpy as np
+
 from behavesim.base.config import Settings
 from behavesim.base.errors import Finding, TaskError
 from behavesim.base.tokens import estimate_tokens
@@ -32,10 +34,11 @@ from behavesim.programs.extract import form_of
 from behavesim.programs.parsing import missing_names
 from behavesim.programs.reading import Program
 from behavesim.prompts.feedback import FEEDBACK_SHOWN, metrics_in_words
+from behavesim.proposers.proposer import offline_proposer
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import SolutionPool
-from behavesim.state.events import TEMPLATE, Evaluated, Prompt
+from behavesim.state.events import TEMPLATE, Evaluated
 from behavesim.state.settings import instances_hash
 from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.verdict import Failure, Verdict
@@ -168,7 +171,7 @@ async def _evaluated(
     for split in task.splits[1:]:  # the first is that of the search
         if len(instances_of(task, split)):
             yield await _on(split, settings, task)
-    yield await _building_blocks(task)
+    yield _building_blocks(task)
     if not any(finding.name == "determinism" and finding.result == "mend" for finding in found):
         async for finding in _shown(settings, task, judge, template):
             yield finding
@@ -234,20 +237,18 @@ async def _on(split: Split, settings: Settings, task: Task) -> Finding:
     return Finding(f"on {split}", "mend", f"the template fails ({verdict.reason}): {verdict.message}")
 
 
-async def _building_blocks(task: Task) -> Finding:
+def _building_blocks(task: Task) -> Finding:
     """Return a finding on whether GROWN programs of the offline proposer use only names that are defined."""
     # It is "mend" if not, or if the grammar cannot be used, and "ok" untried if the task has no grammar that suits.
-    from behavesim.proposers.genetic.proposer import GeneticProposer, changes_text
-
     try:
-        proposer = GeneticProposer(task, seed=0)
+        writer = offline_proposer().grammar_writer(task)
     except TaskError as error:
         return Finding("building blocks", "mend", str(error))
-    if changes_text(task):
+    if writer is None:
         said = "none: without a model the text of programs is changed, as no grammar suits the template's annotations"
         return Finding("building blocks", "ok", f"{said}; write a `grammar` for more")
-    replies = [await proposer.propose(Prompt("", "template"), number) for number in range(GROWN)]
-    missing = set[str]().union(*(missing_names(fenced_blocks(reply.text)[0]) for reply in replies))
+    blocks = [writer.write("template", (), np.random.default_rng([0, number]))[1] for number in range(GROWN)]
+    missing = set[str]().union(*(missing_names(fenced_blocks(block)[0]) for block in blocks))
     if missing:
         message = f"the grammar uses {', '.join(sorted(missing))}, which it does not define"
         return Finding("building blocks", "mend", message)

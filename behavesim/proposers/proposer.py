@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -214,6 +214,38 @@ def _mean_costs(state: RunState, models: Sequence[str], records: Sequence[ModelR
         None if total is None or not each.candidates else total / each.candidates
         for total, each in zip(totals, records, strict=True)
     ]
+
+
+class ProgramWriter(Protocol):
+    """Writes new programs from those that a prompt shows, without a model."""
+
+    def write(self, operator: str, shown: Sequence[str], random: np.random.Generator) -> tuple[str, str]:
+        """Return a sentence on a new program, and the fenced program or the edits that give it.
+
+        `operator` is the prompt's. `shown` are the texts of its fenced blocks, the best program last.
+        """
+        ...
+
+
+class OfflineProposer(Protocol):
+    """What the plug-in `genetic` offers beside its replies: programs for the checks of a task."""
+
+    def grammar_writer(self, task: Task) -> ProgramWriter | None:
+        """Return what builds programs from the task's grammar; None if no grammar suits the task.
+
+        Raises TaskError if the task's grammar is not valid.
+        """
+        ...
+
+    def text_writer(self, task: Task) -> ProgramWriter:
+        """Return what changes the text of programs."""
+        ...
+
+
+def offline_proposer() -> OfflineProposer:
+    """Return the class of the offline proposer, a plug-in like any other: no module here may import it."""
+    found: OfflineProposer = PROPOSERS.load("genetic")
+    return found
 
 
 def uniform(items: Sequence[T], random: np.random.Generator) -> T:

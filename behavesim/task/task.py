@@ -180,7 +180,7 @@ class Task(ABC):
     A cluster's workers get them together with the task's file, and nothing else.
     """
     grammar: str = ""
-    """Building blocks for the offline proposer (see behavesim.proposers.genetic.grammar); "" for general ones."""
+    """Building blocks for the offline proposer (see docs/how-to/tasks.md); "" for general ones."""
 
     @property
     def score_source(self) -> ScoreSource:

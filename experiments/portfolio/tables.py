@@ -14,12 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-
-from behavesim.analysis.run import Run
-from behavesim.engine.build import judging
-from behavesim.similarity import BehaveSim
-from behavesim.state.protocols import Judge
-from behavesim.studies.portfolios.sets import (
+from behavesim_studies.portfolios.sets import (
     Fresh,
     KeptRun,
     name_of,
@@ -30,6 +25,11 @@ from behavesim.studies.portfolios.sets import (
     write_fresh,
     write_runs,
 )
+
+from behavesim.analysis.run import Run
+from behavesim.engine.build import judging
+from behavesim.similarity import BehaveSim
+from behavesim.state.protocols import Judge
 from behavesim.task import Task, TaskReference
 from behavesim.task.verdict import Failure, Verdict
 

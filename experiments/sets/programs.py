@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from behavesim_studies.portfolios.sets import name_of
+from behavesim_studies.sets.study import PROGRAMS_SUFFIX, KeptPrograms, SetRun, sets_of, write_stored
+
 from behavesim.analysis.run import Run
-from behavesim.studies.portfolios.sets import name_of
-from behavesim.studies.sets.study import PROGRAMS_SUFFIX, KeptPrograms, SetRun, sets_of, write_stored
 
 FOLDER = Path(__file__).parent
 

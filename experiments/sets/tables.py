@@ -17,11 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from behavesim.base.config import Settings
-from behavesim.engine.build import sandbox
-from behavesim.sandbox.referee import verdict_on
-from behavesim.studies.portfolios.sets import round_scores
-from behavesim.studies.sets.study import (
+from behavesim_studies.portfolios.sets import round_scores
+from behavesim_studies.sets.study import (
     OURS,
     PROGRAMS_SUFFIX,
     SUFFIX,
@@ -32,6 +29,10 @@ from behavesim.studies.sets.study import (
     read_programs,
     write_stored,
 )
+
+from behavesim.base.config import Settings
+from behavesim.engine.build import sandbox
+from behavesim.sandbox.referee import verdict_on
 from behavesim.task import Split, Task, TaskReference, begin_instances
 from behavesim.task.verdict import Failure, Solved
 

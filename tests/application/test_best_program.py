@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from behavesim_offline import GeneticProposer
 
 import behavesim as bs
 from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import extract
 from behavesim.programs.reading import FunctionForm, Program, Request
-from behavesim.proposers.genetic import GeneticProposer
 from behavesim.state.events import Prompt
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task, TaskReference

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from behavesim_studies.known.tables import labels
 
-from behavesim.studies.known.tables import labels
 from tests.cli.command import Command
 
 PROGRAMS = {

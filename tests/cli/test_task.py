@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from behavesim_offline import GeneticProposer
 
 import behavesim as bs
 from behavesim.base.errors import PROVOKED
 from behavesim.programs.answer import add_fence, fenced_blocks
-from behavesim.proposers.genetic import GeneticProposer
 from behavesim.sandbox import pool
 from behavesim.state.events import Prompt
 from behavesim.task import TaskReference, calls

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from behavesim_studies.dataset import PAIRS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from behavesim.code_similarity.metric import NAMES, Observed, OfSource, Similari
 from behavesim.code_similarity.subtrees import subtree_distances
 from behavesim.code_similarity.text import LONGEST, bleu, crystal_bleu, rouge, words
 from behavesim.code_similarity.trees import ast_similarity
-from behavesim.studies.dataset import PAIRS
 
 SOURCES = sorted({program.source for pair in PAIRS for program in (pair.first, pair.second)})
 TEXTS = [(pair.first.source, pair.second.source) for pair in PAIRS]

@@ -25,7 +25,7 @@ from tests.crash.processes import CALM, FEW_CITIES, Subject, ended, start
 
 SIGNALLED = """
 import os
-from behavesim.proposers.genetic.proposer import GeneticProposer
+from behavesim_offline.proposer import GeneticProposer
 
 class Signalled(GeneticProposer):
     \"\"\"Has its own process signalled when it is asked for one candidate: no other moment is as sure.\"\"\"

@@ -17,6 +17,8 @@ OURS = {
     "behavesim",
     "behavesim_cli",
     "behavesim_tasks",
+    "behavesim_offline",
+    "behavesim_studies",
     *("benchmarks", "tests"),
     *(p.stem for p in (ROOT / "benchmarks").rglob("*") if p.suffix in ("", ".py")),
 }
@@ -51,6 +53,8 @@ def imported(folder: str) -> frozenset[str]:
         ("behavesim", ["pandas", "codebleu", "embeddings", "dask", "figures", "mlflow", "tensorboard", "wandb"]),
         ("cli", []),
         ("tasks", ["bbob"]),
+        ("offline", []),
+        ("studies", ["figures"]),
         ("tests", ["test", "pandas", "fuzz", "mutants"]),
         ("benchmarks", ["bench", "dask", "solvers"]),
     ],
@@ -60,7 +64,7 @@ def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
 
 
 def test_what_is_required_is_imported_and_the_documentation_says_what_for() -> None:
-    assert declared() <= imported("behavesim") | imported("cli") | imported("tasks")
+    assert declared() <= imported("behavesim") | imported("cli") | imported("tasks") | imported("studies")
     page = (ROOT / "docs" / "explanation" / "dependencies.md").read_text()
     assert {name.replace("-", "_") for name in re.findall(r"^\| ([\w-]+) \| ", page, re.MULTILINE)} == {
         "package",

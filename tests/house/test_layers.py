@@ -24,12 +24,13 @@ CHAIN = [
     {"audit", "checks"},
     {"analysis"},
     {"reports"},
-    {"studies"},
     {"application"},
     {"application.experiment"},
     {"__main__"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(CHAIN) for room in rooms}
+OUTSIDE = ("cli", "offline", "studies", "tasks")
+"""The folders beside `behavesim/`, which nothing in it imports."""
 VIEWS = {"analysis", "reports"}
 RUNNING = {"behavesim.engine.loop", "behavesim.engine.build"}
 """What starts a search, and no view of one may import."""
@@ -62,7 +63,7 @@ def test_a_module_imports_only_what_stands_left_of_its_room(room: str) -> None:
     assert modules
     for module, path in modules.items():
         for name in imports(path):
-            assert not name.startswith(("behavesim_cli", "behavesim_tasks", "cli", "tasks", "typer")), (module, name)
+            assert not name.startswith(("behavesim_", "cli", "tasks", "typer")), (module, name)
             if name.startswith("behavesim."):
                 other = room_of(name)
                 assert other == room or RANK[other] < RANK[room], f"{module} imports {name}"
@@ -91,6 +92,15 @@ def test_a_task_imports_of_behavesim_only_what_a_task_is_made_of(path: Path) -> 
         "behavesim.task",
         "behavesim.trajectory",
     }
+
+
+def test_studies_and_the_offline_proposer_have_one_door_each() -> None:
+    doors: dict[str, set[Path]] = {"offline": set(), "studies": {Path("cli/study.py")}}
+    for room, allowed in doors.items():
+        paths = [path for folder in ("behavesim", *OUTSIDE) if folder != room for path in (ROOT / folder).rglob("*.py")]
+        inside = f"behavesim_{room}"
+        found = {path for path in paths if any(name.partition(".")[0] == inside for name in imports(path))}
+        assert {path.relative_to(ROOT) for path in found} == allowed
 
 
 def test_importing_behavesim_loads_nothing_heavy() -> None:

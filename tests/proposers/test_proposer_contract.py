@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from behavesim_offline import GeneticProposer
 from behavesim_tasks.tsp import TravellingSalesman
 
 from behavesim.base.errors import PartError
 from behavesim.engine.admission import settings_from_person
 from behavesim.proposers.command import CommandProposer
 from behavesim.proposers.folder import FolderProposer
-from behavesim.proposers.genetic import GeneticProposer
 from behavesim.proposers.proposer import proposer_of
 from behavesim.proposers.replay import ReplayProposer
 from behavesim.proposers.retry import RetryLimits

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = {"behavesim": "behavesim", "behavesim_cli": "cli", "behavesim_tasks": "tasks"}
+PACKAGES = {"behavesim": "behavesim", **{f"behavesim_{name}": name for name in ("cli", "offline", "studies", "tasks")}}
 FILES = ("CONTRIBUTING.md", "README.md", "pyproject.toml", "setup.py")
 
 

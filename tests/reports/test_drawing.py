@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from behavesim_studies import visualise
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
 from behavesim.reports import figures
-from behavesim.studies import visualise
 from tests.analysis.journals import feasible, started, stopped, write
 from tests.cli.command import Command
 

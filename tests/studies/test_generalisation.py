@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
+from behavesim_studies.generalisation import GeneralisationStudy, Row, _gaps
 
 from behavesim.analysis.statistics import Sample
-from behavesim.studies.generalisation import GeneralisationStudy, Row, _gaps
 from behavesim.task import TaskReference
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from behavesim_studies import measures, stochastic, visualise
+from behavesim_studies.measures import MEASURES, OPTIMISERS, OPTIMUM, STARTS, MeasuresStudy, starts
+from behavesim_studies.stochastic import COMPARED, StochasticStudy
 
 from behavesim.similarity import BehaveSim
-from behavesim.studies import measures, stochastic, visualise
-from behavesim.studies.measures import MEASURES, OPTIMISERS, OPTIMUM, STARTS, MeasuresStudy, starts
-from behavesim.studies.stochastic import COMPARED, StochasticStudy
 from tests.cli.command import Command
 
 

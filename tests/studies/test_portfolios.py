@@ -10,12 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import behavesim as bs
-from behavesim.base.errors import UsageError
-from behavesim.code_similarity.subtrees import subtree_distances
-from behavesim.state.events import Evaluated
-from behavesim.studies.portfolios.sets import (
+from behavesim_studies.portfolios.sets import (
     DONORS,
     DRAWS,
     Fresh,
@@ -29,7 +24,12 @@ from behavesim.studies.portfolios.sets import (
     write_fresh,
     write_runs,
 )
-from behavesim.studies.portfolios.study import PortfolioStudy, study
+from behavesim_studies.portfolios.study import PortfolioStudy, study
+
+import behavesim as bs
+from behavesim.base.errors import UsageError
+from behavesim.code_similarity.subtrees import subtree_distances
+from behavesim.state.events import Evaluated
 from tests.analysis.journals import PROVENANCE, asked, journalled, started
 from tests.cli.command import Command
 
@@ -199,7 +199,7 @@ def test_losses_that_only_rounding_tells_apart_are_equal() -> None:
 def test_tests_are_paired_by_seed_and_corrected_together(
     runs: list[bs.LoadedRun], behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("behavesim.studies.portfolios.study.PRIMARY", ("best-of-n", "niche"))
+    monkeypatch.setattr("behavesim_studies.portfolios.study.PRIMARY", ("best-of-n", "niche"))
     made = [to_stored(run) for run in runs]
     random = np.random.default_rng(4)
     write_runs(tmp_path / "tsp.jsonl.xz", made)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from behavesim_studies.prediction import TARGETS, PredictionStudy, _targets, prediction, read_study
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
-from behavesim.studies.prediction import TARGETS, PredictionStudy, _targets, prediction, read_study
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 

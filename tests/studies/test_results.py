@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from behavesim_studies.results import draw_results, study, values_by_group
 
 from behavesim.analysis.statistics import sample
 from behavesim.analysis.table import Estimate
 from behavesim.base.errors import UsageError
-from behavesim.studies.results import draw_results, study, values_by_group
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 

@@ -8,11 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import behavesim as bs
-from behavesim.analysis.statistics import signed_rank
-from behavesim.base.errors import UsageError
-from behavesim.studies.sets.study import (
+from behavesim_studies.sets.study import (
     AGAINST,
     PLANNED,
     SIZES,
@@ -30,6 +26,10 @@ from behavesim.studies.sets.study import (
     study,
     write_stored,
 )
+
+import behavesim as bs
+from behavesim.analysis.statistics import signed_rank
+from behavesim.base.errors import UsageError
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 

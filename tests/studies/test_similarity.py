@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from behavesim_studies import dataset, sampling, similarity
+from behavesim_studies.dataset import PAIRS, VERTICES, Pair, Problem, Program, Solved
+from behavesim_studies.similarity import BESIDE, TYPES, SimilarityStudy, measures
 
 from behavesim.code_similarity.metric import trace_execution
-from behavesim.studies import dataset, sampling, similarity
-from behavesim.studies.dataset import PAIRS, VERTICES, Pair, Problem, Program, Solved
-from behavesim.studies.similarity import BESIDE, TYPES, SimilarityStudy, measures
 from tests.cli.command import Command
 
 

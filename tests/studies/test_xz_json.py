@@ -6,11 +6,11 @@ import lzma
 from dataclasses import dataclass
 
 import pytest
+from behavesim_studies import dataset
 from hypothesis import given
 from hypothesis import strategies as some
 
 from behavesim.base.errors import UsageError
-from behavesim.studies import dataset
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from behavesim_offline import GeneticProposer
 from behavesim_tasks.best_known import TSP_HARD
 from behavesim_tasks.routes import DIGITS
 from behavesim_tasks.tsp_hard import SIZES, HardTravellingSalesman
@@ -10,7 +11,6 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from behavesim.engine.admission import settings_from_person
 from behavesim.engine.build import judging
 from behavesim.programs.answer import fenced_blocks
-from behavesim.proposers.genetic import GeneticProposer
 from behavesim.state.events import Prompt
 from behavesim.task import SPLITS, TaskReference
 from behavesim.task.verdict import Failure, Verdict

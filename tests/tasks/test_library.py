@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from behavesim_offline.breeding import Breeder
 from behavesim_tasks import (
     best_known,
     cap_set,
@@ -34,7 +35,6 @@ from behavesim_tasks.decisions import DecisionTask
 
 from behavesim.engine.admission import settings_from_person
 from behavesim.engine.build import judging
-from behavesim.proposers.genetic.breeding import Breeder
 from behavesim.task import SPLITS, InvalidSolution, InWords, Solution, Split, Task, TaskReference, installed_tasks
 from behavesim.task.verdict import Verdict
 

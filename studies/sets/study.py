@@ -18,9 +18,10 @@ from behavesim.base.errors import UsageError
 from behavesim.methods.set_search import set_order, utilities
 from behavesim.reports.figures import COLOURS, new_figure, write_figure
 from behavesim.state.members import Member
-from behavesim.studies import dataset
 from behavesim.task import Direction
 from behavesim.trajectory import pack_states
+
+from .. import dataset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

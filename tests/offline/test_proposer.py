@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from behavesim_offline import GeneticProposer
 from behavesim_tasks.asp import AdmissibleSet
 from behavesim_tasks.bin_packing import Items, OnlineBinPacking
 from behavesim_tasks.cpp import CirclePacking, Circles
@@ -16,7 +17,6 @@ from behavesim.programs.answer import fenced_blocks
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import missing_names
 from behavesim.programs.reading import FunctionForm, Program, Request
-from behavesim.proposers.genetic import GeneticProposer
 from behavesim.proposers.proposer import takes_notes
 from behavesim.state.events import Prompt
 from tests.engine.toys import fitting
@@ -125,7 +125,7 @@ async def test_a_biased_proposer_comes_back_to_the_same_ideas(task):
         proposer = GeneticProposer(task, seed=1, habit=habit)
         rules = Counter()
         for number in range(60):
-            rules.update(proposer._author._read(await program(proposer, number)).rules())
+            rules.update(proposer._writer._read(await program(proposer, number)).rules())
         return sum(sorted(rules.values())[-3:]) / sum(rules.values())
 
     assert await ideas("biased") > await ideas("none")

@@ -13,12 +13,13 @@ from behavesim.programs.answer import add_fence
 from behavesim.programs.edits import Frame, edit_between
 from behavesim.programs.extract import complete_program
 from behavesim.prompts.wording import AnswerFormat
-from behavesim.proposers.mutation import moves
-from behavesim.proposers.mutation.literals import SKIPPED, Span, another, numbers_in, replace_literal, within
-from behavesim.proposers.mutation.moves import Material, Move, PythonText, another_operator
 from behavesim.proposers.proposer import uniform, uniform_or_none, weighted
 from behavesim.task import Task
 from behavesim.task.evaluated import join_files, separate_files
+
+from . import moves
+from .literals import SKIPPED, Span, another, numbers_in, replace_literal, within
+from .moves import Material, Move, PythonText, another_operator
 
 # blanks on both sides tell an operation from a pointer, a sign, a template's brackets or a path
 _OPERATOR = re.compile(rf"{SKIPPED}|--[^\n]*+|(?<=[\w)\]] )(?P<operator>[-+*/<>]|[<>]=)(?= [\w(.])", re.DOTALL)

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from behavesim_offline import GeneticProposer, moves
+from behavesim_offline.literals import another, numbers_in
+from behavesim_offline.moves import PythonText, kind_of
+from behavesim_offline.mutator import MOVES, Tokens, change_tokens
 from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import extract, form_of
 from behavesim.programs.reading import Program, Request
-from behavesim.proposers.genetic import GeneticProposer
-from behavesim.proposers.mutation import moves
-from behavesim.proposers.mutation.literals import another, numbers_in
-from behavesim.proposers.mutation.moves import PythonText, kind_of
-from behavesim.proposers.mutation.mutator import MOVES, Tokens, change_tokens
 from behavesim.state.events import Prompt
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask, join_files, separate_files
 

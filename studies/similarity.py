@@ -20,7 +20,8 @@ from behavesim.code_similarity.metric import (
 )
 from behavesim.code_similarity.text import text_bleu
 from behavesim.similarity import BehaveSim
-from behavesim.studies.dataset import CASES, PAIRS, SIMILARITY, Pair, Program, Solved
+
+from .dataset import CASES, PAIRS, SIMILARITY, Pair, Program, Solved
 
 # The types of pairs: what the two programs of a pair share (paper, Table 1).
 #

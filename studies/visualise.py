@@ -14,8 +14,9 @@ from behavesim.analysis.table import COUNT, Column, Table
 from behavesim.code_similarity.text import rouge
 from behavesim.reports.figures import new_figure, write_figure
 from behavesim.similarity import BehaveSim
-from behavesim.studies.dataset import PAIRS, ROUTE
 from behavesim.trajectory import Trajectory
+
+from .dataset import PAIRS, ROUTE
 
 CITIES, SEED = 50, 2024
 """Number of cities, as in the task `tsp`, and the seed that places them, any number."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from behavesim.base.text import parse
 from behavesim.programs.functions import functions_in, signature
-from behavesim.proposers.genetic.grammar import NUMBER, PROGRAM, Grammar, Rule, Term, names_in, plain_number
+
+from .grammar import NUMBER, PROGRAM, Grammar, Rule, Term, names_in, plain_number
 
 # Most terms of a program with its named lines expanded: a few that each double the one before make millions.
 READABLE = 500

@@ -12,8 +12,9 @@ from numpy.random import Generator
 
 from behavesim.analysis.table import DISTANCE, Cell, Column, Table
 from behavesim.similarity import BehaveSim
-from behavesim.studies.measures import BOX
 from behavesim.trajectory import Trajectory, fixed_seed, sample
+
+from .measures import BOX
 
 # Number of runs of an algorithm in a sample; their states at each step are compared as a distribution.
 SAMPLES = 32

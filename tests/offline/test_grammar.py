@@ -4,10 +4,10 @@ import ast
 
 import numpy as np
 import pytest
+from behavesim_offline.grammar import Grammar, fresh, generic_grammar, suits
+from behavesim_offline.source import Reader, Writer
 
 from behavesim.base.errors import TaskError
-from behavesim.proposers.genetic.grammar import Grammar, fresh, generic_grammar, suits
-from behavesim.proposers.genetic.source import Reader, Writer
 
 TEMPLATE = '''
 import numpy as np

@@ -4,15 +4,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from behavesim_offline import Grammar, breeding
+from behavesim_offline.breeding import Couple
+from behavesim_offline.grammar import Term, fresh, grown
+from behavesim_offline.source import Reader, Writer
 from behavesim_tasks.asp import AdmissibleSet
 from behavesim_tasks.bin_packing import OnlineBinPacking
 from behavesim_tasks.cpp import CirclePacking
 from behavesim_tasks.tsp import TravellingSalesman
-
-from behavesim.proposers.genetic import Grammar, breeding
-from behavesim.proposers.genetic.breeding import Couple
-from behavesim.proposers.genetic.grammar import Term, fresh, grown
-from behavesim.proposers.genetic.source import Reader, Writer
 
 TASKS = [TravellingSalesman(), AdmissibleSet(), CirclePacking(), OnlineBinPacking()]
 GRAMMARS = {type(task): Grammar.parse(task.grammar) for task in TASKS}

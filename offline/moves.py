@@ -15,8 +15,9 @@ import numpy as np
 
 from behavesim.base.text import parse
 from behavesim.programs.parsing import NeedsLimits, Parser, children
-from behavesim.proposers.mutation.literals import Span, another, replace_literal, within
 from behavesim.proposers.proposer import uniform, uniform_or_none
+
+from .literals import Span, another, replace_literal, within
 
 _LINE = re.compile(r"\r\n|\r|\n")
 _KNOWN = frozenset(dir(builtins))

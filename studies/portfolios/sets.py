@@ -19,9 +19,10 @@ from behavesim.base.errors import UsageError
 from behavesim.code_similarity.subtrees import subtree_distances
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.clustering import median_distance, select_apart
-from behavesim.studies import dataset
 from behavesim.task import Direction, TaskReference
 from behavesim.trajectory import AlgorithmRun, Trajectory
+
+from .. import dataset
 
 # The stored data of the study: extracts of runs, and scores on fresh instances, in small compressed files.
 

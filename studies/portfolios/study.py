@@ -12,7 +12,8 @@ import numpy as np
 from behavesim.analysis.statistics import Paired, holm, mean_of_known, summarise_pairs
 from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, RATIO, Cell, Column, Estimate, Table
 from behavesim.base.errors import UsageError
-from behavesim.studies.portfolios.sets import EQUAL_WORK, OURS, TOP, Losses, losses_in
+
+from .sets import EQUAL_WORK, OURS, TOP, Losses, losses_in
 
 # The methods whose mean loss the primary tests compare.
 PRIMARY = ("funsearch", "niche")

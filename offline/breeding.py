@@ -11,7 +11,10 @@ from typing import Literal
 import numpy as np
 
 from behavesim.programs.answer import add_fence
-from behavesim.proposers.genetic.grammar import (
+from behavesim.proposers.proposer import uniform, uniform_or_none, weighted
+from behavesim.task import Task
+
+from .grammar import (
     NUMBER,
     Grammar,
     Path,
@@ -22,9 +25,7 @@ from behavesim.proposers.genetic.grammar import (
     grown,
     round_number,
 )
-from behavesim.proposers.genetic.source import Reader, Writer
-from behavesim.proposers.proposer import uniform, uniform_or_none, weighted
-from behavesim.task import Task
+from .source import Reader, Writer
 
 # Maximum depth of a new expression that a move adds: less than a program's, so that a child resembles its parent.
 GROWTH = 3

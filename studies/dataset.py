@@ -221,7 +221,7 @@ class Solved:
 
 @dataclass(frozen=True)
 class Program:
-    """One algorithm of a pair: the function named `function` in a module of `behavesim.studies.pairs`."""
+    """One algorithm of a pair: the function named `function` in a module of `behavesim_studies.pairs`."""
 
     problem: Problem
     module: str
@@ -230,7 +230,7 @@ class Program:
     @cached_property
     def call(self) -> Callable[..., Any]:
         """The function; it takes the instance's arguments, then `record`, which it calls with each state."""
-        found: Callable[..., Any] = getattr(import_module(f"behavesim.studies.pairs.{self.module}"), self.function)
+        found: Callable[..., Any] = getattr(import_module(f"behavesim_studies.pairs.{self.module}"), self.function)
         return found
 
     @cached_property

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
 from behavesim.programs.answer import fenced_blocks
-from behavesim.proposers.genetic.breeding import Breeder, Habit
-from behavesim.proposers.genetic.grammar import suits
-from behavesim.proposers.mutation.mutator import Mutator
-from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
+from behavesim.proposers.proposer import ProgramWriter, Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import Prompt, Reply
 from behavesim.task import Task
 from behavesim.task.evaluated import EvaluatorTask
 
+from .breeding import Breeder, Habit
+from .grammar import suits
+from .mutator import Mutator
+
 # The name of the model in replies.
 MODEL = "genetic"
-
-
-class Author(Protocol):
-    """Writes new programs from those that a prompt shows."""
-
-    def write(self, operator: str, shown: Sequence[str], random: np.random.Generator) -> tuple[str, str]:
-        """Return a sentence on a new program, and the fenced program or the edits that give it.
-
-        `operator` is the prompt's. `shown` are the texts of its fenced blocks, the best program last.
-        """
-        ...
 
 
 def changes_text(task: Task) -> bool:
@@ -68,16 +57,26 @@ class GeneticProposer(Proposer[GeneticSettings]):
 
     def __init__(self, task: Task, seed: int, habit: Habit = "none") -> None:
         self._seed = seed
-        self._author: Author = Mutator(task) if changes_text(task) else Breeder(task, habit)
+        self._writer = self.grammar_writer(task, habit) or self.text_writer(task)
 
     @classmethod
     def of(cls, settings: GeneticSettings, context: ProposerContext) -> Self:
         """Return the offline proposer of a run; raises TaskError if the task's grammar is not valid."""
         return cls(context.task, context.seed, settings.genetic_habit)
 
+    @staticmethod
+    def grammar_writer(task: Task, habit: Habit = "none") -> ProgramWriter | None:
+        """Return what breeds programs of the task's grammar; None if their text is changed instead."""
+        return None if changes_text(task) else Breeder(task, habit)
+
+    @staticmethod
+    def text_writer(task: Task) -> ProgramWriter:
+        """Return what changes the text of programs."""
+        return Mutator(task)
+
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return a reply with a sentence and one program; `number` is the candidate's, and seeds the draws."""
         random = np.random.default_rng([self._seed, number])
-        thought, program = self._author.write(prompt.operator, fenced_blocks(prompt.text), random)
+        thought, program = self._writer.write(prompt.operator, fenced_blocks(prompt.text), random)
         opening = f"{{{thought}}}" if prompt.asks_thought else thought
         return Reply(f"{opening}\n\n{program}\n", MODEL)

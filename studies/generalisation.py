@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, get_args
 
 from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.held_out import Unseen
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import Sample, estimate, sample
 from behavesim.analysis.table import COUNT, FRACTION, Cell, Column, Table
+from behavesim.application.held_out import evaluate_held_out
 from behavesim.task import Split, Task
 
 # Number of programs of the portfolio.
@@ -97,6 +99,20 @@ def study(runs: Sequence[Run], unseen: Mapping[str, UnseenScores]) -> Generalisa
             missing = {split: gap for split, gap in found.items() if isinstance(gap, str)}
             rows.append(Row(name, len(here), program, gaps, missing))
     return GeneralisationStudy(tuple(rows))
+
+
+async def generalisation_of(runs: Sequence[Run]) -> GeneralisationStudy:
+    """Return the study of generalisation of some runs, whose programs are evaluated on unseen instances first.
+
+    Raises UsageError if a task cannot be loaded or isolation is too weak. Raises SandboxError if the sandbox fails.
+    Raises JournalError if a journal cannot be read or a score cannot be written.
+    """
+    unseen: dict[str, dict[Split, Mapping[str, Sequence[float]]]] = {}
+    for task in dict.fromkeys(run.settings.task for run in runs):
+        here = [run for run in runs if run.settings.task == task]
+        programs = [[each for group in choose_programs(run).values() for each in group] for run in here]
+        unseen[task] = {split: await evaluate_held_out(here, programs, split) for split in get_args(Unseen)}
+    return study(runs, unseen)
 
 
 def _task(run: Run) -> str:

@@ -16,7 +16,8 @@ from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Column, T
 from behavesim.base.score_source import mark
 from behavesim.base.text import count_noun, one_line
 from behavesim.reports.figures import COLOURS, draw_tree, new_figure, write_figure
-from behavesim.studies.known.study import FoundProgram, KnownStudy, Pair
+
+from .study import FoundProgram, KnownStudy, Pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from behavesim.analysis.table import COUNT, RATIO, Cell, Column, Table
-from behavesim.studies.dataset import PAIRS, SAMPLING, Pair, Solved
-from behavesim.studies.similarity import TYPES, measures
+
+from .dataset import PAIRS, SAMPLING, Pair, Solved
+from .similarity import TYPES, measures
 
 
 @dataclass(frozen=True)
