@@ -12,16 +12,18 @@ from behavesim_studies import (
     clustering,
     diversity,
     measures,
+    portfolio,
     prediction,
     results,
     sampling,
+    sets,
     similarity,
     stochastic,
     visualise,
 )
 from behavesim_studies.dataset import PAIRS
 from behavesim_studies.generalisation import generalisation_of
-from behavesim_studies.known.study import (
+from behavesim_studies.known import (
     EvaluatedProgram,
     KnownStudy,
     NamedProgram,
@@ -32,11 +34,9 @@ from behavesim_studies.known.study import (
     programs_of,
     template_of,
 )
-from behavesim_studies.known.tables import draw, tables
+from behavesim_studies.known_tables import draw, tables
 from behavesim_studies.measures import STARTS
-from behavesim_studies.portfolios import study as portfolios
-from behavesim_studies.sets import study as sets
-from behavesim_studies.sets.study import draw as draw_sets
+from behavesim_studies.sets import draw as draw_sets
 
 from behavesim.analysis.table import Table
 from behavesim.application.evaluation import Evaluation
@@ -274,7 +274,7 @@ def study_portfolio(
     """Print losses of sets of programs that behave differently, beside those of other sets, from finished runs."""
     _refuse_absent(folder, KEPT_PORTFOLIOS, "name the folder of kept runs")
     busy("choosing sets of programs from kept runs")
-    _show(portfolios.study(folder), as_json)
+    _show(portfolio.study(folder), as_json)
 
 
 @study.command("sets")

@@ -18,8 +18,18 @@ from behavesim.task import Task
 from behavesim.task.evaluated import join_files, separate_files
 
 from . import moves
-from .literals import SKIPPED, Span, another, numbers_in, replace_literal, within
-from .moves import Material, Move, PythonText, another_operator
+from .moves import (
+    SKIPPED,
+    Material,
+    Move,
+    PythonText,
+    Span,
+    another,
+    another_operator,
+    numbers_in,
+    replace_literal,
+    within,
+)
 
 # blanks on both sides tell an operation from a pointer, a sign, a template's brackets or a path
 _OPERATOR = re.compile(rf"{SKIPPED}|--[^\n]*+|(?<=[\w)\]] )(?P<operator>[-+*/<>]|[<>]=)(?= [\w(.])", re.DOTALL)

@@ -7,25 +7,22 @@ pairs of six sorts the paper has fourteen and does not name the missing one; we 
 from __future__ import annotations
 
 import inspect
-import lzma
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from itertools import combinations
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import TypeAdapter
 
-from behavesim.base.errors import UsageError
 from behavesim.code_similarity.metric import trace_execution
 from behavesim.trajectory import Trajectory
+
+from . import graph_pairs, packing_pairs, sorting_pairs
 
 # The six problems of the dataset: how an instance is drawn, and what a state of a solution is.
 #
@@ -171,38 +168,6 @@ SAMPLING: Mapping[tuple[float, int], tuple[float, float, float, float]] = {
 }
 
 
-# Compressed JSON files of finished studies: one document, or one a line.
-
-
-Kind = TypeVar("Kind")
-
-# xz's slowest setting: such a file is committed once and read often.
-PRESET = 9 | lzma.PRESET_EXTREME
-
-
-def write(path: Path, documents: Sequence[Kind], kind: type[Kind]) -> None:
-    """Write documents of one type, one a line, into an xz file, which is replaced; OSError if it cannot be written."""
-    adapter = TypeAdapter(kind)
-    with lzma.open(path, "wb", preset=PRESET) as file:
-        file.writelines(adapter.dump_json(document) + b"\n" for document in documents)
-
-
-def read(path: Path, kind: type[Kind], maker: str) -> list[Kind]:
-    """Read what `write` wrote, at least one document; raises UsageError if the file is missing, damaged or another.
-
-    `maker` is the script that makes such files, for that error.
-    """
-    try:
-        with lzma.open(path, "rb") as file:
-            first, *others = file
-        return [TypeAdapter(kind).validate_json(line) for line in (first, *others)]
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}; {maker} makes it of finished runs") from None
-    # EOFError: the file ends early; ValueError: it is empty, or its JSON is something else
-    except (EOFError, lzma.LZMAError, ValueError):
-        raise UsageError(f"{path} is damaged, or not made by {maker}; take it from the project again") from None
-
-
 # Number of instances of each problem, enough for means that hardly depend on the seed.
 INSTANCES = 20
 # Seed of the instances; any number, fixed so that everybody compares the programs on the same ones.
@@ -221,26 +186,20 @@ class Solved:
 
 @dataclass(frozen=True)
 class Program:
-    """One algorithm of a pair: the function named `function` in a module of `behavesim_studies.pairs`."""
+    """One algorithm of a pair."""
 
     problem: Problem
-    module: str
-    function: str
-
-    @cached_property
-    def call(self) -> Callable[..., Any]:
-        """The function; it takes the instance's arguments, then `record`, which it calls with each state."""
-        found: Callable[..., Any] = getattr(import_module(f"behavesim_studies.pairs.{self.module}"), self.function)
-        return found
+    call: Callable[..., Any]
+    """The function; it takes the instance's arguments, then `record`, which it calls with each state."""
 
     @cached_property
     def source(self) -> str:
         """The function's source, named as `problem.entry`, without docstring, `record` and the calls of it."""
         lines = textwrap.dedent(inspect.getsource(self.call)).splitlines()
-        # a docstring is one line there, and each call of `record` too (`pairs/__init__.py`)
+        # in the files of pairs a docstring takes one line, and so does each call of `record`
         kept = (line for line in lines if not re.match(r"\s*(record\(|\"\"\")", line))
         text = "\n".join(kept).replace(", record)", ")") + "\n"
-        return text.replace(f"def {self.function}(", f"def {self.problem.entry}(", 1)
+        return text.replace(f"def {self.call.__name__}(", f"def {self.problem.entry}(", 1)
 
     def trace(self, instance: tuple[Any, ...]) -> str:
         """Return the changes of local variables as the program solves a copy of the instance.
@@ -293,44 +252,73 @@ class Pair:
         return [self.problem.draw(np.random.default_rng([SEED, name, number])) for number in range(count)]
 
 
-def _forms(problem: Problem, module: str, name: str) -> tuple[str, Program, Program]:
-    return name, Program(problem, module, "first"), Program(problem, module, "second")
-
-
-def _algorithms(problem: Problem, module: str, *pairs: tuple[str, str]) -> list[tuple[str, Program, Program]]:
-    named = [(f"{a} and {b}".replace("_", "-"), a, b) for a, b in pairs]
-    return [(name, Program(problem, module, a), Program(problem, module, b)) for name, a, b in named]
-
-
-_SORTS = list(combinations(("bubble", "insertion", "selection", "merge", "quick", "heap"), 2))
-_PATHS = (
-    ("dijkstra", "bellman_ford"),
-    ("bellman_ford", "queued"),
-    ("bellman_ford", "floyd_warshall"),
-    ("dijkstra", "floyd_warshall"),
+_SORTS = {
+    "bubble": sorting_pairs.bubble_sort,
+    "insertion": sorting_pairs.insertion_sort,
+    "selection": sorting_pairs.selection_sort,
+    "merge": sorting_pairs.merge_sort,
+    "quick": sorting_pairs.quick_sort,
+    "heap": sorting_pairs.heap_sort,
+}
+_PATHS = {
+    "dijkstra": graph_pairs.dijkstra,
+    "bellman-ford": graph_pairs.bellman_ford,
+    "queued": graph_pairs.queued,
+    "floyd-warshall": graph_pairs.floyd_warshall,
+}
+_PAIRS_OF_PATHS = (
+    ("dijkstra", "bellman-ford"),
+    ("bellman-ford", "queued"),
+    ("bellman-ford", "floyd-warshall"),
+    ("dijkstra", "floyd-warshall"),
 )
-_TYPES = {
+
+# By type, each pair's name, problem and two programs.
+_Row = tuple[str, Problem, Callable[..., Any], Callable[..., Any]]
+_TYPES: Mapping[int, Sequence[_Row]] = {
     1: [
-        _forms(PRODUCT, "matrix_product_loops", "matrix product, ijk and jik"),
-        _forms(TREE, "breadth_first_sides", "breadth first, left and right first"),
-        _forms(TREE, "depth_first_sides", "depth first, left and right first"),
+        ("matrix product, ijk and jik", PRODUCT, graph_pairs.product_by_rows, graph_pairs.product_by_columns),
+        ("breadth first, left and right first", TREE, graph_pairs.breadth_left, graph_pairs.breadth_right),
+        ("depth first, left and right first", TREE, graph_pairs.depth_left, graph_pairs.depth_right),
     ],
     2: [
-        _forms(ROUTE, "route_ends", "nearest and farthest city"),
-        _forms(PACKING, "packing_slivers", "bin packing, slivers of 8 and 16"),
-        _forms(PACKING, "packing_classes", "bin packing, classes from 50/30 and 40/20"),
+        ("nearest and farthest city", ROUTE, graph_pairs.nearest_city, graph_pairs.farthest_city),
+        ("bin packing, slivers of 8 and 16", PACKING, packing_pairs.slivers_of_8, packing_pairs.slivers_of_16),
+        (
+            "bin packing, classes from 50/30 and 40/20",
+            PACKING,
+            packing_pairs.classes_from_50,
+            packing_pairs.classes_from_40,
+        ),
     ],
     3: [
-        _forms(TREE, "breadth_first_forms", "breadth first, recursive and iterative"),
-        _forms(SORTING, "bubble_sort_forms", "bubble sort, recursive and iterative"),
-        _forms(SORTING, "insertion_sort_forms", "insertion sort, recursive and iterative"),
-        _forms(SORTING, "merge_sort_forms", "merge sort, recursion and stack"),
-        _forms(PACKING, "first_fit_forms", "first fit, loop and search"),
-        _forms(PACKING, "best_fit_forms", "best fit, loop and minimum"),
+        ("breadth first, recursive and iterative", TREE, graph_pairs.breadth_recursive, graph_pairs.breadth_queue),
+        (
+            "bubble sort, recursive and iterative",
+            SORTING,
+            sorting_pairs.bubble_recursive,
+            sorting_pairs.bubble_iterative,
+        ),
+        (
+            "insertion sort, recursive and iterative",
+            SORTING,
+            sorting_pairs.insertion_recursive,
+            sorting_pairs.insertion_iterative,
+        ),
+        ("merge sort, recursion and stack", SORTING, sorting_pairs.merge_recursive, sorting_pairs.merge_stack),
+        ("first fit, loop and search", PACKING, packing_pairs.first_fit_loop, packing_pairs.first_fit_search),
+        ("best fit, loop and minimum", PACKING, packing_pairs.best_fit_loop, packing_pairs.best_fit_minimum),
     ],
-    # Without bubble and insertion sort, the first of the fifteen pairs: see above.
-    4: [*_algorithms(SORTING, "sorts", *_SORTS[1:]), *_algorithms(PATHS, "shortest_paths", *_PATHS)],
+    4: [
+        # without bubble and insertion sort, the first of the fifteen pairs: see above
+        *((f"{a} and {b}", SORTING, _SORTS[a], _SORTS[b]) for a, b in list(combinations(_SORTS, 2))[1:]),
+        *((f"{a} and {b}", PATHS, _PATHS[a], _PATHS[b]) for a, b in _PAIRS_OF_PATHS),
+    ],
 }
 
 # All thirty pairs, in the paper's order of types and cases.
-PAIRS = tuple(Pair(of_type, case, *row) for of_type, rows in _TYPES.items() for case, row in enumerate(rows, 1))
+PAIRS = tuple(
+    Pair(of_type, case, name, Program(problem, first), Program(problem, second))
+    for of_type, rows in _TYPES.items()
+    for case, (name, problem, first, second) in enumerate(rows, 1)
+)

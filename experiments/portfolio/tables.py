@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from behavesim_studies.portfolios.sets import (
+from behavesim_studies.portfolio_sets import (
     Fresh,
     KeptRun,
     name_of,

@@ -1,6 +1,7 @@
-"""Makes the files that `behavesim study sets` reads, from the programs that `programs.py` kept of a task's runs.
+"""Makes the files that `behavesim study sets` reads, from finished runs on a task.
 
-python experiments/sets/tables.py FRESH.py TASK
+python experiments/sets/tables.py keep runs/sets/TASK-*/      # keep their sets and programs
+python experiments/sets/tables.py score FRESH.py TASK         # score them on unseen instances
 
 FRESH.py is a task whose held-out instances are fresh ones: experiments/sets/*_fresh.py, for ASP and CPP those of
 experiments/portfolio. A task without a file of its own is given by its name.
@@ -11,25 +12,28 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from behavesim_studies.portfolios.sets import round_scores
-from behavesim_studies.sets.study import (
+from behavesim_studies.portfolio_sets import name_of, round_scores
+from behavesim_studies.sets import (
     OURS,
     PROGRAMS_SUFFIX,
     SUFFIX,
     TOP,
+    KeptPrograms,
     KeptSets,
     ScoresOnSplit,
     SetRun,
     read_programs,
+    sets_of,
     write_stored,
 )
 
+from behavesim.analysis.run import Run
 from behavesim.base.config import Settings
 from behavesim.engine.build import sandbox
 from behavesim.sandbox.referee import verdict_on
@@ -49,7 +53,22 @@ class Found:
     improved: list[float]
 
 
-async def make(place: str, name: str) -> None:
+def keep(folders: Iterable[Path]) -> None:
+    """Write the sets of the runs in these folders and the sources of their programs into FOLDER."""
+    runs, sources, task = list[SetRun](), dict[str, str](), ""
+    for folder in folders:
+        run = Run.load(folder)
+        chosen = sets_of(run)
+        sources |= {name_of(source): source for each in chosen.values() for source in each}
+        keys = {way: tuple(map(name_of, each)) for way, each in chosen.items()}
+        runs.append(SetRun(run.settings.label or run.settings.method, run.settings.seed, keys))
+        task = Path(run.settings.task).stem
+        sys.stderr.write(f"\r{len(runs)} runs ")
+    ordered = tuple(sorted(runs, key=lambda run: (run.label, run.seed)))
+    write_stored(FOLDER / f"{task}{PROGRAMS_SUFFIX}", KeptPrograms(task, ordered, dict(sorted(sources.items()))))
+
+
+async def score(place: str, name: str) -> None:
     """Write the sets of a task's runs and the scores of their programs on unseen instances into FOLDER."""
     kept, task = read_programs(FOLDER / f"{name}{PROGRAMS_SUFFIX}"), TaskReference(place).load()
     settings = Settings(task=place, workers=os.cpu_count() or 1)  # the limits are those of the runs
@@ -115,4 +134,10 @@ def _by_start(scores: Sequence[float]) -> list[list[float]]:
 
 
 if __name__ == "__main__":
-    asyncio.run(make(*sys.argv[1:]))
+    match sys.argv[1:]:
+        case ["keep", *folders]:
+            keep(map(Path, folders))
+        case ["score", place, name]:
+            asyncio.run(score(place, name))
+        case _:
+            sys.exit(__doc__)

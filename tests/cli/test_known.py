@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from behavesim_studies.known.tables import labels
+from behavesim_studies.known_tables import labels
 
 from tests.cli.command import Command
 

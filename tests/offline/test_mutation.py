@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from behavesim_offline import GeneticProposer, moves
-from behavesim_offline.literals import another, numbers_in
-from behavesim_offline.moves import PythonText, kind_of
+from behavesim_offline.moves import PythonText, another, kind_of, numbers_in
 from behavesim_offline.mutator import MOVES, Tokens, change_tokens
 from hypothesis import given
 from hypothesis import strategies as st

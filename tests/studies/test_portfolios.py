@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from behavesim_studies.portfolios.sets import (
+from behavesim_studies.portfolio import PortfolioStudy, study
+from behavesim_studies.portfolio_sets import (
     DONORS,
     DRAWS,
     Fresh,
@@ -24,7 +25,6 @@ from behavesim_studies.portfolios.sets import (
     write_fresh,
     write_runs,
 )
-from behavesim_studies.portfolios.study import PortfolioStudy, study
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
@@ -199,7 +199,7 @@ def test_losses_that_only_rounding_tells_apart_are_equal() -> None:
 def test_tests_are_paired_by_seed_and_corrected_together(
     runs: list[bs.LoadedRun], behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("behavesim_studies.portfolios.study.PRIMARY", ("best-of-n", "niche"))
+    monkeypatch.setattr("behavesim_studies.portfolio.PRIMARY", ("best-of-n", "niche"))
     made = [to_stored(run) for run in runs]
     random = np.random.default_rng(4)
     write_runs(tmp_path / "tsp.jsonl.xz", made)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from behavesim_studies.sets.study import (
+from behavesim_studies.sets import (
     AGAINST,
     PLANNED,
     SIZES,

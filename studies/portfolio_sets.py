@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.portfolio import Entrant
@@ -22,7 +24,37 @@ from behavesim.similarity.clustering import median_distance, select_apart
 from behavesim.task import Direction, TaskReference
 from behavesim.trajectory import AlgorithmRun, Trajectory
 
-from .. import dataset
+# Compressed JSON files of finished studies: one document, or one a line.
+
+
+Kind = TypeVar("Kind")
+
+# xz's slowest setting: such a file is committed once and read often.
+PRESET = 9 | lzma.PRESET_EXTREME
+
+
+def write_documents(path: Path, documents: Sequence[Kind], kind: type[Kind]) -> None:
+    """Write documents of one type, one a line, into an xz file, which is replaced; OSError if it cannot be written."""
+    adapter = TypeAdapter(kind)
+    with lzma.open(path, "wb", preset=PRESET) as file:
+        file.writelines(adapter.dump_json(document) + b"\n" for document in documents)
+
+
+def read_documents(path: Path, kind: type[Kind], maker: str) -> list[Kind]:
+    """Read what `write_documents` wrote, at least one document.
+
+    Raises UsageError if the file is missing, damaged or another; it names the script that makes such files, `maker`.
+    """
+    try:
+        with lzma.open(path, "rb") as file:
+            first, *others = file
+        return [TypeAdapter(kind).validate_json(line) for line in (first, *others)]
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}; {maker} makes it of finished runs") from None
+    # EOFError: the file ends early; ValueError: it is empty, or its JSON is something else
+    except (EOFError, lzma.LZMAError, ValueError):
+        raise UsageError(f"{path} is damaged, or not made by {maker}; take it from the project again") from None
+
 
 # The stored data of the study: extracts of runs, and scores on fresh instances, in small compressed files.
 
@@ -115,22 +147,22 @@ def to_stored(run: Run) -> KeptRun:
 
 def write_runs(path: Path, runs: Sequence[KeptRun]) -> None:
     """Write the runs into an xz file, which is replaced; raises OSError if it cannot be written."""
-    dataset.write(path, runs, KeptRun)
+    write_documents(path, runs, KeptRun)
 
 
 def read_runs(path: Path) -> list[KeptRun]:
     """Read what `write_runs` wrote; raises UsageError if the file is missing, damaged or of another kind."""
-    return dataset.read(path, KeptRun, MAKER)
+    return read_documents(path, KeptRun, MAKER)
 
 
 def write_fresh(path: Path, fresh: Fresh) -> None:
     """Write the scores on fresh instances into an xz file, which is replaced; OSError if it cannot be written."""
-    dataset.write(path, [fresh], Fresh)
+    write_documents(path, [fresh], Fresh)
 
 
 def read_fresh(path: Path) -> Fresh:
     """Read what `write_fresh` wrote; raises UsageError if the file is missing, damaged or of another kind."""
-    return dataset.read(path, Fresh, MAKER)[0]
+    return read_documents(path, Fresh, MAKER)[0]
 
 
 def name_of(source: str) -> str:

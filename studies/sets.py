@@ -1,4 +1,8 @@
-"""The losses of sets on instances that no search saw, and the tests of them that were chosen before the first run."""
+"""Study "sets": is a search that aims at a set of programs better than choosing one from another search?
+
+The losses of sets on instances that no search saw, and the tests of them that were chosen before the first run. The
+protocol is in docs/explanation/set-study.md.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from behavesim.state.members import Member
 from behavesim.task import Direction
 from behavesim.trajectory import pack_states
 
-from .. import dataset
+from .portfolio_sets import read_documents, write_documents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,12 +130,12 @@ def sets_of(run: Run) -> dict[str, list[str]]:
 
 def write_stored(path: Path, kept: KeptSets | KeptPrograms) -> None:
     """Write what is stored of a task into an xz file, which is replaced; raises OSError if it cannot be written."""
-    dataset.write(path, [kept], type(kept))
+    write_documents(path, [kept], type(kept))
 
 
 def read_programs(path: Path) -> KeptPrograms:
     """Read the programs of a task's sets; raises UsageError if the file is missing, damaged or of another kind."""
-    return dataset.read(path, KeptPrograms, "experiments/sets/programs.py")[0]
+    return read_documents(path, KeptPrograms, MAKER)[0]
 
 
 def read_kept(folder: Path) -> Sequence[KeptSets]:
@@ -142,7 +146,7 @@ def read_kept(folder: Path) -> Sequence[KeptSets]:
     files = sorted(folder.glob(f"*{SUFFIX}"))
     if not files:
         raise UsageError(f"there are no kept sets (*{SUFFIX}) in {folder}; {MAKER} makes them of finished runs")
-    return [dataset.read(file, KeptSets, MAKER)[0] for file in files]
+    return [read_documents(file, KeptSets, MAKER)[0] for file in files]
 
 
 # Numbers of programs of the sets that are tested.

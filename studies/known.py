@@ -1,4 +1,4 @@
-"""Which programs of several people behave the same, how near the others are, and at which step they part."""
+"""Study "known": which programs of several people behave the same, how near the rest are, and where they part."""
 
 from __future__ import annotations
 

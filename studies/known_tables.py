@@ -1,4 +1,4 @@
-"""The study as tables for people and for files."""
+"""The study "known" as tables for people and for files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from behavesim.base.score_source import mark
 from behavesim.base.text import count_noun, one_line
 from behavesim.reports.figures import COLOURS, draw_tree, new_figure, write_figure
 
-from .study import FoundProgram, KnownStudy, Pair
+from .known import FoundProgram, KnownStudy, Pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

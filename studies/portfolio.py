@@ -1,4 +1,8 @@
-"""Tests of the losses of sets, those that were chosen before the first run and others beside them."""
+"""Study "portfolio": are sets of programs that behave differently better than other sets?
+
+The tests of their losses: those chosen before the first run, and others beside them. The answer is in
+docs/explanation/portfolios.md.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from behavesim.analysis.statistics import Paired, holm, mean_of_known, summarise
 from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, RATIO, Cell, Column, Estimate, Table
 from behavesim.base.errors import UsageError
 
-from .sets import EQUAL_WORK, OURS, TOP, Losses, losses_in
+from .portfolio_sets import EQUAL_WORK, OURS, TOP, Losses, losses_in
 
 # The methods whose mean loss the primary tests compare.
 PRIMARY = ("funsearch", "niche")
