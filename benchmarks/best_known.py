@@ -101,9 +101,11 @@ def _seed(seed: int) -> None:
 @njit
 def _cover_steps(elements, sets, costs, best, steps):  # type: ignore[no-untyped-def]
     """Search from the best cover: drop sets until the cost is below the best, and cover again what that uncovers."""
-    # Each step makes the elements weigh more that stay uncovered. A better cover takes the place of the best.
+    # Elements that stay uncovered weigh more after each step, so that the search leaves covers that lead nowhere. A
+    # better cover takes the place of the best. What follows is kept up to date by `_drop` and `_add`, as counting all
+    # elements anew would cost most of a step.
     taken, cost, least = best.copy(), (costs * best).sum(), (costs * best).sum()
-    counts, weights = np.zeros(len(sets), np.int64), np.ones(len(sets))
+    counts, weights = np.zeros(len(sets), np.int64), np.ones(len(sets))  # taken sets that cover an element; its weight
     for e in range(len(sets)):
         for k in sets[e]:
             counts[e] += taken[k]
@@ -112,78 +114,106 @@ def _cover_steps(elements, sets, costs, best, steps):  # type: ignore[no-untyped
         for k in sets[e]:
             if counts[e] == 0 or (counts[e] == 1 and taken[k]):
                 worth[k] += 1
+    # the step in which a set last moved, and whether a neighbour moved since it was dropped: else it would come back
     moved, ready = np.zeros(len(costs), np.int64), np.ones(len(costs), np.bool_)
+    # the uncovered elements are open_[:count], in any order; place[e] is where e stands there, or -1
     open_, place, count = np.zeros(len(sets), np.int64), np.full(len(sets), -1), 0
     for step in range(1, steps + 1):
+        # drop sets until it is no cover any more, and one more set, which leaves room for others
         forced = False
         while not forced or count == 0:
             if count == 0 and cost < least:
                 least = cost
                 best[:] = taken
-            forced = forced or count > 0  # one more than makes it no cover
-            out = -1
-            for k in range(len(costs)):
-                if (
-                    taken[k]
-                    and (moved[k] < step - 1 or count == 0)
-                    and (
-                        out < 0
-                        or worth[k] * costs[out] < worth[out] * costs[k]
-                        or (worth[k] * costs[out] == worth[out] * costs[k] and moved[k] < moved[out])
-                    )
-                ):
-                    out = k
+            forced = forced or count > 0
+            # a set that moved in the last step stays, or two sets would take turns; any may go while all is covered
+            out = _set_to_drop(taken, moved, step - 1 if count > 0 else step + 1, worth, costs)
             if out < 0:
                 break
             taken[out], ready[out], moved[out] = False, False, step
             cost -= costs[out]
-            for e in elements[out]:
-                if e < 0:
-                    break
-                counts[e] -= 1
-                if counts[e] == 0:
-                    place[e], open_[count], count = count, e, count + 1
-                for k in sets[e]:
-                    ready[k] = ready[k] or k != out
-                    if k != out and (counts[e] == 0 or (counts[e] == 1 and taken[k])):
-                        worth[k] += weights[e]
+            count = _drop(out, elements, sets, taken, counts, weights, worth, ready, open_, place, count)
+        # cover again, below the best cost
         while count > 0:
-            e, into = open_[np.random.randint(count)], -1
-            for k in sets[e]:
-                if (
-                    ready[k]
-                    and cost + costs[k] < least
-                    and (
-                        into < 0
-                        or worth[k] * costs[into] > worth[into] * costs[k]
-                        or (worth[k] * costs[into] == worth[into] * costs[k] and moved[k] < moved[into])
-                    )
-                ):
-                    into = k
+            e = open_[np.random.randint(count)]
+            into = _set_to_add(sets[e], ready, least - cost, moved, worth, costs)
             if into < 0:
                 break
             taken[into], moved[into] = True, step
             cost += costs[into]
-            for e in elements[into]:
-                if e < 0:
-                    break
-                counts[e] += 1
-                if counts[e] == 1:
-                    count -= 1
-                    last = open_[count]
-                    open_[place[e]], place[last], place[e] = last, place[e], -1
-                for k in sets[e]:
-                    ready[k] = ready[k] or k != into
-                    if k != into and (counts[e] == 1 or (counts[e] == 2 and taken[k])):
-                        worth[k] -= weights[e]
-            for at in range(count):
-                weights[open_[at]] += 1
-                for k in sets[open_[at]]:
-                    worth[k] += 1
-        for at in range(count):
-            weights[open_[at]] += 1
-            for k in sets[open_[at]]:
-                worth[k] += 1
+            count = _add(into, elements, sets, taken, counts, weights, worth, ready, open_, place, count)
+            _make_heavier(open_[:count], sets, weights, worth)
+        _make_heavier(open_[:count], sets, weights, worth)
+
+
+@njit
+def _set_to_drop(taken, moved, before, worth, costs):  # type: ignore[no-untyped-def]
+    """Return the set of least worth for its cost that last moved before a step; -1 if there is none."""
+    out = -1
+    for k in range(len(costs)):
+        if not taken[k] or moved[k] >= before:
+            continue
+        # worth / cost, without a division
+        is_less = out < 0 or worth[k] * costs[out] < worth[out] * costs[k]
+        if is_less or (worth[k] * costs[out] == worth[out] * costs[k] and moved[k] < moved[out]):
+            out = k
+    return out
+
+
+@njit
+def _set_to_add(covering, ready, room, moved, worth, costs):  # type: ignore[no-untyped-def]
+    """Return the set of most worth for its cost that costs less than `room`; -1 if there is none."""
+    into = -1
+    for k in covering:
+        if not ready[k] or costs[k] >= room:
+            continue
+        is_more = into < 0 or worth[k] * costs[into] > worth[into] * costs[k]
+        if is_more or (worth[k] * costs[into] == worth[into] * costs[k] and moved[k] < moved[into]):
+            into = k
+    return into
+
+
+@njit
+def _drop(out, elements, sets, taken, counts, weights, worth, ready, open_, place, count):  # type: ignore[no-untyped-def]
+    """Bring all up to date with a set that was dropped; return the number of uncovered elements."""
+    for e in elements[out]:
+        if e < 0:
+            break
+        counts[e] -= 1
+        if counts[e] == 0:
+            place[e], open_[count], count = count, e, count + 1
+        for k in sets[e]:
+            ready[k] = ready[k] or k != out
+            if k != out and (counts[e] == 0 or (counts[e] == 1 and taken[k])):
+                worth[k] += weights[e]
+    return count
+
+
+@njit
+def _add(into, elements, sets, taken, counts, weights, worth, ready, open_, place, count):  # type: ignore[no-untyped-def]
+    """Bring all up to date with a set that was taken; return the number of uncovered elements."""
+    for e in elements[into]:
+        if e < 0:
+            break
+        counts[e] += 1
+        if counts[e] == 1:  # the last open element takes its place
+            count -= 1
+            last = open_[count]
+            open_[place[e]], place[last], place[e] = last, place[e], -1
+        for k in sets[e]:
+            ready[k] = ready[k] or k != into
+            if k != into and (counts[e] == 1 or (counts[e] == 2 and taken[k])):
+                worth[k] -= weights[e]
+    return count
+
+
+@njit
+def _make_heavier(uncovered, sets, weights, worth):  # type: ignore[no-untyped-def]
+    """Raise the weights of elements, and the worth of the sets that would cover them."""
+    for e in uncovered:
+        weights[e] += 1
+        for k in sets[e]:
+            worth[k] += 1
 
 
 def open_sites(instance: Sites, seconds: float, seed: int) -> Solution:

@@ -11,9 +11,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import statistics
+import json
+import os
+import signal
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from behavesim.base.heartbeat import Heartbeat
@@ -24,8 +31,7 @@ from behavesim.sandbox.pool import Pool, SolutionPool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Solved
 
-from .dask_processes import DaskCluster
-from .process_tree import cpu_of_everything
+from .harness import Way, take_turns
 
 # Takes SECONDS of CPU time on the five instances.
 BUSY = """
@@ -52,13 +58,6 @@ async def evaluated(pool: SolutionPool, program: str, times: int) -> None:
     await asyncio.gather(*(one() for _ in range(times)))
 
 
-async def costs(pool: SolutionPool, program: str, times: int) -> tuple[float, float]:
-    """Return the CPU milliseconds of an evaluation, of this process and of all."""
-    own, everything = time.process_time(), cpu_of_everything()
-    await evaluated(pool, program, times)
-    return 1e3 * (time.process_time() - own) / times, 1e3 * (cpu_of_everything() - everything) / times
-
-
 def on(cluster: DaskCluster) -> SolutionPool:
     """Return the sandbox of TSP on a cluster."""
     there = Cluster(cluster.address, False, False, on_stderr, Heartbeat())
@@ -73,12 +72,16 @@ async def overhead(evaluations: int, rounds: int) -> None:
         async with on(cluster) as there, Pool(reference, "search", 1, Limits()) as here:
             for pool in (here, there):
                 await evaluated(pool, template, 100)
-            found = [
-                (await costs(here, template, evaluations), await costs(there, template, evaluations))
-                for _ in range(rounds)
-            ]
-    for name, at in (("daemon", 0), ("all", 1)):
-        local, remote = (statistics.median(each[side][at] for each in found) for side in (0, 1))
+            ways: dict[str, Way] = {
+                "here": lambda: evaluated(here, template, evaluations),
+                "there": lambda: evaluated(there, template, evaluations),
+            }
+            costs = await take_turns(rounds, ways, dict.fromkeys(ways, 1), evaluations)
+    here_cost, there_cost = costs["here"], costs["there"]
+    for name, local, remote in (
+        ("daemon", here_cost.own_ms, there_cost.own_ms),
+        ("all", here_cost.cpu_ms, there_cost.cpu_ms),
+    ):
         print(f"{name:8} local {local:6.2f} ms   cluster {remote:6.2f} ms   more {remote - local:6.2f} ms")
 
 
@@ -96,6 +99,72 @@ async def scaling(evaluations: int, seconds: float) -> None:
                 took[workers] = time.perf_counter() - began
         print(f"{workers} worker(s): {evaluations / took[workers]:.1f} evaluations a second")
     print(f"two workers are {took[1] / took[2]:.2f} times as fast as one")
+
+
+START_S = 60.0
+
+
+@dataclass
+class DaskCluster:
+    """A scheduler's process and its workers' by name; `folder` takes what they write."""
+
+    folder: Path
+    scheduler: subprocess.Popen[bytes]
+    workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @classmethod
+    @contextmanager
+    def of(cls, folder: Path, *names: str) -> Iterator[DaskCluster]:
+        """Start a scheduler and workers of these names, each of one place; end all of them afterwards."""
+        file = ["--scheduler-file", str(folder / "scheduler.json")]
+        options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        running = cls(folder, _started(folder / "scheduler.log", "dask_scheduler", *options, *file))
+        try:
+            for name in names:
+                running.join(name)
+            yield running
+        finally:
+            for process in (*running.workers.values(), running.scheduler):
+                process.kill()
+                process.wait()
+
+    @property
+    def address(self) -> str:
+        """The text for the setting `workers`; it waits until the scheduler serves."""
+        file, deadline = self.folder / "scheduler.json", time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            if file.exists() and (text := file.read_text()):
+                return str(json.loads(text)["address"]).replace("tcp://", "dask://")
+            time.sleep(0.02)
+        raise AssertionError((self.folder / "scheduler.log").read_text())
+
+    def join(self, name: str, places: int = 1) -> None:
+        """Start a worker."""
+        options = ["--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--nthreads", str(places), "--name", name]
+        file = ["--scheduler-file", str(self.folder / "scheduler.json"), "--local-directory", str(self.folder / name)]
+        self.workers[name] = _started(self.folder / f"{name}.log", "dask_worker", *options, *file)
+
+    def serve(self, *names: str) -> None:
+        """Have these workers, and no others: start those that do not run, and end the others."""
+        for name, process in list(self.workers.items()):
+            if name not in names or process.poll() is not None:
+                process.kill()
+                process.wait()
+                del self.workers[name]
+        for name in names:
+            if name not in self.workers:
+                self.join(name)
+
+    def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """Send a worker a signal."""
+        os.kill(self.workers[name].pid, how)
+
+
+def _started(log: Path, command: str, *options: str) -> subprocess.Popen[bytes]:
+    with log.open("wb") as said:
+        return subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{command}", *options], stdout=said, stderr=said, cwd=log.parent
+        )
 
 
 def main() -> None:

@@ -1,25 +1,36 @@
-"""Measures how many events a second a journal commits, one in each transaction; at least 5 000 are wanted.
+"""Measures how many events a second a journal commits; at least 5 000 are wanted with one in each transaction.
 
-`python benchmarks/journal.py [--folder DIR]` appends the events of typical candidates to a journal in a temporary
+`python -m benchmarks.journal [--folder DIR]` appends the events of typical candidates to a journal in a temporary
 folder inside DIR: one by one, as a run does, and in transactions of ten. DIR is the system's folder for temporary files
 unless given; what counts is its disk.
+
+`python -m benchmarks.journal --locked SECONDS` runs a toy search instead, whose journal another process locks for so
+long. It times the turns of the event loop, without the time in which the loop only waits; at most 50 ms are wanted. The
+longest turn and the replies that arrived meanwhile are printed for the seconds before the lock, under it and after it.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import statistics
+import random
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from behavesim.base.tokens import Usage
+from behavesim.checks.method import search
 from behavesim.state.events import Added, Asked, Compared, Evaluated, Event, Prompt, Reply, Responded
 from behavesim.store.journal import SqliteJournal
 from behavesim.trajectory import Trajectory
+
+from .harness import Way, take_turns
 
 ROUNDS, CANDIDATES = 7, 400
 
@@ -38,26 +49,111 @@ def candidate(number: int) -> list[Event]:
     ]
 
 
-async def rate(journal: SqliteJournal, events: list[Event], batch: int) -> float:
-    """Append the events to the journal, `batch` in each transaction; return how many it committed per second."""
-    begun = time.perf_counter()
+async def append(journal: SqliteJournal, events: list[Event], batch: int) -> None:
+    """Append the events to the journal, `batch` in each transaction."""
     for start in range(0, len(events), batch):
         await journal.append(events[start : start + batch])
-    return len(events) / (time.perf_counter() - begun)
+
+
+async def measure_rates(folder: Path) -> None:
+    """Measure in turn one event and ten a transaction, and print medians and ranges."""
+    events = [event for number in range(CANDIDATES) for event in candidate(number)]
+    async with SqliteJournal(folder / "run.db") as journal:
+        await append(journal, events, 1)
+        ways: dict[str, Way] = {
+            "one": lambda: append(journal, events, 1),
+            "ten": lambda: append(journal, events, 10),
+        }
+        costs = await take_turns(ROUNDS, ways, dict.fromkeys(ways, 1), len(events))
+    for title, cost in costs.items():
+        low, middle, high = (1e3 / each for each in (max(cost.wall), cost.wall_ms, min(cost.wall)))
+        print(f"{title} event(s) a transaction: {middle:,.0f} events/s (median of {ROUNDS}; {low:,.0f} to {high:,.0f})")
+
+
+SETTINGS: dict[str, Any] = {
+    "method": "funsearch", "budget": 10**6, "window": 256, "connections": 64, "max_rejected_share": 1.0
+}  # fmt: skip
+LOCK = """
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+print(flush=True)
+time.sleep(float(sys.argv[2]))
+db.execute("ROLLBACK")
+"""
+
+
+class Turns:
+    """Times every turn of the running event loop: from when it has something to do until it waits again.
+
+    `longest_s` is the longest so far, in seconds of wall time.
+    """
+
+    def __init__(self) -> None:
+        self.longest_s = 0.0
+        selector: Any = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
+        self._select, self._began = selector.select, time.perf_counter()
+        selector.select = self._timed
+
+    def _timed(self, timeout: float | None = None) -> Any:
+        self.longest_s = max(self.longest_s, time.perf_counter() - self._began)
+        ready = self._select(timeout)
+        self._began = time.perf_counter()
+        return ready
+
+
+class Counting(SqliteJournal):
+    """A journal that counts its commits and the replies in them; `most` is the largest number of replies in one."""
+
+    commits = replies = most = 0
+
+    async def append(self, events: Sequence[Event]) -> None:
+        """Commit the events in one transaction, then count it and the replies in it."""
+        await super().append(events)
+        found = sum(isinstance(event, Responded) for event in events)
+        self.commits, self.replies, self.most = self.commits + 1, self.replies + found, max(self.most, found)
+
+    def events(self) -> list[Event]:
+        """Return no events: `search` begins on an empty journal."""
+        return []
+
+
+async def watched(title: str, journal: Counting, turns: Turns, seconds: float) -> None:
+    """Let the search go on for `seconds`, then print its longest turn in ms, and counts of commits and replies."""
+    commits, replies = journal.commits, journal.replies
+    turns.longest_s = journal.most = 0
+    await asyncio.sleep(seconds)
+    rows = f"{journal.commits - commits:7} {journal.replies - replies:7} {journal.most:7}"
+    print(f"{title:12} {1e3 * turns.longest_s:10.1f} {rows}", flush=True)
+
+
+async def measure_turns(folder: Path, seconds: float) -> None:
+    """Run a search with a journal in the folder, and print a row each before, under and after a lock of `seconds`."""
+    path = folder / "run.db"
+    async with Counting(path, patience_s=2 * seconds) as journal:
+        run = await search(journal, SETTINGS, random.Random(1))
+        turns, running = Turns(), asyncio.create_task(run.run())
+        print(f"{'':12} {'longest/ms':>10} {'commits':>7} {'replies':>7} {'at once':>7}")
+        await watched("before", journal, turns, 2.0)
+        command = (sys.executable, "-c", LOCK, str(path), str(seconds))
+        locking = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+        assert locking.stdout is not None
+        await locking.stdout.readline()
+        await watched("under lock", journal, turns, seconds - 0.2)
+        await locking.wait()
+        await watched("after", journal, turns, 2.0)
+        run.stop("measured")
+        await running
 
 
 async def main() -> None:
-    """Read the command line, measure in turn one event and ten a transaction, and print medians and ranges."""
+    """Read the command line and measure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--folder", type=Path)
-    with tempfile.TemporaryDirectory(dir=parser.parse_args().folder) as folder:
-        events = [event for number in range(CANDIDATES) for event in candidate(number)]
-        async with SqliteJournal(Path(folder) / "run.db") as journal:
-            await rate(journal, events, 1)
-            rounds = [(await rate(journal, events, 1), await rate(journal, events, 10)) for _ in range(ROUNDS)]
-    for title, rates in zip(("one", "ten"), zip(*rounds, strict=True), strict=True):
-        low, middle, high = min(rates), statistics.median(rates), max(rates)
-        print(f"{title} event(s) a transaction: {middle:,.0f} events/s (median of {ROUNDS}; {low:,.0f} to {high:,.0f})")
+    parser.add_argument("--locked", type=float, metavar="SECONDS", help="how long another process locks the database")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        await (measure_turns(Path(folder), given.locked) if given.locked else measure_rates(Path(folder)))
 
 
 if __name__ == "__main__":

@@ -1,30 +1,36 @@
-"""Measures the CPU time that a run spends around its candidates, beside two other tools: `python benchmarks/loop.py`.
+"""Measures the CPU time that a run spends around its candidates, beside two other tools: `python -m benchmarks.loop`.
 
-The same task code (`loop_parts/walks.py`), one local chat server that answers after 50 ms with a program nobody wrote
+The same task code (`loop_walks.py`), one local chat server that answers after 50 ms with a program nobody wrote
 before, eight requests under way. CPU time is that of whole process trees, less what the programs themselves take in a
 bare process; the tools take turns. Each peer comes from PyPI into an environment of its own (`--environments`), with
-the settings that its documentation recommends for speed (stated in `loop_parts`).
+the settings that its documentation recommends for speed (stated in `loop_walks.py`).
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import compileall
+import json
 import os
+import sqlite3
 import statistics
+import subprocess
 import sys
+import sysconfig
 import tempfile
+import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).with_name("loop_parts")))
+from aiohttp import web
 
-import walks
-from process_tree import ProcessTree, adopt_orphans, ended_children_s, reap
-from server import Server, serving
-from tools import Tool, tools
+from . import loop_walks as walks
+from .harness import ProcessTree, adopt_orphans, ended_children_s, reap
 
 SAMPLE_S, LOOKS_A_WEIGHING = 0.05, 20
 """Seconds between two looks at a tool's processes, and looks between two measurements of its memory."""
@@ -139,6 +145,134 @@ def growth(run: Measured, own_ms: float) -> str:
     marks = sorted(run.at_request)[1:]
     rows = [f"| {a:,} to {b:,} | {run.around_ms(a, b, own_ms):.1f} |" for a, b in pairwise(marks)]
     return "\n".join(["| candidates | around |", "|---|---:|", *rows, f"{run.peak_mb:.0f} MB at most"])
+
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parent
+# Number of requests that each tool may have under way.
+CONNECTIONS = 8
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: `command(url, candidates, folder)` runs it, and `kept(folder)` counts the replies stored there."""
+
+    name: str
+    command: Callable[[str, int, Path], list[str]]
+    kept: Callable[[Path], int]
+
+    def start(self, url: str, candidates: int, folder: Path) -> subprocess.Popen[bytes]:
+        """Start a run of so many candidates, which asks the server at `url` and stores its results in `folder`.
+
+        Its output is dropped; errors are shown if the environment has LOOP_VERBOSE.
+        """
+        keys = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "PYTHONPATH": ""}
+        threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        errors = None if os.environ.get("LOOP_VERBOSE") else subprocess.DEVNULL
+        command = self.command(url, candidates, folder)
+        return subprocess.Popen(
+            command, env={**os.environ, **keys, **threads}, stdout=subprocess.DEVNULL, stderr=errors
+        )
+
+
+def tools(names: list[str], environments: Path) -> list[Tool]:
+    """Return the tools of these names: "behavesim", "openevolve" and "llm4ad"; KeyError for another.
+
+    A peer is installed by pip into `environments`/NAME, a virtual environment, if that does not exist. Ours is compiled
+    to bytecode, as pip leaves the peers: other installers do not compile, and then each process compiles what it loads.
+    """
+    kept = {"openevolve": _kept_by_openevolve, "llm4ad": _kept_by_llm4ad}
+    return [_own() if name == "behavesim" else _peer(name, environments, kept[name]) for name in names]
+
+
+def _own() -> Tool:
+    for folder in (Path(sysconfig.get_path("purelib")), *(ROOT / name for name in ("behavesim", "cli", "offline"))):
+        compileall.compile_dir(folder, quiet=2)
+
+    def command(url: str, candidates: int, folder: Path) -> list[str]:
+        start = [sys.executable, "-m", "behavesim", "run", str(FOLDER / "loop_task.py"), "--proposer", "openai"]
+        where = ["--runs-dir", str(folder), "--name", "run", "--connections", str(CONNECTIONS)]
+        return [*start, "--model", "m", "--budget", str(candidates), *where]
+
+    def kept(folder: Path) -> int:
+        with closing(sqlite3.connect(folder / "run" / "run.db")) as db:
+            return int(db.execute("SELECT count(*) FROM events WHERE type = 'Responded'").fetchone()[0])
+
+    return Tool("behavesim", command, kept)
+
+
+def _peer(name: str, environments: Path, kept: Callable[[Path], int]) -> Tool:
+    python = environments / name / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", environments / name], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", name], check=True)
+    start = [str(python), str(FOLDER / "loop_walks.py"), name]
+    return Tool(name, lambda url, n, folder: [*start, url, str(n), str(CONNECTIONS), str(folder)], kept)
+
+
+def _kept_by_openevolve(folder: Path) -> int:
+    """Return the number of programs in the largest checkpoint, without the first program; 0 without a checkpoint."""
+    checkpoints = folder.glob("out/checkpoints/checkpoint_*/programs")
+    return max((len(list(each.glob("*.json"))) - 1 for each in checkpoints), default=0)
+
+
+def _kept_by_llm4ad(folder: Path) -> int:
+    """Return the number of samples in its logs, without the first program; a log that a kill cut off has none."""
+    numbers = set()
+    for path in folder.rglob("samples_*.json"):
+        if "best" not in path.name:
+            with suppress(json.JSONDecodeError):
+                numbers |= {sample["sample_order"] for sample in json.loads(path.read_text())}
+    return max(0, len(numbers) - 1)
+
+
+LATENCY_S = 0.05
+
+
+@dataclass
+class Server:
+    """Answers chat completions at `url`; `arrived` and `sent` are the times of requests and replies (monotonic, s)."""
+
+    url: str = ""
+    arrived: list[float] = field(default_factory=list)
+    sent: list[float] = field(default_factory=list)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Return a chat completion with a new program: in a fenced block, or plain if the model is "plain"."""
+        model = (await request.json())["model"]
+        number = len(self.arrived)
+        self.arrived.append(time.monotonic())
+        await asyncio.sleep(LATENCY_S)
+        code = walks.program(number)
+        text = code if model == "plain" else f"```python\n{code}```\n"
+        message = {"role": "assistant", "content": text}
+        usage = {"prompt_tokens": 900, "completion_tokens": 120, "total_tokens": 1020}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        answer = {"id": "c", "object": "chat.completion", "created": 1, "model": model}
+        self.sent.append(time.monotonic())
+        return web.json_response({**answer, "choices": [choice], "usage": usage})
+
+    async def begin(self) -> None:
+        """Listen on a free port of 127.0.0.1, and set `url`."""
+        app = web.Application(client_max_size=2**26)
+        app.router.add_post("/v1/chat/completions", self.answer)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """Yield a server that answers in a thread of this process; it is in no process tree that is measured."""
+    server, loop = Server(), asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.begin(), loop).result()
+    yield server
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Prints which forged programs evaluators believe, and which they believe once trusted code scores solutions.
 
-`python benchmarks/referee.py` makes the table of docs/how-to/evaluators.md. The evaluators are examples of the tests.
+`python -m benchmarks.referee` makes the table of docs/how-to/evaluators.md. The evaluators are examples of the tests.
 """
 
 from __future__ import annotations

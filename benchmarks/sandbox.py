@@ -1,97 +1,119 @@
-"""Measures what an evaluation in the sandbox costs, beside four other ways: `python benchmarks/sandbox.py`.
+"""Measures what an evaluation in the sandbox costs, beside four other ways: `python -m benchmarks.sandbox`.
 
-Absolute times drift with the machine; the ratios come from interleaved rounds. Run it on an idle machine. It prints how
+Run it on an idle machine. It prints how
 soon ended, looping and cancelled programs are noticed, too, and how much faster two workers are than one. With
-`--scoring` it measures alone what the referee costs beside scoring in a thread.
+`--scoring` it measures alone what the referee costs beside scoring in a thread. With `--evaluator` it measures alone
+what an evaluator that does nothing costs, beside a fresh interpreter for each program.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import multiprocessing
+import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import uvloop
-from process_tree import cpu_of_everything
-from sandbox_parts.programs import BUSY, DIE, LOOP, SLEEP, TASK, TRIVIAL
-from sandbox_parts.ways import forked, fresh, in_pool, pools, queued, spawned
 
+from behavesim.evaluators.evaluation import EvaluatorJudge, evaluator_pool
 from behavesim.sandbox.judge import RefereePool
+from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import Pool
+from behavesim.sandbox.pool import PRELOADED, SCIENTIFIC, Pool
 from behavesim.sandbox.referee import VERDICT, Scorer
 from behavesim.task import TaskReference
-from behavesim.task.verdict import Failure, Sent, Solved
+from behavesim.task.evaluated import EvaluatorFile
+from behavesim.task.verdict import Failure, Sent, Solved, Verdict
 from behavesim.trajectory import unpack
+
+from .harness import Cost, Way, take_turns
+
+# Source of a task on which a program returns the ten numbers that it is given.
+TASK = '''
+import numpy as np
+from behavesim.task import Objective, Task
+from behavesim.trajectory import Trajectory
+
+
+class Trivial(Task):
+    """Return what you are given."""
+
+    template = "def same(x):\\n    return x\\n"
+    objective = Objective("minimise")
+
+    def instances(self, split):
+        return [np.arange(10.0)]
+
+    def solve(self, function, instance):
+        return function(instance)
+
+    def score(self, instance, solution):
+        return float(solution.sum())
+
+    def trajectory(self, instance, solution):
+        return Trajectory.vectors(solution[:, None])
+
+
+task = Trivial()
+'''
+TRIVIAL = "def same(x):\n    return x\n"
+# Program that takes 0.2 s of CPU time.
+BUSY = """
+import time
+
+def same(x):
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+    return x
+"""
+LOOP = "def same(x):\n    while True: pass\n"
+SLEEP = "import time\ndef same(x):\n    time.sleep(1000)\n"
+# LOOP never ends, SLEEP sleeps for 1000 s, and DIE ends its process with exit code 1 as it is loaded.
+DIE = "import os\nos._exit(1)\n"
+ALONE = f"import numpy as np\n{TRIVIAL}\nsame(np.arange(10.0)).tobytes()\n"
+
 
 ROUNDS, PER_ROUND = 9, 10
 """Number of rounds, and of evaluations by each way in a round; the two slow ways do two in a round."""
 
 
-@dataclass
-class Cost:
-    """Costs of one way: wall time of each evaluation, and the mean CPU time of an evaluation for each round, in ms."""
-
-    wall: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-
-    def row(self, name: str, base: float) -> str:
-        """Return a row of the table: both medians in ms, and how many times the CPU time is less than `base` ms."""
-        cpu = statistics.median(self.cpu)
-        return f"| {name} | {statistics.median(self.wall):.1f} | {cpu:.1f} | {base / cpu:.1f} |"
-
-
-async def measured(evaluate: Callable[[], Awaitable[None] | None], times: int, cost: Cost) -> None:
-    """Evaluate `times` times in a row, and add the wall times and the mean CPU time to `cost`.
-
-    What `evaluate` returns is awaited unless it is None.
-    """
-    before = cpu_of_everything()
-    for _ in range(times):
-        start = time.perf_counter()
-        waiting = evaluate()
-        if waiting is not None:
-            await waiting
-        cost.wall.append(1e3 * (time.perf_counter() - start))
-    cost.cpu.append(1e3 * (cpu_of_everything() - before) / times)
-
-
 async def compare(task: TaskReference) -> None:
     """Measure all ways, two of them also beside 1 GB in this process, and print the table."""
     async with pools(task) as ours:
-        ways: dict[str, Callable[[], Awaitable[None] | None]] = {
+        ways: dict[str, Way] = {
             "multiprocessing, spawn": spawned, "fresh interpreter": fresh, "bare fork of this process": forked,
             "fork + queue + executor": queued, **{name: in_pool(pool) for name, pool in ours.items()},
         }  # fmt: skip
-        costs = {name: Cost() for name in ways}
-        await rounds(ways, costs)
+        costs = await compared(ways)
         ballast = bytearray(b"x") * (1 << 30)
         beside = {
             f"{name}, beside 1 GB": way
             for name, way in ways.items()
             if name in ("fork + queue + executor", list(ours)[-1])
         }
-        costs |= {name: Cost() for name in beside}
-        await rounds(beside, costs)
+        costs |= await compared(beside)
         del ballast
-    spawn = statistics.median(costs["multiprocessing, spawn"].cpu)
+    spawn = costs["multiprocessing, spawn"].cpu_ms
     print("| way | wall ms | CPU ms | × fewer CPU ms than spawn |\n|---|---|---|---|")
     for name, cost in costs.items():
-        print(cost.row(name, spawn))
-    bare, closed = (statistics.median(costs[list(ours)[at]].cpu) for at in (0, 1))
+        print(f"| {name} | {cost.wall_ms:.1f} | {cost.cpu_ms:.1f} | {spawn / cost.cpu_ms:.1f} |")
+    bare, closed = (costs[list(ours)[at]].cpu_ms for at in (0, 1))
     print(f"\nEvery layer together: {closed - bare:+.2f} CPU ms over limits alone.")
 
 
-async def rounds(ways: dict[str, Callable[[], Awaitable[None] | None]], costs: dict[str, Cost]) -> None:
-    """Measure all ways in turn, ROUNDS times, and add to their `costs`, by name."""
-    for _ in range(ROUNDS):
-        for name, way in ways.items():
-            await measured(way, 2 if way in (spawned, fresh) else PER_ROUND, costs[name])
+async def compared(ways: dict[str, Way]) -> dict[str, Cost]:
+    """Return what each way costs, by name."""
+    times = {name: 2 if way in (spawned, fresh) else PER_ROUND for name, way in ways.items()}
+    return await take_turns(ROUNDS, ways, times)
 
 
 async def responsiveness(task: TaskReference) -> None:
@@ -178,15 +200,128 @@ async def scoring(name: str) -> None:
         async def in_thread() -> None:
             await asyncio.to_thread(here.answer, VERDICT, sent.data)
 
-        ways: dict[str, Callable[[], Awaitable[None] | None]] = {"thread": in_thread, "referee": in_referee}
-        costs = {each: Cost() for each in ways}
-        for _ in range(2 * ROUNDS):
-            for each, way in ways.items():
-                await measured(way, 20 * PER_ROUND, costs[each])
-    told = (f"{each} {statistics.median(cost.wall):.2f} ms, CPU {statistics.median(cost.cpu):.2f} ms"
-            for each, cost in costs.items())  # fmt: skip
+        ways: dict[str, Way] = {"thread": in_thread, "referee": in_referee}
+        costs = await take_turns(2 * ROUNDS, ways, dict.fromkeys(ways, 20 * PER_ROUND))
+    told = (f"{each} {cost.wall_ms:.2f} ms, CPU {cost.cpu_ms:.2f} ms" for each, cost in costs.items())
     more = statistics.median(b - a for a, b in zip(costs["thread"].cpu, costs["referee"].cpu, strict=True))
     print(f"A verdict on {name}: {'; '.join(told)}: {more:+.2f} ms of CPU time")
+
+
+# An evaluator that does nothing, and loads numpy as most do.
+EVALUATOR = """
+import numpy as np
+
+def evaluate(program_path):
+    return {"combined_score": float(np.ones(3).sum())}
+"""
+
+
+async def evaluator() -> None:
+    """Print what an evaluation by an evaluator costs in the sandbox, and in a fresh interpreter."""
+    program = "x = 1\n"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "evaluator.py").write_text(EVALUATOR)
+        (folder / "initial.py").write_text(program)
+        file = EvaluatorFile("openevolve", str(folder / "evaluator.py"), str(folder / "initial.py"))
+        async with evaluator_pool(file, 1, Limits(timeout_s=60.0), True, None) as pool:
+            judge = EvaluatorJudge(pool)
+
+            async def ours() -> None:
+                assert isinstance(await judge.evaluate(program), Verdict)
+
+            async def fresh() -> None:
+                code = f"{EVALUATOR}\nevaluate('initial.py')"
+                await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code], check=True)
+
+            await ours()
+            ways: dict[str, Way] = {"sandbox of evaluators": ours, "fresh interpreter": fresh}
+            costs = await take_turns(ROUNDS, ways, dict(zip(ways, (PER_ROUND, 2), strict=True)))
+    print(f"isolation {pool.isolation}\n\n| way | wall ms | CPU ms |\n|---|---|---|")
+    for way, cost in costs.items():
+        print(f"| {way} | {cost.wall_ms:.1f} | {cost.cpu_ms:.1f} |")
+    inside, outside = costs.values()
+    print(
+        f"\n{statistics.median(b / a for a, b in zip(inside.cpu, outside.cpu, strict=True)):.0f} times less CPU time."
+    )
+
+
+def run_alone() -> None:
+    """Compile and run the trivial program in this process, without a sandbox."""
+    exec(compile(ALONE, "candidate", "exec"), {})
+
+
+def run_into(queue: multiprocessing.Queue[bytes]) -> None:
+    """Run the trivial program as `run_alone` does, then put 80 bytes into the queue."""
+    run_alone()
+    queue.put(b"x" * 80)
+
+
+def spawned() -> None:
+    """Evaluate in a process that multiprocessing starts afresh ("spawn"), and wait for its end."""
+    process = multiprocessing.get_context("spawn").Process(target=run_alone)
+    process.start()
+    process.join()
+
+
+def fresh() -> None:
+    """Evaluate in a fresh Python interpreter; raises CalledProcessError if it fails."""
+    subprocess.run([sys.executable, "-c", ALONE], check=True)
+
+
+def forked() -> None:
+    """Evaluate in a bare fork of this process, and wait for its end."""
+    if (pid := os.fork()) == 0:
+        run_alone()
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+EXECUTOR = ThreadPoolExecutor(1)
+
+
+def queued() -> None:
+    """Evaluate in a fork with a queue for the result, started by an executor's thread, as published code does it."""
+
+    def evaluate() -> bytes:
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        process = context.Process(target=run_into, args=(queue,))
+        process.start()
+        result: bytes = queue.get()
+        process.join()
+        return result
+
+    EXECUTOR.submit(evaluate).result()
+
+
+def in_pool(pool: Pool) -> Callable[[], Awaitable[None]]:
+    """Return a function that evaluates the trivial program in the pool; AssertionError if that fails."""
+
+    async def evaluate() -> None:
+        assert isinstance(await pool.evaluate(TRIVIAL), Solved)
+
+    return evaluate
+
+
+@contextlib.asynccontextmanager
+async def pools(task: TaskReference) -> AsyncIterator[dict[str, Pool]]:
+    """Enter four pools of one worker each, and yield them by their names in the table.
+
+    They have numpy loaded, or numpy and scipy, and only limits or every layer of isolation that this machine has.
+    """
+    async with (
+        Pool(task, "search", 1, Limits(), True, (), ()) as bare,
+        Pool(task, "search", 1, Limits(), True, LAYERS, ()) as numpy,
+        Pool(task, "search", 1, Limits(), True, (), PRELOADED + SCIENTIFIC) as bare_scipy,
+        Pool(task, "search", 1, Limits(), True, LAYERS, PRELOADED + SCIENTIFIC) as scipy,
+    ):
+        yield {
+            "zygote with numpy, limits alone": bare,
+            f"zygote with numpy, {numpy.isolation}": numpy,
+            "zygote with numpy and scipy, limits alone": bare_scipy,
+            f"zygote with numpy and scipy, {scipy.isolation}": scipy,
+        }
 
 
 async def main() -> None:
@@ -194,6 +329,9 @@ async def main() -> None:
     if "--scoring" in sys.argv:
         for name in sys.argv[2:] or ("tsp", "asp", "bin_packing"):
             await scoring(name)
+        return
+    if "--evaluator" in sys.argv:
+        await evaluator()
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trivial.py"

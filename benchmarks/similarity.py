@@ -1,7 +1,7 @@
 """Measures how fast BehaveSim is beside the fastest peers, and how the time grows.
 
     pip install behavesim[bench]
-    python benchmarks/similarity.py [--rounds 7] [--growth] [--bits]
+    python -m benchmarks.similarity [--rounds 7] [--growth] [--bits]
 
 Ours and the peer take turns; the table has medians of CPU time, one thread each. Where the peer would take minutes, it
 compares a sample of the pairs and its time is scaled up. Only ratios of one run mean anything: absolute times drift by
@@ -12,22 +12,31 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib.metadata
+import os
+import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import editdistance
+import llvmlite.binding
 import numpy as np
 from dtaidistance import dtw_ndim
-from similarity_parts.bar import Bar
-from similarity_parts.machine import bits_compared, machine
-from similarity_parts.peers import best_peer, prefixes, published
-from similarity_parts.timing import interleaved, repeated
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
+from tslearn.metrics import _dtw as tslearn_dtw
 
 from behavesim.similarity import Archive, BehaveSim
 from behavesim.trajectory import Trajectory
+
+from .harness import interleaved, repeated
 
 CITIES, INSTANCES, ARCHIVE = 50, 5, 10_000
 RNG = np.random.default_rng(2024)
@@ -194,6 +203,131 @@ def growth(rounds: int) -> Iterator[str]:
         m = BehaveSim(states)
         (taken,) = interleaved(rounds, lambda m=m, x=x, a=archive: m.one_vs_many(x, a))
         yield f"| {states:,} | {1e3 * taken:.3f} | {1e12 * taken / (320 * states**2):,.0f} |"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of the table: CPU seconds of ours and of the peer, and two bounds, `must` and the harder `ambitious`.
+
+    The ratio is peer / ours, and has to reach the bounds. If `is_ceiling`, it is ours / peer, and may not exceed them.
+    `error` is the largest absolute difference between our similarities and the peer's.
+    """
+
+    name: str
+    must: float
+    ambitious: float
+    ours_s: float
+    peer_s: float
+    error: float = 0.0
+    is_ceiling: bool = False
+
+    def row(self) -> str:
+        """Return the row in Markdown: times in ms, the ratio, "yes" or "no" for each bound, and the error.
+
+        A row with a ceiling has no error.
+        """
+        ratio = self.ours_s / self.peer_s if self.is_ceiling else self.peer_s / self.ours_s
+        reached = [ratio <= bar if self.is_ceiling else ratio >= bar for bar in (self.must, self.ambitious)]
+        sign, unit = ("≤ ", "") if self.is_ceiling else ("", "×")
+        cells = (
+            f"{sign}{bar:,g}{unit} {'yes' if yes else 'no'}"
+            for bar, yes in zip((self.must, self.ambitious), reached, strict=True)
+        )
+        figures = f"{1e3 * self.ours_s:,.4g} ms | {1e3 * self.peer_s:,.4g} ms | **{ratio:,.3g}{unit}**"
+        error = "" if self.is_ceiling else f"{self.error:.1e}"
+        return f"| {self.name} | {figures} | {' | '.join(cells)} | {error} |"
+
+
+def text(tokens: Any) -> str:
+    """Return tokens, numbers of 0 or more, as a string with one character each: what rapidfuzz compares fastest.
+
+    All characters have one width: tokens up to 255 keep their numbers, with a larger one all are moved up by 0x4E00.
+    """
+    first = 0x4E00 if max(tokens, default=0) > 255 else 0
+    return "".join(chr(first + int(token)) for token in tokens)
+
+
+def prefixes(tokens: Any) -> list[str]:
+    """Return the states of a trajectory of prefixes as strings: the first token, the first two, … all."""
+    return [text(tokens[: i + 1]) for i in range(len(tokens))]
+
+
+def compiled_dtw(cost: Any) -> float:
+    """Return the DTW distance of an (N, M) matrix of costs: the least sum of costs along a path through it.
+
+    It is tslearn's compiled recurrence, without its checks and its search for the path.
+    """
+    return float(tslearn_dtw._njit_acc_matrix_from_dist_matrix(cost, np.ones(cost.shape, np.bool_))[-1, -1])
+
+
+def best_peer(x: list[str], y: list[str], scale: Any) -> float:
+    """Return Sim of two trajectories, given as states in strings, by rapidfuzz's edit distances and tslearn's DTW.
+
+    `scale` is 1 / normaliser, as a number or an (N, M) array, and multiplies the distances.
+    """
+    cost = cdist(x, y, scorer=Levenshtein.distance, dtype=np.float64, workers=1) * scale
+    return 1.0 - compiled_dtw(cost) / min(len(x), len(y))
+
+
+def published(x: list[list[int]], y: list[list[int]], normaliser: float) -> float:
+    """Return Sim of two trajectories as published code computes it: editdistance for each cell, a DTW in Python."""
+    table = np.full((len(x) + 1, len(y) + 1), np.inf)
+    table[0, 0] = 0.0
+    for i, a in enumerate(x):
+        for j, b in enumerate(y):
+            distance = editdistance.eval(a, b) / normaliser
+            table[i + 1, j + 1] = distance + min(table[i, j + 1], table[i + 1, j], table[i, j])
+    return float(1.0 - table[-1, -1] / min(len(x), len(y)))
+
+
+# Program that prints a SHA-256 of many similarities, of prefixes, sequences and vectors.
+BITS = """
+import hashlib
+import numpy as np
+from behavesim.similarity import BehaveSim
+from behavesim.trajectory import Trajectory
+
+rng, digest = np.random.default_rng(0), hashlib.sha256()
+kinds = {
+    "prefixes": lambda n: Trajectory.prefixes(rng.permutation(n)),
+    "sequences": lambda n: Trajectory.sequences([rng.permutation(40)[: rng.integers(0, 40)] for _ in range(n)]),
+    "vectors": lambda n: Trajectory.vectors(rng.random((n, 5))),
+}
+for kind, draw in kinds.items():
+    algorithms = [[draw(rng.integers(1, 60))] for _ in range(100)]
+    for normaliser in (60, "pair") if kind != "vectors" else (60,):
+        measure = BehaveSim(normaliser, clip=False)
+        digest.update(measure.matrix(algorithms).tobytes())
+        digest.update(np.array([measure.between(algorithms[0], other) for other in algorithms]).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def bits_compared() -> str:
+    """Return a sentence that says whether results have the same bits with other instruction sets of x86-64.
+
+    Each set has a process and an empty kernel cache of its own. Raises CalledProcessError if such a process fails.
+    """
+    digests = {}
+    for cpu in (llvmlite.binding.get_host_cpu_name(), "x86-64-v3", "x86-64"):
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": cache}
+            command = [sys.executable, "-c", BITS]
+            digests[cpu] = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+    return f"Bits on {', '.join(digests)}: {'equal' if len(set(digests.values())) == 1 else 'DIFFERENT'}."
+
+
+def machine() -> str:
+    """Return on one line the date, the processor with its vector instructions, and the versions of the packages."""
+    features = llvmlite.binding.get_host_cpu_features()
+    widest = next((name for name in ("avx512bw", "avx2", "sse4.2", "neon") if features.get(name)), "no known vectors")
+    packages = ("numpy", "numba", "rapidfuzz", "tslearn", "dtaidistance", "editdistance")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.is_file() else []
+    model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.processor())
+    cpu = f"{model} ({llvmlite.binding.get_host_cpu_name()}, {widest}), {os.cpu_count()} cores"
+    return f"{time.strftime('%Y-%m-%d')}, {cpu}, Python {platform.python_version()}, {versions}"
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Measures how well behaviours recorded from calls agree with trajectories defined by hand, and what recording costs.
 
-`python benchmarks/traces.py [--programs 24] [--budget 120] [--tasks tsp asp cpp bin_packing]` lets the offline proposer
+`python -m benchmarks.traces [--programs 24] [--budget 120] [--tasks tsp asp cpp bin_packing]` lets the offline proposer
 write programs for tasks whose trajectories are defined by hand. Each is evaluated as a class evaluator would do it,
 while its calls are recorded. For each rule of what to record it prints Spearman's rank correlation, over all pairs of
 programs, between similarity by the traces and by the trajectories, and what recording costs; then its cost for a call.

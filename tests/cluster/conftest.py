@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.dask_processes import DaskCluster
+from benchmarks.cluster import DaskCluster
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:

@@ -21,7 +21,7 @@ from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import SolutionPool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure, Solved
-from benchmarks.dask_processes import DaskCluster
+from benchmarks.cluster import DaskCluster
 from tests.application.test_session import unseen
 from tests.crash.processes import FEW_CITIES
 

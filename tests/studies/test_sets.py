@@ -159,5 +159,5 @@ def test_programs_are_kept_apart_from_their_scores(tmp_path: Path) -> None:
     programs = KeptPrograms("tsp", runs, {"p1": "def f():\n    return '\u2028'", "p2": ""})
     write_stored(tmp_path / "tsp.programs.json.xz", programs)
     assert read_programs(tmp_path / "tsp.programs.json.xz") == programs
-    with pytest.raises(UsageError, match=r"programs\.py makes it of finished runs"):
+    with pytest.raises(UsageError, match=r"tables\.py makes it of finished runs"):
         read_programs(tmp_path / "asp.programs.json.xz")

@@ -1,4 +1,7 @@
-"""A process and all below it: their CPU time and memory, and the end of those that go on."""
+"""What the benchmarks share: ways that take turns and their costs, and what a tree of processes uses.
+
+Absolute times drift with the machine. So what is compared takes turns in one run, and medians of rounds are shown.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,92 @@ import ctypes
 import os
 import resource
 import signal
+import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+
+@dataclass
+class Cost:
+    """What one way took in each round: milliseconds for each of its units of work, such as an evaluation."""
+
+    wall: list[float] = field(default_factory=list)
+    own: list[float] = field(default_factory=list)
+    """CPU time of this process."""
+    cpu: list[float] = field(default_factory=list)
+    """CPU time of this process and all below it."""
+
+    @property
+    def wall_ms(self) -> float:
+        """The median of the wall time."""
+        return statistics.median(self.wall)
+
+    @property
+    def own_ms(self) -> float:
+        """The median of this process's CPU time."""
+        return statistics.median(self.own)
+
+    @property
+    def cpu_ms(self) -> float:
+        """The median of the CPU time of all processes."""
+        return statistics.median(self.cpu)
+
+
+# Does one unit of work; what it returns is awaited unless it is None.
+Way = Callable[[], Awaitable[object] | None]
+
+
+async def take_turns(rounds: int, ways: Mapping[str, Way], times: Mapping[str, int], units: int = 1) -> dict[str, Cost]:
+    """Return what each way costs, by name: in each round every way runs `times` times, one after the other.
+
+    A call of a way does `units` units of work.
+    """
+    costs = {name: Cost() for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            everything, own, began = cpu_of_everything(), time.process_time(), time.perf_counter()
+            for _ in range(times[name]):
+                if (waiting := way()) is not None:
+                    await waiting
+            each = 1e3 / (times[name] * units)
+            costs[name].wall.append((time.perf_counter() - began) * each)
+            costs[name].own.append((time.process_time() - own) * each)
+            costs[name].cpu.append((cpu_of_everything() - everything) * each)
+    return costs
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds of this process so far, and of its ended children, which it has waited for."""
+    return time.process_time() + ended_children_s()
+
+
+def interleaved(rounds: int, *actions: Callable[[], object]) -> list[float]:
+    """Return the median CPU seconds of each action over `rounds` rounds, in each of which all actions run in turn.
+
+    One round more comes first and does not count.
+    """
+    times: list[list[float]] = [[] for _ in actions]
+    for turn in range(rounds + 1):
+        for action, taken in zip(actions, times, strict=True):
+            start = cpu_seconds()
+            action()
+            if turn:
+                taken.append(cpu_seconds() - start)
+    return [statistics.median(taken) for taken in times]
+
+
+def repeated(action: Callable[[], object], count: int) -> Callable[[], None]:
+    """Return a function that does the action `count` times: once is too short for the clock."""
+
+    def many() -> None:
+        for _ in range(count):
+            action()
+
+    return many
+
 
 TICK = os.sysconf("SC_CLK_TCK")
 # Seconds after which a process counts as long-lived, and `ProcessTree.lasting` gets its CPU time.

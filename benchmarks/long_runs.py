@@ -1,8 +1,12 @@
-"""Measures whether a long run stays as fast and as small as a short one, with a proposer and a judge that do nothing.
+"""Measures long runs, with a proposer and a judge that do nothing.
 
-`python benchmarks/flatness.py [--candidates 20000] [--method funsearch]` prints a line for every thousand candidates.
-It has the CPU milliseconds of each candidate (all but model and sandbox), how many of them went into similarity, and
-the resident memory.
+`python -m benchmarks.long_runs [--candidates 20000] [--method funsearch]` says whether a long run stays as fast and as
+small as a short one. It prints a line for every thousand candidates: the CPU milliseconds of each candidate (all but
+model and sandbox), how many of them went into similarity, and the resident memory.
+
+`python -m benchmarks.long_runs --resume [--candidates 10000] [--method funsearch+behavesim]` says how long a resumed
+run takes to its first new evaluation, the start of the process included; at most 3 s are wanted. It writes a journal of
+so many candidates of the task tsp, with made-up verdicts, and has `behavesim resume` go on with it three times.
 """
 
 from __future__ import annotations
@@ -10,6 +14,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,15 +27,17 @@ import numpy as np
 
 from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.engine.admission import settings_from_person
+from behavesim.engine.admission import run_provenance, settings_from_person
 from behavesim.engine.build import assemble_search
 from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Reply, RunStarted
+from behavesim.state.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Rejected, Reply, RunStarted
 from behavesim.state.state import RunState
+from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
-from behavesim.task import Objective, Task
+from behavesim.store.reading import read_events
+from behavesim.task import Objective, Task, TaskReference
 from behavesim.task.verdict import Verdict
 from behavesim.trajectory import Trajectory
 
@@ -139,20 +148,97 @@ def resident_mb() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
-async def main() -> None:
-    """Read the command line, and run a search to its end in a temporary folder."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--candidates", type=int, default=20_000)
-    parser.add_argument("--method", default="funsearch")
-    arguments = parser.parse_args()
-    settings = settings_from_person(
-        {"task": "null", "method": arguments.method, "budget": arguments.candidates}, task=Null()
-    )
+async def measure_flatness(method: str, candidates: int) -> None:
+    """Run a search to its end in a temporary folder."""
+    settings = settings_from_person({"task": "null", "method": method, "budget": candidates}, task=Null())
     with tempfile.TemporaryDirectory() as folder:
         search = await begun_search(settings, Path(folder) / "run.db")
         await search.run()
         await search._journal.__aexit__(None, None, None)  # type: ignore[attr-defined]
 
 
+COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
+RESUMED = 3
+
+
+class Numbered:
+    """Answers at once with the template and the candidate's number, so that no two programs are equal."""
+
+    def __init__(self, template: str) -> None:
+        self._template = template
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        """Return the reply; the prompt is not read."""
+        return Reply(f"```python\n{self._template}\n\nweight = {number + 1}\n```\n", "null")
+
+
+class TspJudge(NullJudge):
+    """Gives made-up verdicts, also on a template without `weight`, as if its weight were 0."""
+
+    async def evaluate(self, source: str, *_: object) -> Verdict:
+        """Return the verdict."""
+        return await super().evaluate(source if "weight = " in source else "weight = 0")
+
+
+async def written(folder: RunFolder, settings: Settings) -> None:
+    """Write a run with these settings into the folder, as a search with made-up replies and verdicts records it."""
+    task, judge = TaskReference("tsp").load(), TspJudge()
+    folder.path.mkdir(parents=True)
+    folder.write_settings(settings.flat())
+    async with SqliteJournal(folder.journal) as journal:
+        caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
+        search = assemble_search(settings, task, Numbered(task.template), judge, journal, caps)
+        verdict = await judge.evaluate(task.template)
+        template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
+        started = RunStarted(settings.flat(), run_provenance(settings, task), "strong+")
+        await journal.append([started, template])
+        search.fold(started)
+        search.fold(template)
+        await search.run()
+
+
+def resumed(folder: RunFolder, candidates: int, more: int) -> float:
+    """Resume the run with a budget of `candidates` + `more`; return the seconds to the first outcome of its last ten.
+
+    They are counted from the start of the command. Raises AssertionError if the command fails.
+    """
+    begun = time.time()
+    done = subprocess.run(
+        [*COMMAND, "resume", folder.run, "--runs-dir", str(folder.path.parent), "--budget", str(candidates + more)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    outcomes = read_events(folder.journal, only=(Evaluated, Rejected))
+    first = next(at for _, at, event in outcomes if event.candidate >= candidates + more - 10)
+    return first - begun
+
+
+def measure_resuming(method: str, candidates: int) -> None:
+    """Write a run, resume it three times, and print the times and their median."""
+    chosen = {"task": "tsp", "method": method, "budget": candidates, "recommend": False}
+    with tempfile.TemporaryDirectory() as runs:
+        folder = RunFolder(Path(runs) / "long")
+        asyncio.run(written(folder, settings_from_person(chosen, task=TaskReference("tsp").load())))
+        size = folder.journal.stat().st_size / 1e6
+        seconds = [resumed(folder, candidates, 10 * turn) for turn in range(1, RESUMED + 1)]
+    print(f"{method}, {candidates} candidates ({size:.0f} MB): first new evaluation after", end=" ")
+    print(f"{statistics.median(seconds):.2f} s (of {', '.join(f'{each:.2f}' for each in seconds)})")
+
+
+def main() -> None:
+    """Read the command line and measure."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--resume", action="store_true", help="measure how long a resumed run takes")
+    parser.add_argument("--candidates", type=int)
+    parser.add_argument("--method")
+    given = parser.parse_args()
+    if given.resume:
+        measure_resuming(given.method or "funsearch+behavesim", given.candidates or 10_000)
+    else:
+        asyncio.run(measure_flatness(given.method or "funsearch", given.candidates or 20_000))
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

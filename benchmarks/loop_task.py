@@ -1,4 +1,4 @@
-"""The task of `walks` for behavesim."""
+"""The task of `loop_walks.py` for behavesim. It is a file of its own, as the peers' environments have no behavesim."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from behavesim.trajectory import Trajectory
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import walks
+import loop_walks as walks
 
 
 class Walks(Task):
