@@ -16,7 +16,7 @@ from pathlib import Path
 
 from behavesim.application.evaluator_task import Wanted, task_file
 from behavesim.application.launch import task_settings
-from behavesim.checks.evaluator import examine_evaluator
+from behavesim.checks.task import examine_evaluator
 
 ROOT = Path(__file__).parents[1]
 OURS = {

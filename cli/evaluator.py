@@ -27,8 +27,7 @@ from behavesim.programs.parsing import usual_imports, with_imports
 from behavesim.task.evaluated import Convention
 
 from .options import complete_tasks
-from .output import tell
-from .own_file import write_example
+from .output import tell, write_example
 
 TaskOrNone = Annotated[
     str | None,

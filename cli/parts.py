@@ -14,8 +14,7 @@ from behavesim.state.settings import METHODS, PROPOSERS
 
 from .commands import PLAIN
 from .options import AsJson
-from .output import hanging, print_json, report_findings
-from .own_file import write_example
+from .output import hanging, print_json, report_findings, write_example
 
 # Largest number of characters of what is said of a part; a longer first line of its docstring is cut off.
 LENGTH = 110

@@ -12,7 +12,7 @@ from behavesim.analysis.table import FRACTION, SCORE, SECONDS, Column, Table
 from behavesim.application.launch import task_settings
 from behavesim.base.errors import TaskError
 from behavesim.checks import check_task
-from behavesim.checks.evaluator import examine_evaluator
+from behavesim.checks.task import examine_evaluator
 from behavesim.reports.terminal import show
 from behavesim.task import Task, TaskKind, TaskReference, installed_tasks
 from behavesim.task.evaluated import EvaluatorTask
@@ -21,8 +21,7 @@ from behavesim.task.verdict import Verdict
 from .commands import PLAIN
 from .evaluator import ConfigurationOption, EvaluatorOption, MinimiseOption, ProgramOption, open_task, write_around
 from .options import RUNS, AsJson, Assignments, RunsDir
-from .output import hanging, print_json, print_result, report_findings, tell
-from .own_file import write_example
+from .output import hanging, print_json, print_result, report_findings, tell, write_example
 from .trial import try_once
 
 # The table of `behavesim tasks --sizes`: what a candidate takes on each task.

@@ -18,7 +18,7 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.portfolio import Entrant
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
-from behavesim.code_similarity.subtrees import subtree_distances
+from behavesim.code_similarity.text import subtree_distances
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.clustering import median_distance, select_apart
 from behavesim.task import Direction, TaskReference

@@ -40,7 +40,7 @@ ROOMS = {
     "methods": (["behavesim/methods"], ["tests/methods"]),
     "similarity": (["behavesim/similarity"], ["tests/similarity"]),
     "behaviours": (["behavesim/state/behaviours.py"], ["tests/state/test_behaviours.py"]),
-    "trajectory": (["behavesim/trajectory"], ["tests/trajectory"]),
+    "trajectory": (["behavesim/trajectory.py"], ["tests/trajectory"]),
     "programs": (["behavesim/programs"], ["tests/programs"]),
     "analysis": (["behavesim/analysis"], ["tests/analysis"]),
     "experiment": (["behavesim/application/experiment"], ["tests/application/experiment"]),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from behavesim.code_similarity.subtrees import subtree_distances
+from behavesim.code_similarity.text import subtree_distances
 from behavesim.methods.eoh import similarities
 from behavesim.methods.method import (
     Generator,

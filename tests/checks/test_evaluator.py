@@ -107,7 +107,7 @@ def test_no_forgery_comes_through_to_a_task_grown_around_an_evaluator(behavesim:
     import asyncio
 
     from behavesim.application.launch import task_settings
-    from behavesim.checks.evaluator import examine_evaluator
+    from behavesim.checks.task import examine_evaluator
 
     async def through() -> list[str]:
         found = [each async for each in examine_evaluator(*task_settings(grown, {}))]

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity import metric as optional
 from behavesim.code_similarity.metric import NAMES, Observed, OfSource, Similarity, missing, of_source
-from behavesim.code_similarity.subtrees import subtree_distances
-from behavesim.code_similarity.text import LONGEST, bleu, crystal_bleu, rouge, words
+from behavesim.code_similarity.text import LONGEST, bleu, crystal_bleu, rouge, subtree_distances, words
 from behavesim.code_similarity.trees import ast_similarity
 
 SOURCES = sorted({program.source for pair in PAIRS for program in (pair.first, pair.second)})

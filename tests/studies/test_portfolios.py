@@ -28,7 +28,7 @@ from behavesim_studies.portfolio_sets import (
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
-from behavesim.code_similarity.subtrees import subtree_distances
+from behavesim.code_similarity.text import subtree_distances
 from behavesim.state.events import Evaluated
 from tests.analysis.journals import PROVENANCE, asked, journalled, started
 from tests.cli.command import Command

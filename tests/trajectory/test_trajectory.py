@@ -135,7 +135,7 @@ def test_what_cannot_be_a_trajectory_is_refused_with_its_reason(build, message):
 
 
 def test_states_of_too_many_tokens_in_all_are_refused(monkeypatch):
-    monkeypatch.setattr("behavesim.trajectory.trajectory.MAX_STATES", 3)
+    monkeypatch.setattr("behavesim.trajectory.MAX_STATES", 3)
     assert len(Trajectory.sets([{1}, {1, 2}])) == 2
     with pytest.raises(TrajectoryError, match="states hold at most 3 tokens in all; got 4"):
         Trajectory.sets([{1, 2}, {1, 2}])

@@ -17,6 +17,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from behavesim.base.errors import TrajectoryError
 
+__all__ = [
+    "MAX_STATES",
+    "AlgorithmRun",
+    "Behaviour",
+    "Kind",
+    "Samples",
+    "Trajectory",
+    "describe_value",
+    "fixed_seed",
+    "pack",
+    "pack_states",
+    "sample",
+    "trajectories_of",
+    "unpack",
+]
+
 # How states are stored and compared: by edit distance (prefixes, sequences, sets) or Euclidean distance (vectors).
 Kind = Literal["prefixes", "sequences", "sets", "vectors"]
 
