@@ -50,10 +50,10 @@ COMMANDS = {
         Command("evaluate", "evaluate:evaluate", "Programs", "Score programs in the sandbox."),
         Command("compare", "evaluate:compare", "Programs", "Compare programs by what they do (BehaveSim)."),
         Command("tasks", "tasks:tasks", "Set-up", "List the installed tasks."),
-        Command("methods", "parts:methods", "Set-up", "List the installed search methods."),
-        Command("proposers", "parts:proposers", "Set-up", "List the installed proposers."),
+        Command("methods", "setup:methods", "Set-up", "List the installed search methods."),
+        Command("proposers", "setup:proposers", "Set-up", "List the installed proposers."),
         Command("task", "tasks:task", "Set-up", "Write (init) and examine (check) a task of your own."),
-        Command("method", "parts:method", "Set-up", "Write (init) and examine (check) a method of your own."),
+        Command("method", "setup:method", "Set-up", "Write (init) and examine (check) a method of your own."),
         Command("settings", "setup:settings", "Set-up", "List every setting that --set and --config take."),
         Command("doctor", "setup:doctor", "Set-up", "Check key, endpoint, models, cores and sandbox."),
     )

@@ -9,16 +9,13 @@ from typing import Annotated, Any, Protocol
 
 import typer
 from behavesim_studies import (
-    clustering,
-    diversity,
     measures,
     portfolio,
     prediction,
+    programs_of_runs,
     results,
-    sampling,
     sets,
     similarity,
-    stochastic,
     visualise,
 )
 from behavesim_studies.dataset import PAIRS
@@ -171,7 +168,10 @@ def study_similarity(
 @study.command("sampling")
 def study_sampling(as_json: AsJson = False) -> None:
     """Print BehaveSim's mean similarities if a share k of each trajectory is cut, or n states between kept ones."""
-    _show(sampling.study(count_progress(sampling.sample_programs(), len(PAIRS), "comparing thirty pairs")), as_json)
+    _show(
+        similarity.sampling_study(count_progress(similarity.sample_programs(), len(PAIRS), "comparing thirty pairs")),
+        as_json,
+    )
 
 
 @study.command("measures")
@@ -190,14 +190,14 @@ def study_visualise(figures: Figures = None, as_json: AsJson = False) -> None:
 @study.command("stochastic")
 def study_stochastic(as_json: AsJson = False) -> None:
     """Compare random algorithms: each with itself under other seeds, and with other algorithms."""
-    rows = count_progress(stochastic.compare_stochastic(), 2 * len(stochastic.SUBJECTS), "comparing laws")
-    _show(stochastic.StochasticStudy(tuple(rows)), as_json)
+    rows = count_progress(measures.compare_stochastic(), 2 * len(measures.SUBJECTS), "comparing laws")
+    _show(measures.StochasticStudy(tuple(rows)), as_json)
 
 
 @study.command("diversity")
 def study_diversity(runs: Runs, runs_dir: RunsDir = RUNS, figures: Figures = None, as_json: AsJson = False) -> None:
     """Print mean distances of programs inside islands and between them, after each tenth of the budget."""
-    _show_and_draw(diversity.study([read_run(runs_dir, run) for run in runs]), as_json, figures)
+    _show_and_draw(programs_of_runs.diversity_study([read_run(runs_dir, run) for run in runs]), as_json, figures)
 
 
 @study.command("clustering")
@@ -215,7 +215,7 @@ def study_clustering(
 
     --figures draws a dendrogram of each.
     """
-    _show_and_draw(clustering.study(read_run(runs_dir, run), metric), as_json, figures)
+    _show_and_draw(programs_of_runs.clustering_study(read_run(runs_dir, run), metric), as_json, figures)
 
 
 @study.command("results")

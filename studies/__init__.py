@@ -1,5 +1,5 @@
-"""The paper's studies and the research beside it: `behavesim study NAME` is in NAME.py.
+"""The paper's studies and the research beside it: what `behavesim study NAME` prints.
 
-Each has a function `study` that returns a frozen value with its tables. The thirty pairs of programs are in dataset.py.
-Nothing but cli/study.py imports this package.
+A study is a function that returns a frozen value with its tables, mostly `study` in the file of its name. The thirty
+pairs of programs are in dataset.py. Nothing but cli/study.py imports this package.
 """

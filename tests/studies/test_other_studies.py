@@ -8,9 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from behavesim_studies import measures, stochastic, visualise
-from behavesim_studies.measures import MEASURES, OPTIMISERS, OPTIMUM, STARTS, MeasuresStudy, starts
-from behavesim_studies.stochastic import COMPARED, StochasticStudy
+from behavesim_studies import measures, visualise
+from behavesim_studies.measures import (
+    COMPARED,
+    MEASURES,
+    OPTIMISERS,
+    OPTIMUM,
+    STARTS,
+    MeasuresStudy,
+    StochasticStudy,
+    starts,
+)
 
 from behavesim.similarity import BehaveSim
 from tests.cli.command import Command
@@ -24,9 +32,9 @@ def on_optimisers() -> MeasuresStudy:
 def on_laws() -> StochasticStudy:
     """By two repetitions of fifty steps, which tell as much of the order of the means as ten of a hundred."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stochastic, "SEEDS", 2)
-        patch.setattr(stochastic, "STEPS", 50)
-        return StochasticStudy(tuple(stochastic.compare_stochastic()))
+        patch.setattr(measures, "SEEDS", 2)
+        patch.setattr(measures, "DESCENT_STEPS", 50)
+        return StochasticStudy(tuple(measures.compare_stochastic()))
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
@@ -88,7 +96,7 @@ def test_routes_are_compared_as_the_measure_does_and_drawn(tmp_path: Path) -> No
 def test_the_tables_have_the_numbers_of_the_documents(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measures, "compare_measures", lambda: iter([on_optimisers().similarities]))
     laws = on_laws().rows
-    monkeypatch.setattr(stochastic, "compare_stochastic", lambda: iter(laws))
+    monkeypatch.setattr(measures, "compare_stochastic", lambda: iter(laws))
     assert behavesim("study", "measures", "--json").document == on_optimisers().document()
     correlations, pairs = on_optimisers().tables()
     for name, column in (("kendall", 1), ("spearman", 2)):

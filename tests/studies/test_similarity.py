@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from behavesim_studies import dataset, sampling, similarity
+from behavesim_studies import dataset, similarity
 from behavesim_studies.dataset import PAIRS, VERTICES, Pair, Problem, Program, Solved
 from behavesim_studies.similarity import BESIDE, TYPES, SimilarityStudy, measures
 
@@ -141,8 +141,8 @@ def test_the_document_has_every_pair_with_every_metric_and_what_is_missing_is_no
 
 def test_without_cutting_the_sampling_study_is_the_similarity_study(monkeypatch: pytest.MonkeyPatch) -> None:
     furthest = {at: dataset.SAMPLING[at] for at in ((0.0, 0), (0.5, 0), (0.0, 5))}
-    monkeypatch.setattr(sampling, "SAMPLING", furthest)
-    means = sampling.study(sampling.sample_programs()).means
+    monkeypatch.setattr(similarity, "SAMPLING", furthest)
+    means = similarity.sampling_study(similarity.sample_programs()).means
     assert means[0.0, 0] == pytest.approx([whole().mean("behavesim", of_type) for of_type in TYPES], abs=1e-12)
     assert all(of_type_3 == 1.0 for _, _, of_type_3, _ in means.values())
 
@@ -169,7 +169,7 @@ def test_the_sampling_study_stands_beside_the_papers_numbers(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [(pair, tuple(pair.type / 10 for _ in dataset.SAMPLING)) for pair in PAIRS]
-    monkeypatch.setattr(sampling, "sample_programs", lambda: iter(rows))
+    monkeypatch.setattr(similarity, "sample_programs", lambda: iter(rows))
     for row in behavesim("study", "sampling", "--json").document["settings"]:
         assert row["means"] == pytest.approx([0.1, 0.2, 0.3, 0.4])
         assert tuple(row["paper"]) == dataset.SAMPLING[row["truncate"], row["skip"]]
