@@ -59,18 +59,18 @@ class Trajectory:
     """The states an algorithm went through on one instance; immutable, compared and hashed by content.
 
     Build one with `prefixes`, `sequences`, `sets` or `vectors`, which copy their input. They raise TrajectoryError if
-    there is no state, or more than 2**31 - 1 states or tokens in all. They also raise it if tokens are not 64-bit
-    integers, or if a coordinate is not finite. The constructor copies only what it must change for equal states to be
-    equal trajectories, makes its arrays read-only, and raises TrajectoryError if they and kind do not fit.
+    there is no state, if tokens are not 64-bit integers, if a coordinate is not finite, or above 2**31 - 1 states.
     """
 
     kind: Kind
+    # prefixes: (states,) decisions; vectors: (states, dimensions) float64; else the states' tokens, end to end
     data: NDArray[Any]
-    """prefixes: (states,) decisions; vectors: (states, dimensions) float64; else the states' tokens, end to end."""
+    # sequences and sets: (states,) the index in `data` after each state's last token; None for the other kinds
     ends: NDArray[np.int64] | None = None
-    """sequences and sets: (states,) the index in `data` after each state's last token; None for the other kinds."""
 
     def __post_init__(self) -> None:
+        # The arrays are copied only if equal states would not be equal trajectories: journals hold thousands, which
+        # `from_bytes` reads without a copy.
         _check(self.kind, self.data, self.ends)
         data, ends = _canonical(self.kind, self.data, self.ends)
         for name, array in (("data", data), ("ends", ends)):
@@ -82,8 +82,7 @@ class Trajectory:
     def prefixes(cls, decisions: ArrayLike) -> Trajectory:
         """Return a trajectory whose state i is the first i + 1 `decisions`, as in a tour that is built city by city.
 
-        decisions: (states,) integers. Two states are compared by edit distance. Raises TrajectoryError if `decisions`
-        is empty, not flat or not of integers.
+        decisions: (states,) integers. Two states are compared by edit distance.
         """
         array = _array(decisions)
         _check_states(array.size)  # before the copy, which could be huge
@@ -91,29 +90,20 @@ class Trajectory:
 
     @classmethod
     def sequences(cls, states: Iterable[ArrayLike]) -> Trajectory:
-        """Return a trajectory whose states are sequences of integers of any length, 0 included.
-
-        Two states are compared by edit distance.
-        Raises TrajectoryError if there is no state, or a state is not a flat sequence of integers.
-        """
+        """Return a trajectory whose states are sequences of integers of any length, compared by edit distance."""
         return _from_states("sequences", states, lambda state: _tokens(state, "a state"))
 
     @classmethod
     def sets(cls, states: Iterable[Iterable[int]]) -> Trajectory:
         """Return a trajectory whose states are sets of integers; order and repetition do not count.
 
-        Two states are compared by the edits that turn one set into the other: max(|A|, |B|) - |A & B|. Raises
-        TrajectoryError if there is no state, or a state is not a set of integers.
+        Two states are compared by the edits that turn one set into the other: max(|A|, |B|) - |A & B|.
         """
         return _from_states("sets", states, lambda state: np.unique(_tokens(_members(state), "a state")))
 
     @classmethod
     def vectors(cls, states: ArrayLike) -> Trajectory:
-        """Return a trajectory whose states are the rows of a (states, dimensions) array; distances are Euclidean.
-
-        Raises TrajectoryError if they are no such array of real numbers (a bool is none), if there is no state or
-        dimension, or if a number is not finite.
-        """
+        """Return a trajectory whose states are the rows of a (states, dimensions) array; distances are Euclidean."""
         array = _array(states)
         if array.ndim != 2 or array.dtype.kind not in "fiu":
             raise TrajectoryError(
@@ -127,10 +117,7 @@ class Trajectory:
         return len(self.data if self.ends is None else self.ends)
 
     def state(self, index: int) -> NDArray[Any]:
-        """Return state `index`, from 0: its tokens in order (a set's ascending), or its coordinates; read-only.
-
-        Raises TrajectoryError if there is no such state; negative indices are not allowed.
-        """
+        """Return state `index`, from 0: its tokens in order (a set's ascending), or its coordinates; read-only."""
         if not 0 <= index < len(self):
             raise TrajectoryError(f"a trajectory of {len(self)} states has no state {index!r}; states count from 0")
         if self.kind == "prefixes":
@@ -301,8 +288,7 @@ class Samples:
     """Runs of a stochastic algorithm on one instance (paper, "algorithms for stochastic internal state", option 1).
 
     The state at a step is the set of the runs' states at that step; a run that has ended stays in its last state.
-    `runs` is any iterable of trajectories. Raises TrajectoryError if it is empty, if an entry is not a Trajectory, or
-    if they are not all of one kind.
+    Raises TrajectoryError if there is no run, or not all are trajectories of one kind.
     """
 
     runs: tuple[Trajectory, ...]
@@ -347,8 +333,7 @@ def trajectories_of(run: AlgorithmRun) -> tuple[Trajectory, ...]:
 def sample(record: Recorder, samples: int = 16, seed: int = 0) -> Samples:
     """Return what an algorithm does in `samples` calls of `record`; 16 usually suffice to tell two distributions apart.
 
-    Call r, from 0, gets the generator `numpy.random.default_rng([seed, r])`. Raises TrajectoryError if `samples` is
-    below 1, or if what `record` returns is no trajectory, or not all of one kind.
+    Call r, from 0, gets the generator `numpy.random.default_rng([seed, r])`.
     """
     return Samples(record(np.random.default_rng([seed, run])) for run in range(samples))
 
@@ -392,10 +377,10 @@ def _split(blob: bytes) -> Iterator[bytes]:
 class Behaviour(Sequence[AlgorithmRun]):
     """A program's runs, one for each instance, from the bytes of `pack`; equal to a tuple of the same runs.
 
-    The bytes are decoded at first use, as most are never looked at. Raises ValueError if it is given something else
-    than bytes, and TrajectoryError at first use if the bytes are damaged.
+    Raises TrajectoryError at first use if the bytes are damaged.
     """
 
+    # decoded at first use: of a journal's behaviours most are never looked at, and decoding all takes seconds
     def __init__(self, packed: object) -> None:
         if not isinstance(packed, bytes):
             raise ValueError("its trajectories are missing")
@@ -403,7 +388,7 @@ class Behaviour(Sequence[AlgorithmRun]):
 
     @cached_property
     def runs(self) -> tuple[AlgorithmRun, ...]:
-        """The run on each instance; raises TrajectoryError if the bytes are damaged."""
+        """The run on each instance."""
         try:
             return unpack(self.packed)
         except ValueError as error:

@@ -16,8 +16,8 @@ INTERRUPTED = 130
 class BehavesimError(Exception):
     """Any error of behavesim itself; its message says what was expected, what came and what to do next."""
 
+    # the exit code of a command that this error ends: 1 if the run failed, 2 if the user can correct the command
     exit_code = 1
-    """The exit code of a command that this error ends: 1 if the run failed, 2 if the user can correct the command."""
 
 
 class UsageError(BehavesimError):
@@ -48,10 +48,7 @@ class DistanceError(TrajectoryError):
 
 
 class PartError(BehavesimError):
-    """A user's method, proposer or task raised an unexpected error, or a method decided what is impossible.
-
-    The run stops. Once the part is corrected, the run can be continued as a fork.
-    """
+    """A user's method, proposer or task raised an unexpected error. Once corrected, the run goes on as a fork."""
 
 
 class ProposerError(BehavesimError):
@@ -71,7 +68,8 @@ class JournalError(BehavesimError):
 
 
 def failure_message(error: BaseException) -> str:
-    """Return in one line what went wrong: of other than our own errors, which may hold a key, only the class's name."""
+    """Return in one line what went wrong."""
+    # of other errors than ours only the class's name: their text may hold a key
     return one_line(str(error)) if isinstance(error, BehavesimError) else type(error).__name__
 
 
@@ -94,13 +92,10 @@ Result = Literal["ok", "warning", "mend"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of examining one thing: its name, and one line on what was found or what to correct.
-
-    `section` is the heading that it stands under, `text` are lines that belong to it, such as a prompt.
-    """
+    """The result of examining one thing: its name, and one line on what was found or what to correct."""
 
     name: str
     result: Result
     message: str
-    section: str = ""
-    text: str = ""
+    section: str = ""  # the heading that it stands under
+    text: str = ""  # lines that belong to it, such as a prompt

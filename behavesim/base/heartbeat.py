@@ -27,7 +27,6 @@ class Heartbeat(Clock):
         beat_s: float = BEAT_S,
         busy: Callable[[], float] = time.process_time,
     ) -> None:
-        """`world` and `busy` are those of a `Clock`; `beat_s` is the time between two readings, in seconds."""
         super().__init__(world, busy)
         self._beat_s = beat_s
         self._deadlines: dict[asyncio.Timeout, float] = {}
@@ -58,10 +57,12 @@ class Heartbeat(Clock):
             self._beating = asyncio.get_running_loop().call_later(self._beat_s, self._beat)
 
     def _beat(self) -> None:
+        """Read the clock, and let the deadlines that it has reached pass one beat from now."""
         self._beating = None
         now, grace_ends = self(), asyncio.get_running_loop().time() + self._beat_s
         for scope in [scope for scope, due in self._deadlines.items() if now >= due]:
-            # not at once: what arrived while the process was stopped is handled in this turn of the loop
+            # Not at once: what arrived while the process was stopped is handled in this turn of the loop. Else a
+            # process that slept would give up replies that wait in its sockets, and pay for them twice.
             del self._deadlines[scope]
             scope.reschedule(grace_ends)
         self._go_on()

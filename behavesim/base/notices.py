@@ -33,7 +33,7 @@ class Notice:
 
     @classmethod
     def read(cls, logged: str) -> Notice:
-        """Return the notice in a line of the log; raises ValueError if that is not a time, a space and a text."""
+        """Return the notice in a line of the log; raises ValueError if it is none."""
         day, time, text = logged.split(" ", 2)
         return cls(datetime.strptime(f"{day} {time}", LOG_TIME), text)
 
@@ -42,7 +42,6 @@ class Notices:
     """Takes the notices of a session: call it with each line; `said` holds all of them, oldest first."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
-        """`write` appends a line to the log."""
         self.said: list[Notice] = []
         self._write = write
 
@@ -63,10 +62,9 @@ LAST = 2
 
 
 class LoggedNotices:
-    """The notices in a log that another process writes; a log that cannot be read has none, as no view needs it."""
+    """The notices in a log that another process writes; a log that cannot be read has none."""
 
     def __init__(self, log: Path) -> None:
-        """`log` is the path of the log file."""
         self._log = log
         self._position = 0
         self.all: list[Notice] = []
@@ -86,7 +84,8 @@ class LoggedNotices:
                 text = log.read()
         except OSError:
             return
-        whole = text[: text.rfind(b"\n") + 1]  # the writer may be in the middle of a line
+        # the writer may be in the middle of a line: its rest is read together with it, the next time
+        whole = text[: text.rfind(b"\n") + 1]
         self._position += len(whole)
         for line in whole.decode("utf-8", "replace").splitlines():
             with suppress(ValueError):
@@ -103,7 +102,6 @@ class Sparing:
     """Shows notices of one kind at most once in `OFTEN_S` seconds, with the number of those left out between."""
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float]) -> None:
-        """`say` is called with each line to show; `clock` returns the time in seconds."""
         self._say = say
         self._clock = clock
         self._next_at: dict[str, float] = {}
@@ -111,11 +109,9 @@ class Sparing:
         self._unsaid: Counter[str] = Counter()
 
     def __call__(self, kind: str, text: str, lasts_s: float = 0.0) -> None:
-        """Show `text`; if a notice of its `kind`, a noun, was shown less than OFTEN_S seconds ago, only count it.
-
-        A wait of `lasts_s` seconds is shown at once if it is long and ends later than the last shown one said.
-        """
+        """Show `text`; if a notice of its `kind`, a noun, was shown less than OFTEN_S seconds ago, only count it."""
         now = self._clock()
+        # a long wait that ends later than the last notice said is shown at once: else the person would think it hangs
         goes_on = lasts_s >= LONG_S and now + lasts_s > self._ends_at.get(kind, now) + LONG_S / 2
         if now < self._next_at.get(kind, now) and not goes_on:
             self._unsaid[kind] += 1

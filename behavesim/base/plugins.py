@@ -50,8 +50,7 @@ class Kind:
     def load(self, text: str) -> Any:
         """Return the plug-in that `text` names: a file's path if it ends in .py, else an entry point.
 
-        Raises the kind's `error` if there is none, if its code raises, or if a file takes more than READING_S of CPU
-        time.
+        Raises the kind's `error` if there is none, its code raises, or a file takes over READING_S of CPU time.
         """
         return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
 
@@ -70,7 +69,7 @@ class Kind:
     def load_from(self, place: str) -> Any:
         """Return the plug-in at a place, without a search of the installed packages, which takes time and memory.
 
-        Of a file, it raises what `load` does; of a module, what importing it raises, or AttributeError.
+        Raises what `load` does for a file, for a module what importing it raises, or AttributeError.
         """
         if place.endswith(".py"):
             return self._from_file(Path(place))
@@ -78,7 +77,8 @@ class Kind:
         return getattr(importlib.import_module(module), name)
 
     def _entry_point(self, name: str) -> EntryPoint:
-        # ours first: nobody's package takes a name of ours, and looking through all that is installed takes 10 ms
+        # Ours first: no other package may take a name of ours, and a search of all that is installed takes 10 ms, in
+        # each process of a sandbox.
         point = _ours().get((self.group, name)) or next(iter(_entry_points(self.group).select(name=name)), None)
         if point is None:
             known = self.installed()
@@ -98,7 +98,8 @@ class Kind:
         if not path.is_file():
             meant = nearest(path.stem, (other.stem for other in path.parent.glob("*.py") if other.is_file()), ".py")
             raise self.error(f"there is no {self.noun} file {path}{meant and f'; {meant}'}")
-        # files of one name in two folders are two modules: what is looked up by a module's name must find its own
+        # Files of one name in two folders are two modules. With one name pickle and dataclasses, which look a module up
+        # by its name, would find the other file.
         name = f"behavesim_{self.noun}_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
         spec = importlib.util.spec_from_file_location(name, path, loader=_CompiledAnew(name, str(path)))
         assert spec is not None and spec.loader is not None, "a path that ends in .py always has a loader"
@@ -141,10 +142,8 @@ class TakesTooLong(Exception):
 
 @contextmanager
 def limit_cpu(seconds: float) -> Iterator[None]:
-    """Raise TakesTooLong in the block once the process has used `seconds` of CPU time in it, all threads together.
-
-    Time in the kernel does not count. There is no limit outside the main thread, which alone receives signals.
-    """
+    """Raise TakesTooLong in the block once the process has used `seconds` of CPU time in it, all threads together."""
+    # Time in the kernel does not count. Only the main thread receives signals: elsewhere there is no limit.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -176,7 +175,7 @@ def _ours() -> dict[tuple[str, str], EntryPoint]:
 
 
 def absolute(text: str) -> str:
-    """Return the absolute path if `text` is the path of an existing .py or .toml file, else `text`."""
+    """Return the absolute path if `text` is that of an existing .py or .toml file, else `text`."""
     path = Path(text)
     return str(path.resolve()) if path.suffix in (".py", ".toml") and path.is_file() else text
 
@@ -210,7 +209,8 @@ def definition(part: type) -> ast.ClassDef | None:
 
 
 def is_own(part: type) -> bool:
-    """Whether a plug-in's class is a user's, or of a built-in task: defined outside our packages of parts."""
+    """Whether a plug-in's class is a user's, or of a built-in task."""
+    # a run keeps the hash of such a file, and is not resumed with another; ours change with the version
     return not part.__module__.startswith(("behavesim.", "behavesim_offline."))
 
 

@@ -1,4 +1,4 @@
-"""Who computes a program's score."""
+"""Who computes a program's score. The type stands alone, since lists of runs load nothing else of a task."""
 
 from __future__ import annotations
 

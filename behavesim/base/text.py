@@ -27,9 +27,9 @@ def storable(text: str) -> str:
 def printable(text: str) -> str:
     """Return the text with JSON escapes such as \\u001b for characters that could move a cursor or hide text.
 
-    Line feeds stay, tabs become up to 4 spaces. A JSON document keeps its meaning if it has no carriage returns between
-    its values.
+    Line feeds stay, tabs become up to 4 spaces.
     """
+    # JSON's escapes, so that a JSON document keeps its meaning
     if text.isprintable():
         return text
     lines = text.expandtabs(4).split("\n")
@@ -129,10 +129,7 @@ LONGEST = 100
 
 
 def validation_message(error: ValidationError) -> str:
-    """Return the first thing that is wrong, such as "budget should be at least 1, not 0".
-
-    A key in a table, or an entry of a list from 0, follows the name after a dot.
-    """
+    """Return the first thing that is wrong, such as "budget should be at least 1, not 0"."""
     first = error.errors()[0]
     key = ".".join(map(str, first["loc"]))
     if first["type"] == "missing":
@@ -177,15 +174,13 @@ _MARKS = {
 
 
 def with_header(source: str, headline: str, suffix: str = ".py") -> str:
-    """Return a program's text below `headline` as a comment and a blank line; unknown suffixes get neither.
-
-    A first line that begins with "#!" stays first, with the comment below it and no blank line.
-    """
+    """Return a program's text below `headline` as a comment and a blank line; unknown suffixes get neither."""
     mark = next((mark for mark, names in _MARKS.items() if suffix.lower().lstrip(".") in names.split()), None)
     body = source.strip("\n")
     if mark is None:
         return f"{body}\n"
     line = mark + comment(headline).removeprefix("#")
-    # nothing below the headline declares an encoding: Python reads one from the first two lines only
+    # The blank line keeps a second line from declaring an encoding: Python reads one from the first two lines only. A
+    # line that begins with "#!" has to stay first.
     first, _, rest = body.partition("\n")
     return f"{first}\n{line}\n{rest}\n" if first.startswith("#!") else f"{line}\n\n{body}\n"

@@ -15,7 +15,7 @@ MOST_BYTES = 1 << 20
 def read_text_file(path: Path, noun: str) -> str:
     """Return the text of a regular file in UTF-8, with "\\n" for every line end.
 
-    Raises UsageError, which calls the file `noun`, if it cannot be read, is not UTF-8, no regular file, or too long.
+    Raises UsageError, which calls the file `noun`, if it is no such file, cannot be read or is too long.
     """
     try:
         data = _read(path)
@@ -30,7 +30,8 @@ def read_text_file(path: Path, noun: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # opening a pipe waits for a writer
+    # O_NONBLOCK: opening a pipe would wait for a writer, perhaps for ever
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(0, "it is no regular file; copy what it holds into one")

@@ -37,30 +37,20 @@ def token_count(found: object) -> int | None:
 class Usage:
     """Tokens of one request as the endpoint counted them, None where it did not say; also estimates, and the cost."""
 
-    prompt: int | None = None
-    """Tokens of the prompt, with those in `cached` and `cache_write`; None if not counted."""
-    cached: int | None = None
-    """Tokens of the prompt that were read from the endpoint's cache; None if not counted."""
-    completion: int | None = None
-    """Tokens of the reply, with those in `reasoning`; None if not counted."""
+    # counts are None where the endpoint did not say
+    prompt: int | None = None  # with those in `cached` and `cache_write`
+    cached: int | None = None  # of the prompt, read from the endpoint's cache
+    completion: int | None = None  # with those in `reasoning`
     reasoning: int | None = None
-    """Tokens of the reply's reasoning; None if not counted."""
-    cache_write: int | None = None
-    """Tokens of the prompt that were written to the endpoint's cache; None if not counted."""
-    tier: str | None = None
-    """The service tier that the reply names; None if it names none."""
-    cost_usd: float | None = None
-    """Cost in USD at list prices when the reply came, estimated tokens included; None if unknown or not priced yet."""
-    estimated_prompt: int | None = None
-    """Estimated tokens of the prompt; None unless `prompt` is None."""
-    estimated_completion: int | None = None
-    """Estimated tokens of the reply; None unless `completion` is None."""
+    cache_write: int | None = None  # of the prompt, written to the endpoint's cache
+    tier: str | None = None  # the service tier that the reply names
+    cost_usd: float | None = None  # at list prices when the reply came, estimates included; None if unknown
+    estimated_prompt: int | None = None  # None unless `prompt` is None
+    estimated_completion: int | None = None  # None unless `completion` is None
 
     def checked(self) -> Usage:
-        """Return a copy in which counts, a tier and a cost that make no sense are None, which means unknown.
-
-        A negative cost or one of nan would otherwise keep a cap on cost from ever being reached.
-        """
+        """Return a copy in which counts, a tier and a cost that make no sense are None, which means unknown."""
+        # a cost that is negative or nan would keep a cap on cost from ever being reached
         cost, tier = self.cost_usd, self.tier
         has_cost = isinstance(cost, Real) and not isinstance(cost, bool) and 0 <= cost < MOST_USD
         return Usage(
@@ -88,29 +78,18 @@ class Tokens:
     """Sums of the tokens and costs of some requests; a count that an endpoint left out adds 0."""
 
     calls: int = 0
-    """Number of requests."""
     prompt: int = 0
-    """Tokens of the prompts, as counted by the endpoint."""
     cached: int = 0
-    """Tokens of the prompts that were read from a cache."""
     completion: int = 0
-    """Tokens of the replies, as counted by the endpoint."""
     reasoning: int = 0
-    """Tokens of the replies' reasoning."""
     cache_write: int = 0
-    """Tokens of the prompts that were written to a cache."""
-    cost_usd: float = 0.0
-    """USD for requests with counted tokens, at list prices; unknown prices add 0 (see `unpriced`)."""
-    unpriced: int = 0
-    """Number of requests without a cost: their list price is unknown; they add nothing to the costs."""
-    unreported: int = 0
-    """Number of requests whose prompt or completion the endpoint did not count."""
+    cost_usd: float = 0.0  # of requests with counted tokens, at list prices; unknown prices add 0 (see `unpriced`)
+    unpriced: int = 0  # requests without a cost, as their list price is unknown
+    unreported: int = 0  # requests whose prompt or completion the endpoint did not count
+    # estimates are no part of the counts and the cost above
     estimated_prompt: int = 0
-    """Estimated tokens of prompts without a count; not part of `prompt`."""
     estimated_completion: int = 0
-    """Estimated tokens of replies without a count; not part of `completion`."""
-    estimated_cost_usd: float = 0.0
-    """Cost in USD at list prices, where known, of the `unreported` requests; not part of `cost_usd`."""
+    estimated_cost_usd: float = 0.0  # of the `unreported` requests
 
     @classmethod
     def of(cls, calls: Sequence[Usage]) -> Tokens:
@@ -163,15 +142,10 @@ class Spending:
     """Requests, tokens and cost of all models together; where an endpoint did not count, estimates stand in."""
 
     calls: int
-    """Number of requests."""
     prompt: int
-    """Tokens of the prompts."""
     completion: int
-    """Tokens of the replies."""
-    estimated: int
-    """Number of requests whose prompt or completion tokens are estimated."""
-    cost_usd: float | None
-    """Cost in USD; None if the price of a model with at least one request is unknown."""
+    estimated: int  # requests whose prompt or completion tokens are estimated
+    cost_usd: float | None  # None if the price of a model with at least one request is unknown
 
     @classmethod
     def of(cls, tokens: Mapping[str, Tokens], price: Price) -> Spending:

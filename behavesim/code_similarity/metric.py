@@ -40,10 +40,7 @@ class Similarity(Protocol):
         """The metric's name in commands and documents, such as "codebleu"."""
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the similarity of two programs in [0, 1].
-
-        Raises BehavesimError, SyntaxError, ValueError or ZeroDivisionError if the metric cannot compare them.
-        """
+        """Return the similarity of two programs in [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class OfSource:
     is_symmetric: bool = True
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the similarity of the sources, 1 for equal ones; raises what `of_texts` raises."""
+        """Return the similarity of the sources, 1 for equal ones."""
         if a.source == b.source:
             return 1.0  # CodeBLEU gives less to short sources, which have no data flow
         if self.is_symmetric:
@@ -71,10 +68,7 @@ class OfTraces:
     of_texts: Callable[[str, str], float]
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the similarity of the traces in [0, 1].
-
-        Raises ZeroDivisionError if the programs have no traces, ValueError if one has more than the other.
-        """
+        """Return the similarity of the traces in [0, 1]."""
         pairs = list(zip(a.traces, b.traces, strict=True))
         return sum(self.of_texts(x, y) + self.of_texts(y, x) for x, y in pairs) / (2 * len(pairs))
 
@@ -98,11 +92,7 @@ class OfBehaviour:
     name: str = "behavesim"
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the mean similarity of the trajectories, in [0, 1] if the measures clip.
-
-        Raises TrajectoryError if two trajectories cannot be compared, ValueError if a program does not have one for
-        each of the measures, ZeroDivisionError if there are no measures.
-        """
+        """Return the mean similarity of the trajectories, in [0, 1] if the measures clip."""
         runs = zip(self.measures, a.trajectories, b.trajectories, strict=True)
         return sum(measure.similarity(x, y) for measure, x, y in runs) / len(self.measures)
 
@@ -114,8 +104,7 @@ NAMES = ("rouge", "bleu", "crystalbleu", "ast", "codebleu")
 def of_source(name: str, corpus: Iterable[str]) -> OfSource:
     """Return the metric of one of NAMES; only CrystalBLEU uses the corpus, to find the n-grams that it ignores.
 
-    Raises UsageError if the metric's package is not installed or it needs an embedding model, KeyError for another
-    name.
+    Raises UsageError if the metric's package is not installed.
     """
     if how := missing(name, None):
         raise UsageError(f"{name} is {how}")
@@ -176,7 +165,7 @@ def embeddings(model: str) -> tuple[Similarity, ...]:
 
     They are the F1 score of the best matches of tokens ("codebertscore"; Zhou and others 2023), the cosine of programs
     ("embedding"), and the cosine of execution traces ("trace-embedding"). A negative value counts as 0. Raises
-    UsageError if the model does not exist or cannot be downloaded, ImportError without the package.
+    UsageError if the model does not exist or cannot be downloaded.
     """
     from sentence_transformers import SentenceTransformer
 
@@ -223,9 +212,9 @@ LONGEST_TRACE = 5_000
 def trace_execution(filename: str) -> Iterator[list[str]]:
     """Yield a list to which changes of local variables, in functions of the file, are added as `name = value`.
 
-    `filename` is that of the functions' code objects. Only for trusted programs, which run in this process; a debugger
-    or coverage tool sees nothing in the meantime.
+    `filename` is that of the functions' code objects. Only for trusted programs, which run in this process.
     """
+    # by sys.settrace, of which a process has one: a debugger or coverage tool sees nothing in the meantime
     lines: list[str] = []
     known: dict[int, dict[str, str]] = {}  # the variables of each call that has not returned, as text
 
@@ -235,6 +224,7 @@ def trace_execution(filename: str) -> Iterator[list[str]]:
         before = known.setdefault(id(frame), {})
         now = {name: repr(value)[:LONGEST_VALUE] for name, value in frame.f_locals.items() if not callable(value)}
         if len(lines) < LONGEST_TRACE:
+            # values as text: a program changes lists in place, so that the object before is the one now
             lines.extend(f"{name} = {text}" for name, text in now.items() if before.get(name) != text)
         known[id(frame)] = now
         if event == "return":

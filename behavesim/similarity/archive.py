@@ -33,7 +33,6 @@ class Archive:
     """
 
     def __init__(self, algorithms: Iterable[Algorithm] = ()) -> None:
-        """Begin with these algorithms; raises TrajectoryError if they are not iterable, or if one does not fit."""
         self.shape: Shape = ()
         self.columns: tuple[Column, ...] = ()
         self._algorithms: list[tuple[AlgorithmRun, ...]] = []
@@ -45,15 +44,10 @@ class Archive:
             self.append(algorithm)
 
     def __len__(self) -> int:
-        """The number of algorithms, copies included."""
         return len(self._algorithms)
 
     def append(self, algorithm: Algorithm) -> None:
-        """Add an algorithm at the end; the first one decides what the others must be like.
-
-        Raises TrajectoryError, and adds nothing, if an instance has no run, or if numbers of instances or starting
-        points, kinds or dimensions are not those of the others.
-        """
+        """Add an algorithm at the end; raises TrajectoryError, and adds nothing, if it is not like the first one."""
         runs, shape = runs_of(algorithm)
         if not self.columns:
             self.shape, self.columns = shape, tuple(Column() for _ in runs)
@@ -63,13 +57,11 @@ class Archive:
                 check_alike(column.distinct[0], run)
         for column, run in zip(self.columns, runs, strict=True):
             column.append(run)
+        # last: a comparison in another thread takes as many algorithms as are here, and finds a run of each
         self._algorithms.append(runs)
 
     def take(self, rows: Iterable[int]) -> Archive:
-        """Return a new archive of the algorithms in the given rows, in that order.
-
-        A row may be given more than once. Raises TrajectoryError if there is no such row; rows count from 0.
-        """
+        """Return a new archive of the algorithms in the given rows, from 0, in that order; rows may repeat."""
         taken = Archive()
         if self.columns:
             taken.shape, taken.columns = self.shape, tuple(Column() for _ in self.columns)
@@ -91,9 +83,7 @@ class Column:
     """The runs of all algorithms of an archive on one instance from one starting point; equal runs are stored once."""
 
     def __init__(self) -> None:
-        """Begin with no run."""
-        self.distinct: list[AlgorithmRun] = []
-        """The different runs, in order of first arrival."""
+        self.distinct: list[AlgorithmRun] = []  # in order of first arrival
         self._positions: dict[AlgorithmRun, int] = {}
         self._indices = GrowingArray(np.intp)
         self._has_encoder = True
@@ -114,13 +104,11 @@ class Column:
         return self._indices.numbers
 
     def comparer(self, settings: MeasureSettings) -> Compare | None:
-        """Return the comparison of a run with the distinct runs by the kernel of their kind; None if there is none.
-
-        There is none for sequences, sets, samples, and settings other than plain ones. Several threads may call this.
-        """
+        """Return the comparison of a run with the distinct runs by the kernel of their kind; None if there is none."""
+        # there is none for sequences, sets, samples, and settings other than plain ones
         if not (self._has_encoder and settings.is_plain):
             return None
-        with self._encoding:
+        with self._encoding:  # several threads may compare: two at once would encode a run twice
             if settings.truncate not in self._encoders:
                 self._encoders[settings.truncate] = ENCODERS[self.distinct[0].kind]()
             encoder = self._encoders[settings.truncate]
@@ -186,7 +174,6 @@ class GrowingArray:
     """A one-dimensional array that grows at its end; `size` is how many numbers it has."""
 
     def __init__(self, dtype: type[np.generic]) -> None:
-        """Begin without numbers."""
         self._numbers = np.empty(0, dtype)
         self.size = 0
 
@@ -194,6 +181,7 @@ class GrowingArray:
         """Append an array of numbers, (count,), or a single number."""
         size = self.size + np.size(numbers)
         if size > self._numbers.size:
+            # twice as large, so that n numbers are copied O(n) times in all; views of the old array stay as they are
             room = np.empty(max(64, 2 * size), self._numbers.dtype)
             room[: self.size] = self._numbers[: self.size]
             self._numbers = room
@@ -211,12 +199,12 @@ class GrowingArray:
 class Blocks(NamedTuple):
     """A snapshot of sequences of numbers, side by side in blocks; later additions do not change it."""
 
+    # (rows, lanes); the numbers of sequence k are in lane k % lanes, from row starts[k // lanes] on
     numbers: NDArray[Any]
-    """(rows, lanes); the numbers of sequence k are in lane k % lanes, from row starts[k // lanes] on."""
+    # (blocks + 1,) the row where each block of `lanes` sequences starts, and the one where the last ends
     starts: NDArray[np.int64]
-    """(blocks + 1,) the row where each block of `lanes` sequences starts, and the one where the last ends."""
+    # (sequences,) how many numbers each sequence has; the rest of its lane in the block is padding
     lengths: NDArray[np.int32]
-    """(sequences,) how many numbers each sequence has; the rest of its lane in the block is padding."""
 
     def sequence(self, position: int) -> NDArray[Any]:
         """Return the numbers, (length,), of the sequence at `position`, counted from 0."""
@@ -236,11 +224,8 @@ class BlockEncoder:
         encode: Callable[[Trajectory, int], NDArray[Any]],
         compare: Callable[[Blocks, Trajectory, int, int, MeasureSettings], Sims | None],
     ) -> None:
-        """Begin with no run appended.
-
-        lanes: runs in a block; `padding` fills the ends of shorter ones. encode: returns the numbers, (length,), of a
-        run's first states. compare: what `Compare` does, given the encoded runs first.
-        """
+        # lanes: runs in a block; `padding` fills the ends of shorter ones. encode: returns the numbers, (length,), of a
+        # run's first states. compare: what `Compare` does, given the encoded runs first.
         self._padding, self._encode, self._compare = padding, encode, compare
         self._rows = np.empty((0, lanes), dtype)
         self._starts = [0]
@@ -248,7 +233,7 @@ class BlockEncoder:
 
     @property
     def count(self) -> int:
-        """How many runs were appended."""
+        """The number of runs that were appended."""
         return self._lengths.size
 
     def append(self, run: Trajectory, length: int) -> None:

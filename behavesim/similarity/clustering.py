@@ -21,8 +21,7 @@ from behavesim.trajectory import AlgorithmRun, pack_states
 class Join:
     """One merge of average linkage: the groups `one` and `other` become one.
 
-    `distance` is their distance, the mean over all pairs of a member of `one` and a member of `other`. N groups have
-    the numbers 0 … N − 1; the first join makes group N, the next N + 1, and so on.
+    `distance` is the mean over all pairs of a member of `one` and a member of `other`. N groups have the numbers 0 … N − 1; the first join makes group N, the next N + 1, and so on.
     """
 
     one: int
@@ -31,10 +30,7 @@ class Join:
 
 
 def average_linkage(distances: NDArray[np.float64], count: int) -> list[int]:
-    """Return the group of each of N algorithms, from (N, N) symmetric distances; at most `count` groups.
-
-    Groups are numbered from 0 in order of their first members.
-    """
+    """Return the group, from 0 in order of first members, of each of N algorithms, from (N, N) symmetric distances."""
     size = len(distances)
     if size <= count:
         return list(range(size))
@@ -59,13 +55,11 @@ def joins(distances: NDArray[np.float64], labels: list[int]) -> list[Join]:
 
 
 def tree(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scipy's matrix of average linkage, (N - 1, 4), of (N, N) symmetric distances: all joins, nearest first.
-
-    N is at least 2. Distances below 0, which rounding makes, count as 0.
-    """
+    """Return scipy's matrix of average linkage, (N - 1, 4), of N ≥ 2 algorithms: all joins, nearest first."""
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
+    # distances below 0 come of rounding; no tree has joins of a negative height
     found: NDArray[np.float64] = linkage(squareform(np.maximum(distances, 0.0), checks=False), method="average")
     return found
 
@@ -77,10 +71,9 @@ ROUNDS = 300
 
 
 def k_means(points: NDArray[np.float64], count: int, rng: np.random.Generator) -> list[int]:
-    """Return the group of each of N points, (N, D); at most `count` groups, and fewer if points coincide.
+    """Return the group, from 0 in order of first members, of each of N points, (N, D), by the best of STARTS starts.
 
-    Of STARTS starts by k-means++ the one with the least sum of squared distances to the groups' means counts. Groups
-    are numbered from 0 in order of their first members.
+    There are at most `count` groups, and fewer if points coincide.
     """
     # not scipy's: its k-means++ divides by zero if there are fewer different points than groups, and the name of its
     # argument for the generator depends on its release. Sums here are numpy's own, not BLAS's, whose last bit depends
@@ -131,7 +124,6 @@ class DiverseBest:
     """Programs by behaviour, from which `clear` chooses; programs with equal trajectories share one, the best's."""
 
     def __init__(self, measure: BehaveSim) -> None:
-        """Begin without programs; `measure` compares their behaviours."""
         self._measure = measure
         self._archive = Archive()
         self._behaviours: dict[bytes, int] = {}
@@ -142,10 +134,7 @@ class DiverseBest:
         self._scale: tuple[int, float] = (0, 0.0)  # how many behaviours the median is of, and the median
 
     def add(self, algorithm: Sequence[AlgorithmRun], preference: Preference) -> None:
-        """Add a program: one run for each instance, and its sort key; of equal behaviours the smallest key counts.
-
-        Raises TrajectoryError if its runs do not fit those added before: other instances, kinds or dimensions.
-        """
+        """Add a program: one run for each instance, and its sort key; of equal behaviours the smallest key counts."""
         number = self._behaviours.setdefault(pack_states(algorithm), len(self._algorithms))
         if number == len(self._algorithms):
             self._algorithms.append(algorithm)
@@ -162,14 +151,14 @@ class DiverseBest:
         """Return the numbers of at most `count` programs, best first, that are far from one another.
 
         Far means a distance (1 − BehaveSim) of at least `radius` times the median distance of the first hundred
-        distinct behaviours; with radius 0 behaviours only have to differ. Raises TrajectoryError if two cannot be
-        compared: DistanceError if the measure is strict and a distance is above its normaliser.
+        distinct behaviours; with radius 0 behaviours only have to differ.
         """
         order = np.array([number for _, number in self._ranking], dtype=np.intp)
         apart = radius * self._median() if radius else 0.0
         self._extend()
         ranks = select_apart(len(order), count, apart, lambda rank: self._distances(int(order[rank]))[order])
         chosen = order[ranks].tolist()
+        # the chosen ones mostly stay chosen: their distances are kept, and later completed; all would be N² numbers
         self._rows = {number: row for number, row in self._rows.items() if number in chosen}
         return [self._preferred[number][2] for number in chosen]
 
@@ -201,7 +190,7 @@ def select_apart(size: int, count: int, apart: float, distances: Callable[[int],
     """Return the ranks, ascending from 0, of at most `count` of `size` ranked programs that are far from one another.
 
     From the best on, a program is chosen if its distance to each one chosen before is at least `apart`.
-    `distances(rank)` returns, (size,), the distances of the program of that rank to all.
+    `distances(rank)` returns, (size,), those of the program of that rank to all.
     """
     free, chosen = np.ones(size, dtype=bool), list[int]()
     while len(chosen) < count and free.any():

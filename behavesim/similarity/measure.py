@@ -56,18 +56,12 @@ class BehaveSim(MeasureSettings):
     """
 
     def similarity(self, x: AlgorithmRun, y: AlgorithmRun) -> float:
-        """Return Sim(x, y) of two trajectories or samples on one instance.
-
-        Raises TrajectoryError (DistanceError is one) if they cannot be compared.
-        """
+        """Return Sim(x, y) of two trajectories or samples on one instance."""
         raw = raw_similarity(x, y, self)
         return min(1.0, max(0.0, raw)) if self.clip else raw
 
     def between(self, left: Algorithm, right: Algorithm) -> float:
-        """Return BehaveSim of two algorithms, each a run per instance, or several, one per starting point.
-
-        Raises TrajectoryError (DistanceError is one) if they cannot be compared.
-        """
+        """Return BehaveSim of two algorithms, each a run per instance, or several, one per starting point."""
         (left_runs, left_shape), (right_runs, right_shape) = runs_of(left), runs_of(right)
         check_shapes(left_shape, right_shape)
         sims = (np.array([self.similarity(x, y)]) for x, y in zip(left_runs, right_runs, strict=True))
@@ -77,7 +71,7 @@ class BehaveSim(MeasureSettings):
         """Return, (N,), BehaveSim of one algorithm and each of N; an Archive is encoded once, a list at every call.
 
         It is empty for an empty archive. The kernels release the GIL. The similarity of two algorithms has the same
-        bits whatever N is. Raises TrajectoryError (DistanceError is one) if two cannot be compared.
+        bits whatever N is.
         """
         archive = _archive(algorithms)
         runs, shape = runs_of(algorithm)
@@ -92,11 +86,9 @@ class BehaveSim(MeasureSettings):
         return _expectation(sims, shape)
 
     def refuse(self, algorithm: Algorithm, archive: Archive) -> None:
-        """Raise TrajectoryError if an algorithm cannot be compared with those of an archive, which has at least one.
-
-        If `strict`, that includes distances above the normaliser. Coordinates beyond ±LARGEST are refused too: two such
-        algorithms could have no finite similarity.
-        """
+        """Raise TrajectoryError if an algorithm cannot be compared with those of an archive, which has at least one."""
+        # Coordinates beyond ±LARGEST are refused too: two such algorithms could have no finite similarity, and that
+        # would be found only once both are in the archive.
         runs, shape = runs_of(algorithm)
         check_shapes(archive.shape, shape)
         for run, column in zip(runs, archive.columns, strict=True):
@@ -106,10 +98,7 @@ class BehaveSim(MeasureSettings):
             check_coordinates(run)
 
     def matrix(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
-        """Return, (N, N), BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal.
-
-        Raises TrajectoryError (DistanceError is one) if two cannot be compared.
-        """
+        """Return, (N, N), BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal."""
         archive = _archive(algorithms)
         count = len(archive)
         if count == 0:
@@ -120,8 +109,6 @@ class BehaveSim(MeasureSettings):
         """Yield the matrix from top to bottom in blocks of (size, N); the last block may be shorter.
 
         Only one block is in memory; each pair is compared twice, once for each of its two rows.
-        Raises TrajectoryError at once if `size` is not an integer of 1 or more, and at a block if two algorithms cannot
-        be compared.
         """
         check_count("size", size, 1)  # at once: a generator's own checks would wait for its first row
         archive = _archive(algorithms)
@@ -136,8 +123,7 @@ class BehaveSim(MeasureSettings):
         """Return the `count` most similar others of each algorithm, and their similarities: two (N, count) arrays.
 
         The most similar comes first; ties go to the earlier algorithm. There are N - 1 columns if `count` is larger.
-        The full matrix is never in memory. Raises TrajectoryError if `count` is not an integer of 0 or more, or if two
-        algorithms cannot be compared.
+        The full matrix is never in memory.
         """
         check_count("count", count, 0)
         found: list[NDArray[np.intp]] = []
@@ -152,10 +138,7 @@ class BehaveSim(MeasureSettings):
         return np.concatenate(found), np.concatenate(sims)
 
     def per_instance(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
-        """Return, (instances, N, N), the similarities of N ≥ 1 algorithms on each instance; `matrix` is their mean.
-
-        Raises TrajectoryError (DistanceError is one) if two cannot be compared.
-        """
+        """Return, (instances, N, N), the similarities of N ≥ 1 algorithms on each instance; `matrix` is their mean."""
         archive = _archive(algorithms)
         sims = (self._within(column, len(archive)) for column in archive.columns)
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])

@@ -33,14 +33,7 @@ LARGEST = 1e100
 
 @dataclass(frozen=True)
 class MeasureSettings:
-    """The settings of `BehaveSim`; raises TrajectoryError if one is out of range.
-
-    normaliser: what distances of states are divided by, 1e-100 to 1e100; "pair" is the longer state's length. truncate:
-    share, 0 to 1, of a run's states left out at its end; the first stays. skip: states left out between two that are
-    compared. clip: bound Sim to [0, 1]. distance: a person's distance of two states, not with "cosine"; None for that
-    of their kind. gap: ERP's reference state; None for an empty one or the origin. strict: refuse distances above the
-    normaliser.
-    """
+    """The settings of `BehaveSim`, which describes them; raises TrajectoryError if one is out of range."""
 
     normaliser: float | Literal["pair"]
     measure: Measure = "dtw"
@@ -69,17 +62,14 @@ class MeasureSettings:
             object.__setattr__(self, "gap", tuple(np.asarray(self.gap).ravel().tolist()))
 
     def length(self, states: int) -> int:
-        """Return how many of a run's states `truncate` leaves: all but the last floor(truncate * states), at least 1.
-
-        This is the truncation k of the paper's appendix "Influences of PSTraj Truncation and Sampling Parameters".
-        """
-        return max(1, states - math.floor(self.truncate * states + 1e-9))  # 0.29 * 100 is 28.999999999999996
+        """Return how many states of a run `truncate` leaves: without the last floor(truncate * states), at least 1."""
+        # the truncation k of the paper's appendix "Influences of PSTraj Truncation and Sampling Parameters"; 1e-9, as
+        # 0.29 * 100 is 28.999999999999996
+        return max(1, states - math.floor(self.truncate * states + 1e-9))
 
     def kept(self, states: int) -> NDArray[np.intp]:
-        """Return the indices, ascending, of those of a run's states that are compared: truncated, then sampled.
-
-        Sampling (the paper's n, same appendix) skips `skip` states between kept ones; the first and the last stay.
-        """
+        """Return the indices, ascending, of the run's states that are compared: truncated, then sampled."""
+        # sampling (the paper's n, same appendix) leaves out `skip` states between kept ones; first and last stay
         last = self.length(states) - 1
         stride = np.arange(0, last + 1, self.skip + 1)
         return stride if stride[-1] == last else np.append(stride, last)
@@ -121,9 +111,9 @@ Indices = NDArray[np.intp]
 def raw_similarity(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
     """Return Sim(x, y) before clipping, at most 1.0 (paper, "Similarity Between PSTrajs").
 
-    Raises TrajectoryError if the two cannot be compared; DistanceError if a distance is above the normaliser and the
-    settings are `strict`, or if their own distance function returns no finite number of 0 or more.
+    Raises TrajectoryError if the two cannot be compared, DistanceError as `BehaveSim` does.
     """
+    # first the common case: the checks below take as long as a short comparison
     if isinstance(x, Trajectory) and isinstance(y, Trajectory) and x.kind == y.kind == "prefixes" and settings.is_plain:
         return _prefix_dtw(x, y, settings)
     check_run(x)
@@ -201,7 +191,8 @@ def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: MeasureSettings)
     reciprocals = 1.0 / np.arange(1, longer + 1) if settings.normaliser == "pair" else None
     if settings.strict and reciprocals is None and longer > settings.unit:  # a distance is at most the longer length
         check_prefix_distances(x, y, settings)
-    total = _scalar().prefix_dtw(x, y, reciprocals)  # sums of integers are exact: far below 2**53
+    # sums of integers are exact, far below 2**53: the kernel for archives finds the same bits in 16-bit integers
+    total = _scalar().prefix_dtw(x, y, reciprocals)
     return float(1.0 - total / (settings.unit * shorter))
 
 
@@ -244,7 +235,7 @@ def _cosine(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> floa
 
 def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> Costs:
     """Return the (m, n) distances between the kept states; between samples, half the energy distance, at least 0."""
-    # It is E d(X, Y) - E d(X, X') / 2 - E d(Y, Y') / 2, estimated without bias (U-statistic): X' is always another
+    # E d(X, Y) - E d(X, X') / 2 - E d(Y, Y') / 2, estimated without bias (U-statistic): X' is always another
     # sample than X. With one sample, E d(X, X') counts as 0, so between two trajectories it is their states' distance.
     steps_x, steps_y = settings.kept(len(x)), settings.kept(len(y))
     pairs = [_costs(a, steps_x, b, steps_y, settings) for a, b in product(trajectories_of(x), trajectories_of(y))]
@@ -300,7 +291,7 @@ def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
 
 
 def _own_costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices, distance: Distance) -> Costs:
-    """Return the (m, n) distances between the states `steps_x` of x and `steps_y` of y by a person's function."""
+    """Return the (m, n) distances between states by a person's function."""
     cost = np.empty((len(steps_x), len(steps_y)))
     states_y = [y.state(j) for j in steps_y]
     for row, i in enumerate(steps_x):
