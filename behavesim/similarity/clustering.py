@@ -21,7 +21,8 @@ from behavesim.trajectory import AlgorithmRun, pack_states
 class Join:
     """One merge of average linkage: the groups `one` and `other` become one.
 
-    `distance` is the mean over all pairs of a member of `one` and a member of `other`. N groups have the numbers 0 … N − 1; the first join makes group N, the next N + 1, and so on.
+    `distance` is the mean over all pairs of a member of `one` and a member of `other`. N groups have the numbers
+    0 … N − 1; the first join makes group N, the next N + 1, and so on.
     """
 
     one: int

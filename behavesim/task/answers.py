@@ -1,4 +1,7 @@
-"""Checks of a program's answers and solutions, for the code of tasks; what breaks a rule is an InvalidSolution."""
+"""Checks of a program's answers and solutions, for the code of tasks; what breaks a rule is an InvalidSolution.
+
+In each, `what` says in the message what was expected.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,7 @@ from behavesim.task.task import InvalidSolution
 
 
 def as_integer(answer: Any, what: str = "an integer") -> int:
-    """Return an answer as an int; raises InvalidSolution if it is of no integer type, such as 3.0.
-
-    `what` says in the message what was expected.
-    """
+    """Return an answer as an int; raises InvalidSolution if it is of no integer type, such as 3.0."""
     try:
         return operator.index(answer)
     except TypeError as error:
@@ -24,10 +24,7 @@ def as_integer(answer: Any, what: str = "an integer") -> int:
 
 
 def as_number(answer: Any, what: str = "a number") -> float:
-    """Return an answer as a float; raises InvalidSolution if it is a text or no number, or if it is not finite.
-
-    `what` says in the message what was expected.
-    """
+    """Return an answer as a float; raises InvalidSolution if it is a text or no number, or if it is not finite."""
     try:
         if isinstance(answer, str | bytes):  # `float` would take the text "1.0"
             raise TypeError
@@ -42,15 +39,12 @@ def as_number(answer: Any, what: str = "a number") -> float:
 
 
 def as_numbers(answer: Any, shape: tuple[int, ...], what: str = "numbers") -> NDArray[np.float64]:
-    """Return an answer or solution as a float64 array; raises InvalidSolution unless it is numbers of this `shape`.
-
-    All must be finite; True and False count as 1 and 0. `what` says in the message what was expected.
-    """
+    """Return an answer or solution as a float64 array; raises InvalidSolution unless it is finite, of this `shape`."""
     try:
         found = np.asarray(answer)
     except ValueError as error:  # rows of different lengths
         raise InvalidSolution(f"expected {what} of shape {shape}: {error}") from error
-    if found.shape != shape or found.dtype.kind not in "fiub":
+    if found.shape != shape or found.dtype.kind not in "fiub":  # b: True and False count as 1 and 0
         raise InvalidSolution(f"expected {what} of shape {shape}, got {found.dtype} of shape {found.shape}")
     numbers = found.astype(np.float64)
     if not np.isfinite(numbers).all():
@@ -59,10 +53,9 @@ def as_numbers(answer: Any, shape: tuple[int, ...], what: str = "numbers") -> ND
 
 
 def first_greatest(answer: Any, count: int) -> int:
-    """Return the index of the greatest of `count` priorities, the first of equal ones.
+    """Return the index of the greatest of `count` priorities, the first of equal ones; -inf leaves a place out.
 
-    A priority of -inf leaves its place out. Raises InvalidSolution unless there is one number for each place and the
-    greatest is finite, and if any is NaN.
+    Raises InvalidSolution unless there is one number for each place and the greatest is finite, and if any is NaN.
     """
     try:
         priorities = np.asarray(answer)
@@ -71,17 +64,18 @@ def first_greatest(answer: Any, count: int) -> int:
     if priorities.shape != (count,) or priorities.dtype.kind not in "fiub":
         raise InvalidSolution(f"expected {count} priorities, got {priorities.dtype} of shape {priorities.shape}")
     best = int(priorities.argmax())
-    if not np.isfinite(priorities[best]):  # argmax prefers NaN
+    # argmax prefers NaN, so that this finds any. Not rejected, a NaN would mean whatever numpy's version makes of it.
+    if not np.isfinite(priorities[best]):
         raise InvalidSolution(f"expected a finite greatest priority, got the non-finite {priorities[best]}")
     return best
 
 
 def as_integers(solution: Any, below: int, what: str, count: int | None = None) -> NDArray[np.int64]:
-    """Return a solution, a one-dimensional array of integers from 0 to `below` - 1, as int64.
+    """Return a solution, a row of `count` integers (any number if None) from 0 to `below` - 1, as int64.
 
-    `count` is how many integers it must have, None for any number. Raises InvalidSolution for anything else; `what`
-    says in the message what was expected.
+    Raises InvalidSolution for anything else.
     """
+    # no conversion: a program that returns 1.5 for a city has a fault, and rounding would hide it
     if not isinstance(solution, np.ndarray) or solution.ndim != 1 or count not in (None, len(solution)):
         raise InvalidSolution(f"expected {what} as one row, got {solution!r:.80}")
     if not np.issubdtype(solution.dtype, np.integer):
@@ -92,10 +86,7 @@ def as_integers(solution: Any, below: int, what: str, count: int | None = None) 
 
 
 def as_permutation(solution: Any, count: int, what: str) -> NDArray[np.int64]:
-    """Return a solution as one row of int64 that holds each number from 0 to `count` - 1 once.
-
-    Raises InvalidSolution for anything else; `what` says in the message what was expected.
-    """
+    """Return a solution as one row of int64 that holds each number from 0 to `count` - 1 once, else InvalidSolution."""
     found = as_integers(solution, count, what, count)
     if len(np.unique(found)) != count:
         raise InvalidSolution(f"expected {what}, each of 0…{count - 1} once")
@@ -103,10 +94,7 @@ def as_permutation(solution: Any, count: int, what: str) -> NDArray[np.int64]:
 
 
 def as_subset(solution: Any, count: int, what: str) -> NDArray[np.int64]:
-    """Return a solution as one row of int64: at least one of the numbers from 0 to `count` - 1, none of them twice.
-
-    Raises InvalidSolution for anything else; `what` says in the message what was expected.
-    """
+    """Return a solution as one row of int64: some of the numbers from 0 to `count` - 1, none twice."""
     found = as_integers(solution, count, what)
     if not len(found) or len(np.unique(found)) != len(found):
         raise InvalidSolution(f"expected {what}, at least one and each once")

@@ -26,8 +26,7 @@ INSTANCES_S = 60.0
 def instances_of(task: Task, split: Split) -> Sequence[Any]:
     """Return the instances of a split; each task object makes them once and keeps them.
 
-    Raises TaskError if `instances` raises, takes more than INSTANCES_S seconds of CPU time, returns neither a sequence
-    nor an array, or returns an empty one for "search".
+    Raises TaskError as `instances_made_anew` does.
     """
     # kept on the task itself, so that they are freed with it and no subclass needs to call a constructor
     made: dict[Split, Sequence[Any]] = vars(task).setdefault("_made_instances", {})
@@ -37,11 +36,9 @@ def instances_of(task: Task, split: Split) -> Sequence[Any]:
 
 
 def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -> Sequence[Any]:
-    """Return the instances of a split from a new call of `task.instances`.
+    """Return the instances of a split from a new call of `task.instances`, of at most `most_s` CPU seconds (60).
 
-    The call may use `most_s` CPU seconds, INSTANCES_S if that is None; outside the main thread there is no limit.
-    Raises TaskError if it raises, takes longer, returns neither a sequence nor an array, or returns an empty one for
-    "search".
+    Raises TaskError if the call raises, takes longer, returns neither a sequence nor an array, or none for "search".
     """
     most_s = INSTANCES_S if most_s is None else most_s
     try:
@@ -63,11 +60,7 @@ def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -
 
 
 def begin_instances(task: Task, split: Split, starts: int) -> list[Any]:
-    """Return the instances of a split; for `starts` above 1, up to so many versions of each, one after the other.
-
-    `Task.starts` makes the versions, such as tours from other cities. Raises TaskError if it raises, gives none, too
-    many or no list, or if the instances cannot be made (see `instances_of`).
-    """
+    """Return the instances of a split; for `starts` above 1, up to so many versions of each (see `Task.starts`)."""
     instances = instances_of(task, split)
     if starts == 1:
         return list(instances)
@@ -78,10 +71,7 @@ def begin_instances(task: Task, split: Split, starts: int) -> list[Any]:
 
 
 def picture_of(task: Task, instance: Any) -> Picture | None:
-    """Return the task's picture of an instance, its fields checked; None if the task has none.
-
-    Raises TaskError if `picture` raises, or returns something else or a picture with a field of a wrong type.
-    """
+    """Return the task's picture of an instance, its fields checked; None if the task has none."""
     from pydantic import TypeAdapter, ValidationError  # imported late: only pages need it
 
     try:
@@ -103,10 +93,7 @@ def picture_of(task: Task, instance: Any) -> Picture | None:
 
 
 def number_from(task: Task, method: str, returned: object) -> float:
-    """Return `returned`, which `method` of a task returned, as a float; it may be NaN or infinite.
-
-    Raises TaskError naming task and method if `float` does not take it, or does not take the value of a Score.
-    """
+    """Return what `method` of a task returned as a float, NaN and infinity too; raises TaskError if it is none."""
     value = returned.value if isinstance(returned, Score) else returned
     try:
         return float(value)  # type: ignore[arg-type]
@@ -119,23 +106,20 @@ def number_from(task: Task, method: str, returned: object) -> float:
 def call_task(task: Task, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function of the task, which messages call `name`, and return its result.
 
-    Raises InvalidSolution if the function does, and TaskError with the name if it raises any other Exception or
-    SystemExit. numpy's warnings are off: infinite numbers and NaN are returned as they are.
+    Raises InvalidSolution if the function does, and TaskError with the name if it raises anything else.
     """
     try:
+        # a score of inf or NaN is rejected by its value; numpy's warnings would only fill the log
         with np.errstate(all="ignore"):
             return function(*args, **kwargs)
     except InvalidSolution:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # SystemExit: a call of sys.exit must not end the search
         raise task_error(task, name, error) from error
 
 
 def task_error(task: Task, method: str, error: BaseException) -> TaskError:
-    """Return, not raise, a TaskError that says that `method` of a task raised `error`, and in which line of its file.
-
-    The line is left out if the error did not pass through the task's file.
-    """
+    """Return, not raise, a TaskError that says that `method` of a task raised `error`, in which line of its file."""
     told = traceback.TracebackException.from_exception(error)
     told.__notes__ = None  # which would come last, where the error's own line is
     said = one_line([*told.format_exception_only()][-1])
@@ -161,7 +145,7 @@ LONGEST_CHOICE = 160
 class InWords:
     """The instances of a task's split in words; indices of instances count from 0, and from 1 in the words.
 
-    All methods raise TaskError, which names the task's method, if that method raises or returns what it must not.
+    All methods raise TaskError if the task's method raises or returns what it must not.
     """
 
     task: Task
@@ -200,7 +184,8 @@ class InWords:
         found = self._call_method(method, index, *rest)
         if not isinstance(found, str):
             raise TaskError(f"`{method}` of task {self.task.name!r} must return a text, not {type(found).__name__}")
-        # a back-quote could open a fenced block, which readers of a prompt would take for a program
+        # A back-quote could open a fenced block: the text stands in prompts, and the programs that a prompt shows are
+        # read from its fenced blocks.
         return one_line(found.replace("`", "'"), longest)
 
     def _call_method(self, method: str, index: int, *rest: object) -> Any:

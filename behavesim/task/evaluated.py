@@ -55,10 +55,9 @@ class EvaluatorFile:
 
     @classmethod
     def read(cls, path: Path) -> EvaluatorFile:
-        """Return the content of a TOML file; relative paths in it start from its folder, and become absolute.
+        """Return the content of a TOML file, with absolute paths; relative ones start from its folder.
 
-        Raises UsageError if it cannot be read, TaskError if it is not TOML or a key is missing, unknown or of a wrong
-        type. Whether the evaluator and the program exist is not checked.
+        Raises UsageError if it cannot be read, TaskError if it is not TOML or a key is missing, unknown or wrong.
         """
         try:
             values = tomllib.loads(read_text_file(path, "task"))
@@ -137,7 +136,6 @@ class EvaluatorTask(Task):
     """A task whose evaluator and programs run together in the sandbox. So its scores are self-reported."""
 
     def __init__(self, file: EvaluatorFile, name: str) -> None:
-        """`name` is the task's if the file gives none. Raises UsageError if `first_program` cannot take the program."""
         self.file = file
         self.name = file.name or name
         self.template = first_program(Path(file.program))
@@ -162,10 +160,7 @@ class EvaluatorTask(Task):
 
     @property
     def calls_a_function(self) -> bool:
-        """Whether the first program defines a function `entry_point`: programs are then read as functions are.
-
-        Raises TaskError if that program is not Python, unless `entry_point` is "".
-        """
+        """Whether the first program defines a function `entry_point`: programs are then read as functions are."""
         try:
             body = parse(self.template).body if self.entry_point else []
         except SyntaxError as error:
@@ -214,8 +209,7 @@ LARGEST = 1 << 20
 def first_program(path: Path) -> str:
     """Return a program file's text, or the files of a folder as one text (see `join_files`).
 
-    Raises UsageError if the file cannot be read as UTF-8 text, and TaskError if one in the folder cannot, if
-    `join_files` refuses the files, or if the text is blank or longer than LARGEST characters.
+    Raises UsageError if a file is no text in UTF-8, TaskError if it is no program otherwise.
     """
     if not path.is_dir():
         text = read_text_file(path, "program")
@@ -248,10 +242,8 @@ LONGEST_NAME = 200
 
 
 def join_files(files: Mapping[str, str]) -> str:
-    """Return files, texts by path, as one text that `separate_files` reads; raises ValueError if it could not.
-
-    A text that is not empty and lacks a final line break gets one.
-    """
+    """Return files, texts by path, as one text that `separate_files` reads; raises ValueError if it could not."""
+    # a text without a final line break gets one: else the next header would not begin a line
     text = "".join(
         f"=== file: {path} ===\n{body if body.endswith(chr(10)) or not body else body + chr(10)}"
         for path, body in files.items()
@@ -266,8 +258,7 @@ def join_files(files: Mapping[str, str]) -> str:
 def separate_files(text: str) -> dict[str, str]:
     """Return the files of a program by path; the whole text as the path "" if no header line comes before other text.
 
-    Raises ValueError for a path that no file of a program may have, for one that occurs twice or goes through another
-    file, and for more than MOST_FILES files.
+    Raises ValueError for paths that could not be written below a folder, and for more than MOST_FILES files.
     """
     headers = list(_HEADER.finditer(text))
     if not headers or text[: headers[0].start()].strip():
@@ -288,6 +279,7 @@ def separate_files(text: str) -> dict[str, str]:
 
 def _plain(path: str) -> str:
     """Return a path in plain form, such as "a/b.py" for "./a//b.py"; ValueError if no file may have it."""
+    # a model writes these paths: none may lead out of the program's folder
     parts = PurePosixPath(path.strip()).parts
     if not parts or ".." in parts or path.startswith(("/", "~")) or "\\" in path or not path.isprintable():
         raise ValueError(f"{path[:100]!r} cannot be the path of a file of the program: use a path below its folder")

@@ -20,8 +20,7 @@ TASKS = Kind("task", TaskError)
 class TaskReference:
     """Where a task comes from: `text` is an installed name, a name and a size such as `tsp:large`, or a file's path.
 
-    A relative path is read from the working folder, so another process may need what `absolute` returns. A .py file
-    holds the task, a .toml file names an evaluator and a first program (see `evaluated`).
+    A .py file holds the task, a .toml file names an evaluator and a first program (see `evaluated`).
     """
 
     text: str
@@ -29,8 +28,7 @@ class TaskReference:
     def load(self) -> Task:
         """Return the task, with its name and description filled in if it has none.
 
-        Raises UsageError if a file of an evaluator's task cannot be read, TaskError if the task cannot be loaded
-        otherwise or is invalid.
+        Raises UsageError, of which TaskError is one, if it cannot be loaded or is invalid.
         """
         path = Path(self.text)
         if path.suffix == EVALUATED:
@@ -47,17 +45,13 @@ class TaskReference:
         return _complete(TASKS.load_from(self.place()), f"{name}_{size}")
 
     def absolute(self) -> TaskReference:
-        """Return a reference that is valid from any working folder: with the file's absolute path, or the same name.
-
-        It is the same reference if the file does not exist.
-        """
+        """Return a reference that is valid from any working folder: with the file's absolute path, or the same name."""
         return TaskReference(absolute(self.text))
 
     def place(self) -> str:
         """Return where the task's code is, for `task_from`: the path of a .py file, or MODULE:NAME.
 
-        Raises TaskError for a name that is not installed, and for a .toml file. Whether a file or a size exists is not
-        checked.
+        Raises TaskError for a name that is not installed, and for a .toml file.
         """
         name, size = self._parts()
         place = TASKS.place(name)
@@ -70,11 +64,10 @@ class TaskReference:
 
 
 def task_from(place: str) -> Task:
-    """Return the task at a place from `TaskReference.place`; faster than a reference's `load`.
+    """Return the task at a place from `TaskReference.place`: for processes that a search starts, which need it fast.
 
-    A task that does not name itself is named after its file, without the suffix; one of an installed module gets
-    another name than `load` gives it. Raises TaskError if there is no valid task; for an installed module whatever
-    importing it raises, and AttributeError if it lacks the name.
+    It may have another name than a reference's `load` gives it. Raises TaskError if there is no valid task, for an
+    installed module whatever importing it raises.
     """
     return _complete(TASKS.load_from(place), Path(place).stem)
 
@@ -85,6 +78,7 @@ def installed_tasks() -> list[str]:
 
 
 def _complete(task: object, stem: str) -> Task:
+    # what a person may have written by mistake is named here, where the line to correct is known
     if isinstance(task, type) and issubclass(task, Task):
         raise TaskError(f"`task` must be an instance of its class; write `task = {task.__name__}()`")
     if not isinstance(task, Task):

@@ -30,9 +30,8 @@ MOST_FEEDBACK = 8_000
 class Score:
     """The score of a solution with more about it; `Task.score` may return it in place of a number.
 
-    `value` is the score, in the task's own unit. `metrics` are further numbers by name, of which the first MOST_METRICS
-    are kept: people and prompts see them, and the search does not decide by them. `feedback` is text for people and
-    models, of which MOST_FEEDBACK characters are kept.
+    `metrics` are further numbers by name, of which the first 100 are kept: people and prompts see them, and the search
+    does not decide by them. `feedback` is text for people and models, of which 8 000 characters are kept.
     """
 
     value: SupportsFloat
@@ -45,10 +44,7 @@ class Score:
 
 
 def limit_metrics(metrics: Mapping[str, SupportsFloat | str]) -> dict[str, float | str]:
-    """Return the first MOST_METRICS metrics, with short names, as floats or texts of WORDS.
-
-    Raises TypeError or ValueError if a value is neither a number nor one of WORDS.
-    """
+    """Return the first MOST_METRICS metrics, with short names, as floats or texts of WORDS; ValueError for others."""
     kept = list(metrics.items())[:MOST_METRICS]
     return {one_line(str(name), LONGEST_NAME): _number_or_word(value) for name, value in kept}
 
@@ -67,16 +63,13 @@ def _number_or_word(value: SupportsFloat | str) -> float | str:
 
 
 def mean_metrics(metrics: Sequence[Metrics]) -> dict[str, float | str]:
-    """Return the mean of each metric over instances, from one mapping for each.
-
-    A metric with a text in place of a number becomes the first such text other than MISSING. Else one that some
-    instance lacks becomes MISSING.
-    """
+    """Return the mean of each metric over instances, or a text of WORDS, from one mapping for each instance."""
     names = dict.fromkeys(name for each in metrics for name in each)
     return {name: _mean([each.get(name, MISSING) for each in metrics]) for name in list(names)[:MOST_METRICS]}
 
 
 def _mean(values: Sequence[float | str]) -> float | str:
+    # no mean over some instances alone, which would look better than it is; what is wrong says more than MISSING
     words = [value for value in values if isinstance(value, str)]
     if words:
         return next((word for word in words if word != MISSING), MISSING)

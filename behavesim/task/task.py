@@ -89,10 +89,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Disks:
-    """Draws each state of a trajectory of vectors as disks in the unit square; every three numbers are x, y, radius.
-
-    A disk of radius 0 is not drawn.
-    """
+    """Draws each state of a trajectory of vectors as disks in the unit square; every three numbers are x, y, radius."""
 
     kind: Literal["disks"] = "disks"
 
@@ -101,10 +98,8 @@ class Disks:
 class Bins:
     """Draws a trajectory of prefixes as bins: the i-th decision is the number, from 0, of the i-th item's bin."""
 
-    sizes: tuple[float, ...]
-    """The sizes of the items, in the order of the decisions."""
-    capacity: float
-    """The height of every bin, in the unit of the sizes."""
+    sizes: tuple[float, ...]  # of the items, in the order of the decisions
+    capacity: float  # the height of every bin, in the unit of the sizes
     kind: Literal["bins"] = "bins"
 
 
@@ -147,7 +142,7 @@ class Task(ABC):
     normaliser: float | Literal["pair"] = "pair"
     """The largest distance that two states can have (d_max or D in the paper): distances of states are divided by it.
 
-    "pair" divides each edit distance by the length of the longer of the two states instead.
+    "pair" divides each edit distance by the longer state's length instead.
     """
     score_scale: float = 1.0
     """FunSearch divides scores by this before a softmax over them. Set it to a typical difference of good scores."""
@@ -158,27 +153,18 @@ class Task(ABC):
     first_call_s: float = 0.0
     """CPU seconds that a program's first call may take in addition to `timeout_s`, for instance to compile by numba."""
     stateless: bool = False
-    """Whether programs must not keep anything between calls.
-
-    Some calls are then repeated in a fresh process to check.
-    """
+    """Whether programs must not keep anything between calls; some calls are repeated in a fresh process to check."""
     online: bool = False
-    """Whether a program must decide before it knows the whole instance.
-
-    A portfolio then cannot choose between solutions.
-    """
+    """Whether a program must decide before it knows the whole instance; a portfolio then cannot choose."""
     apart: bool = False
-    """Whether programs run in a process without the instances, as those of an `online` task always do.
+    """Whether programs run in a process without the instances and see only their arguments, as if `online`.
 
-    Then a program sees nothing but its arguments. A call costs 20 to 40 µs more.
+    A call costs 20 to 40 µs more.
     """
     niche_radius: float = 0.3
     """Smallest distance between elites of the method `niche`, as a multiple of the median distance of behaviours."""
     data_files: tuple[str, ...] = ()
-    """Files and folders below the task's own folder that it reads, such as "cities.npz" or "data".
-
-    A cluster's workers get them together with the task's file, and nothing else.
-    """
+    """Files and folders below the task's own folder that it reads, such as "data"; a cluster's workers get them."""
     grammar: str = ""
     """Building blocks for the offline proposer (see docs/how-to/tasks.md); "" for general ones."""
 
@@ -199,10 +185,7 @@ class Task(ABC):
 
     @property
     def entry_point(self) -> str:
-        """The name of the function that a candidate must define: the last one at the top level of the template.
-
-        Raises TaskError if the template is not valid Python or defines no function.
-        """
+        """The name of the function that a candidate must define: the last one at the top level of the template."""
         try:
             tree = parse(self.template)
         except SyntaxError as error:
@@ -290,7 +273,8 @@ class Task(ABC):
 
     def mean_score(self, scores: Sequence[float]) -> float:
         """Return the score of a program: the mean of `scores`, one for each instance; there must be at least one."""
-        return math.fsum(scores) / len(scores)  # exact, so the order of the instances does not matter
+        # fsum is exact: a plain sum's last bit would depend on the order of the instances
+        return math.fsum(scores) / len(scores)
 
 
 def as_arrays(solution: Any) -> dict[str, NDArray[Any]]:

@@ -14,28 +14,24 @@ from behavesim.trajectory import AlgorithmRun
 
 @dataclass(frozen=True)
 class Sent:
-    """The bytes that a program's process sent: nothing of them is read or believed yet.
-
-    `cpu_s` is CPU seconds of all its processes on `instances` instances; `counted_s` those that count towards the
-    limit, without an allowance for the first call, None if unknown.
-    """
+    """The bytes that a program's process sent: nothing of them is read or believed yet."""
 
     data: bytes
     instances: int
-    cpu_s: float
-    counted_s: float | None = None
+    cpu_s: float  # of all its processes
+    counted_s: float | None = None  # of them what counts towards the limit, without the allowance for the first call
 
 
 @dataclass(frozen=True)
 class Solved:
     """The solutions a program returned, one for each instance of a split, in order. They are not checked yet.
 
-    `cpu_s` and `counted_s` are as in `Sent`. For a stateless task, `answers` has an array for each instance, with a row
-    for each call of the program's function.
+    `cpu_s` and `counted_s` are as in `Sent`.
     """
 
     solutions: tuple[Solution, ...]
     cpu_s: float
+    # of a stateless task: an array for each instance, with a row for each call of the program's function
     answers: tuple[NDArray[Any], ...] = ()
     counted_s: float | None = None
 
