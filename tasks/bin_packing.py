@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import BIN_PACKING, BIN_PACKING_WEIBULL5K
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Random, Sizes, drawn
+from behavesim_tasks.decisions import DecisionTask, Function, Integers, Random, Sizes, draw_split
 
 from behavesim.task import Bins, InvalidSolution, Solution, Split, as_integers, first_greatest, rank_words
 
@@ -88,7 +88,7 @@ class OnlineBinPacking(DecisionTask):
 
         Those of the shifted split are uniform.
         """
-        return tuple(drawn(_drawn, 2024, SIZES, split))
+        return tuple(draw_split(_draw_items, 2024, SIZES, split))
 
     def in_words(self, instance: Items, decision: int) -> str:
         """Return the bin `decision`, from 0, as a phrase such as "bin 3", in which bins count from 1."""
@@ -149,12 +149,12 @@ class OnlineBinPacking(DecisionTask):
         """Return the number of bins used; raises InvalidSolution for an invalid solution."""
         return float(self.checked(instance, solution).max() + 1)
 
-    def compared(self, instance: Items, decisions: Integers) -> Integers:
+    def decisions_to_compare(self, instance: Items, decisions: Integers) -> Integers:
         """Return the bins of the first items, COMPARED of them."""
         return decisions[:COMPARED]
 
 
-def _drawn(random: Random, count: int, *uniform: int) -> Items:
+def _draw_items(random: Random, count: int, *uniform: int) -> Items:
     if uniform:
         least, most = uniform
         return _items(random.randint(least, most + 1, count))

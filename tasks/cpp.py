@@ -153,19 +153,19 @@ class CirclePacking(Task):
     def score(self, instance: Circles, solution: Solution) -> float:
         """Return the sum of the radii; raises InvalidSolution if the circles are not (n, 3) or break a rule."""
         # fsum rounds once, so that the score is the same on every machine
-        return math.fsum(_checked(instance, solution)[:, 2].tolist())
+        return math.fsum(_check_circles(instance, solution)[:, 2].tolist())
 
     def trajectory(self, instance: Circles, solution: Solution) -> Trajectory:
         """Return the square filling up: state i holds the first i + 1 circles in returned order, the others as zeros.
 
         Raises InvalidSolution if the circles are not (n, 3) or break a rule.
         """
-        circles = np.clip(_checked(instance, solution), 0, 1)  # the tolerance lets them be slightly outside
+        circles = np.clip(_check_circles(instance, solution), 0, 1)  # the tolerance lets them be slightly outside
         placed = np.tri(instance.n)[:, :, None] * circles[None, :, :]
         return Trajectory.vectors(placed.reshape(instance.n, -1))
 
 
-def _checked(instance: Circles, solution: Solution) -> NDArray[np.float64]:
+def _check_circles(instance: Circles, solution: Solution) -> NDArray[np.float64]:
     """Return the circles as (n, 3) float64; raises InvalidSolution if they are not (n, 3) or break a rule."""
     n = instance.n
     circles = as_numbers(solution, (n, 3), "circles")

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import CVRP
-from behavesim_tasks.decisions import Function, Integers, Random, Sizes, drawn
-from behavesim_tasks.routes import RoutingTask, chosen, nodes_drawn, routes_checked
+from behavesim_tasks.decisions import Function, Integers, Random, Sizes, draw_split
+from behavesim_tasks.routes import RoutingTask, check_choice, check_routes, draw_nodes
 from numpy.typing import NDArray
 
 from behavesim.task import Solution, Split, rank_words
@@ -87,7 +87,7 @@ class CapacitatedRouting(RoutingTask):
 
     def instances(self, split: Split) -> Sequence[Customers]:
         """Return the instances of a split: places in the unit square, demands from 1 to 9."""
-        return drawn(_drawn, 5024, SIZES, split)
+        return draw_split(_draw_customers, 5024, SIZES, split)
 
     def choice_in_words(self, instance: Customers, before: Sequence[int], decision: int) -> str:
         """Return the node `decision` with its rank and distance; of the depot, with the load served on the route.
@@ -127,15 +127,15 @@ class CapacitatedRouting(RoutingTask):
             if len(near):
                 choices = np.append(near, 0) if current else near
                 answer = function(current, choices.copy(), room, demands.copy(), offered)
-                node = chosen(answer, choices, len(visits))
+                node = check_choice(answer, choices, len(visits))
             room = room - int(demands[node]) if node else instance.capacity
             demands[node] = 0
             visits.append(node)
         return np.array([*visits, 0], dtype=np.int64)
 
     def checked(self, instance: Customers, solution: Solution) -> Integers:
-        """Return the visits as int64; raises InvalidSolution where `routes_checked` does."""
-        return routes_checked(solution, instance.demands, instance.capacity)
+        """Return the visits as int64; raises InvalidSolution where `check_routes` does."""
+        return check_routes(solution, instance.demands, instance.capacity)
 
     def score(self, instance: Customers, solution: Solution) -> float:
         """Return the length of all routes; raises InvalidSolution for an invalid solution."""
@@ -144,8 +144,8 @@ class CapacitatedRouting(RoutingTask):
         return math.fsum(legs[self.returns | (visits[1:] > 0)].tolist())
 
 
-def _drawn(random: Random, kind: str, size: int) -> Customers:
-    places, demands, distances = nodes_drawn(random, kind, size)
+def _draw_customers(random: Random, kind: str, size: int) -> Customers:
+    places, demands, distances = draw_nodes(random, kind, size)
     return Customers(distances, demands, CAPACITIES[size], tuple((x, y) for x, y in places.tolist()))
 
 

@@ -41,10 +41,10 @@ class DecisionTask(Task):
         """Return a solution's decisions as one row of int64; raises InvalidSolution if they break a rule."""
 
     def trajectory(self, instance: Any, solution: Solution) -> Trajectory:
-        """Return the growing solution, prefixes of what `compared` returns; raises what `checked` does."""
-        return Trajectory.prefixes(self.compared(instance, self.checked(instance, solution)))
+        """Return the growing solution, prefixes of what `decisions_to_compare` returns; raises what `checked` does."""
+        return Trajectory.prefixes(self.decisions_to_compare(instance, self.checked(instance, solution)))
 
-    def compared(self, instance: Any, decisions: Integers) -> Integers:
+    def decisions_to_compare(self, instance: Any, decisions: Integers) -> Integers:
         """Return what trajectories compare of a solution: by default the decisions themselves, all of them."""
         return decisions
 
@@ -53,7 +53,7 @@ class DecisionTask(Task):
         return self.best_known.objective(self.objective.direction, self.objective.unit, split)
 
 
-def drawn(draw: Callable[..., T], seed: int, sizes: Sizes, split: Split) -> list[T]:
+def draw_split(draw: Callable[..., T], seed: int, sizes: Sizes, split: Split) -> list[T]:
     """Return `draw(random, *size)` for each of a split's sizes, in order: its instances, or what they are made of.
 
     `random` is one generator for all of them. Its seed is `seed` for the search, and one more for each later split.

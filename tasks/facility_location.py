@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import FACILITY_LOCATION
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
+from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
 from behavesim_tasks.graphs import sites_and_customers
 
 from behavesim.task import Solution, Split, as_subset, first_greatest
@@ -70,7 +70,7 @@ class FacilityLocation(DecisionTask):
 
     def instances(self, split: Split) -> list[Sites]:
         """Return the instances of a split, drawn too hard for integer programming within the time limit."""
-        return [Sites(*fields) for fields in drawn(sites_and_customers, 8024, SIZES, split)]
+        return [Sites(*fields) for fields in draw_split(sites_and_customers, 8024, SIZES, split)]
 
     def in_words(self, instance: Sites, decision: int) -> str:
         """Return the opened site `decision` as a phrase such as "site 7, opened for 912"."""

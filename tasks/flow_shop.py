@@ -4,7 +4,7 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import FLOW_SHOP
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes
-from behavesim_tasks.schedule import times
+from behavesim_tasks.schedule import draw_times
 
 from behavesim.task import Solution, Split, as_permutation, first_greatest
 
@@ -61,7 +61,7 @@ class FlowShop(DecisionTask):
 
     def instances(self, split: Split) -> list[Integers]:
         """Return the instances of a split: times of the jobs on the machines, (jobs, machines) int64."""
-        return [times(seed, machines, jobs).T.copy() for jobs, machines, seed in SEEDS[split]]
+        return [draw_times(seed, machines, jobs).T.copy() for jobs, machines, seed in SEEDS[split]]
 
     def in_words(self, instance: Integers, decision: int) -> str:
         """Return the job `decision` as a phrase such as "job 7"."""

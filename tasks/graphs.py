@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Graph = NDArray[np.bool_]
 
 
-def graph_drawn(random: Random, kind: str, size: int, share: float) -> Graph:
+def draw_graph(random: Random, kind: str, size: int, share: float) -> Graph:
     """Return a graph of a kind: "uniform", "geometric" or "queens".
 
     `size` is its number of vertices; for queens the squares along a side. `share` is the density of a uniform graph or
@@ -18,27 +18,27 @@ def graph_drawn(random: Random, kind: str, size: int, share: float) -> Graph:
     """
     match kind:
         case "uniform":
-            return uniform(random, size, share)
+            return uniform_graph(random, size, share)
         case "geometric":
-            return geometric(random, size, share)
+            return geometric_graph(random, size, share)
         case _:
-            return queens(size)
+            return queens_graph(size)
 
 
-def uniform(random: Random, vertices: int, density: float) -> Graph:
+def uniform_graph(random: Random, vertices: int, density: float) -> Graph:
     """Return a graph in which each pair of vertices is joined with the probability `density`."""
     upper = np.triu(random.rand(vertices, vertices) < density, 1)
     return upper | upper.T
 
 
-def geometric(random: Random, vertices: int, reach: float) -> Graph:
+def geometric_graph(random: Random, vertices: int, reach: float) -> Graph:
     """Return a graph of `vertices` points drawn from the unit square, joined if they are nearer than `reach`."""
     places = random.rand(vertices, 2)
     near: Graph = ((places[:, None] - places[None]) ** 2).sum(axis=-1) < reach**2
     return near & ~np.eye(vertices, dtype=bool)
 
 
-def queens(side: int) -> Graph:
+def queens_graph(side: int) -> Graph:
     """Return the graph of a chess board of `side` x `side` squares, joined if a queen goes from one to the other."""
     row, column = np.divmod(np.arange(side * side), side)
     lines = [row, column, row + column, row - column]

@@ -3,8 +3,8 @@
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import INDEPENDENT_SET
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
-from behavesim_tasks.graphs import Graph, graph_drawn
+from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
+from behavesim_tasks.graphs import Graph, draw_graph
 
 from behavesim.task import InvalidSolution, Solution, Split, as_subset, first_greatest
 
@@ -59,7 +59,7 @@ class IndependentSet(DecisionTask):
 
     def instances(self, split: Split) -> list[Graph]:
         """Return the graphs of a split."""
-        return drawn(graph_drawn, 10024, GRAPHS, split)
+        return draw_split(draw_graph, 10024, GRAPHS, split)
 
     def in_words(self, instance: Graph, decision: int) -> str:
         """Return the vertex `decision` as a phrase such as "vertex 7, of 12 neighbours"."""

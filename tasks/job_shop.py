@@ -6,7 +6,7 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import JOB_SHOP
 from behavesim_tasks.decisions import DecisionTask, Function, Integers, Random, Sizes
-from behavesim_tasks.schedule import Schedule, orders, times
+from behavesim_tasks.schedule import Schedule, draw_orders, draw_times
 
 from behavesim.task import InvalidSolution, Solution, Split, as_integers, first_greatest
 
@@ -97,7 +97,9 @@ class JobShop(DecisionTask):
         """Return Taillard's instances of 15 machines, for held-out also ft06; for shifted only those of `_two_sets`."""
         if split == "shifted":
             return _two_sets(Random(6027))
-        shops = [Shop(times(first, jobs, 15), orders(second, jobs, 15)) for jobs, first, second in SEEDS[split]]
+        shops = [
+            Shop(draw_times(first, jobs, 15), draw_orders(second, jobs, 15)) for jobs, first, second in SEEDS[split]
+        ]
         return [*shops, Shop(*map(np.array, FT06))] if split == "held-out" else shops
 
     def in_words(self, instance: Shop, decision: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import KNAPSACK
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
+from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
 from behavesim_tasks.graphs import knapsack_items
 
 from behavesim.task import InvalidSolution, Solution, Split, as_subset, first_greatest
@@ -71,7 +71,7 @@ class Knapsack(DecisionTask):
 
     def instances(self, split: Split) -> list[Items]:
         """Return the instances of a split, drawn as Chu and Beasley (1998) do: values follow weights loosely."""
-        return [Items(*fields) for fields in drawn(knapsack_items, 4024, SIZES, split)]
+        return [Items(*fields) for fields in draw_split(knapsack_items, 4024, SIZES, split)]
 
     def in_words(self, instance: Items, decision: int) -> str:
         """Return the packed item `decision` as a phrase such as "item 7, worth 612"."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import OFFLINE_BIN_PACKING
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
+from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
 from behavesim_tasks.graphs import items_to_pack
 
 from behavesim.task import Solution, Split, as_permutation, first_greatest
@@ -70,7 +70,7 @@ class OfflineBinPacking(DecisionTask):
 
     def instances(self, split: Split) -> list[Items]:
         """Return the instances of a split: triplets and uniform sizes, drawn as Falkenauer (1996) does."""
-        return [Items(*fields) for fields in drawn(items_to_pack, 7024, SIZES, split)]
+        return [Items(*fields) for fields in draw_split(items_to_pack, 7024, SIZES, split)]
 
     def in_words(self, instance: Items, decision: int) -> str:
         """Return an item of the size `decision` as a phrase such as "an item of 312"."""
@@ -104,7 +104,7 @@ class OfflineBinPacking(DecisionTask):
             room -= size
         return float(bins)
 
-    def compared(self, instance: Items, decisions: Integers) -> Integers:
+    def decisions_to_compare(self, instance: Items, decisions: Integers) -> Integers:
         """Return the sizes of the items in the order of packing: items of one size are exchangeable."""
         return instance.sizes[decisions]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import QAP
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
+from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
 from behavesim_tasks.graphs import flows_on_a_grid
 
 from behavesim.task import InvalidSolution, Solution, Split, as_integers, first_greatest
@@ -71,7 +71,7 @@ class QuadraticAssignment(DecisionTask):
 
     def instances(self, split: Split) -> list[Sites]:
         """Return the instances of a split, drawn as Nugent, Vollmann and Ruml (1968) do: grids, and sparse flows."""
-        return [Sites(*fields) for fields in drawn(flows_on_a_grid, 11024, SIDES, split)]
+        return [Sites(*fields) for fields in draw_split(flows_on_a_grid, 11024, SIDES, split)]
 
     def in_words(self, instance: Sites, decision: int) -> str:
         """Return the placement `decision`, facility * n + location, as in "facility 3 at location 7"."""

@@ -22,24 +22,24 @@ SPREAD = 0.05
 DIGITS = 6
 
 
-def uniform(random: Random, size: int) -> Places:
+def draw_uniform(random: Random, size: int) -> Places:
     """Return `size` places drawn uniformly from the unit square."""
     return random.rand(size, 2)
 
 
-def clustered(random: Random, size: int) -> Places:
+def draw_clusters(random: Random, size: int) -> Places:
     """Return `size` places around uniform centres, one for A_CLUSTER places, at least two; scaled and rounded."""
     centres = random.rand(max(2, size // A_CLUSTER), 2)
-    places = filling(centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2))
+    places = scale_to_square(centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2))
     return np.round(places, DIGITS)
 
 
-def places_drawn(random: Random, kind: str, size: int) -> Places:
+def draw_places(random: Random, kind: str, size: int) -> Places:
     """Return `size` places of a kind, "uniform" or "clustered", in the unit square."""
-    return uniform(random, size) if kind == "uniform" else clustered(random, size)
+    return draw_uniform(random, size) if kind == "uniform" else draw_clusters(random, size)
 
 
-def filling(places: NDArray[Any]) -> Places:
+def scale_to_square(places: NDArray[Any]) -> Places:
     """Return places moved and scaled so that the longer side of their map is 1."""
     corner = places.min(axis=0)
     scaled: Places = (places - corner) / (places.max(axis=0) - corner).max()
@@ -93,7 +93,7 @@ class TourTask(DecisionTask):
 
     def starts(self, instance: Any, count: int) -> Sequence[Any]:
         """Return up to `count` maps with the numbers of city 0 and of city 0, 1, 2, … exchanged: tours begin there."""
-        return [_begun(instance, city) for city in range(min(count, len(instance.distances)))]
+        return [_begin_at(instance, city) for city in range(min(count, len(instance.distances)))]
 
     def improve(self, instance: Any, solution: Solution) -> Solution:
         """Return the tour after 2-opt: the best exchange of two edges is made until none gains SMALLEST_GAIN."""
@@ -109,7 +109,7 @@ class TourTask(DecisionTask):
             tour[first + 1 : last + 1] = tour[first + 1 : last + 1][::-1]
 
 
-def _begun(cities: Any, start: int) -> Any:
+def _begin_at(cities: Any, start: int) -> Any:
     """Return an instance in which the cities 0 and `start` have changed numbers."""
     order = np.arange(len(cities.distances))
     order[[0, start]] = start, 0
@@ -137,17 +137,19 @@ class RoutingTask(DecisionTask):
         return Route(instance.places)
 
 
-def nodes_drawn(random: Random, kind: str, size: int) -> tuple[NDArray[np.float64], Integers, NDArray[np.float64]]:
+def draw_nodes(random: Random, kind: str, size: int) -> tuple[NDArray[np.float64], Integers, NDArray[np.float64]]:
     """Return places of a depot and `size` customers in the unit square, demands from 1 to 9, and all distances.
 
     All places are uniform if `kind` is "uniform". Else the customers are in clusters, and the depot is at (0, 0).
     """
-    places = uniform(random, size + 1) if kind == "uniform" else np.vstack([np.zeros(2), clustered(random, size)])
+    places = (
+        draw_uniform(random, size + 1) if kind == "uniform" else np.vstack([np.zeros(2), draw_clusters(random, size)])
+    )
     demands = np.append(0, random.randint(1, 10, size=size)).astype(np.int64)
     return places, demands, np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=-1))
 
 
-def chosen(answer: Any, choices: Integers, step: int) -> int:
+def check_choice(answer: Any, choices: Integers, step: int) -> int:
     """Return a program's answer as an int; raises InvalidSolution if it is no integer or none of the choices.
 
     `step` is the number of decisions before it, for the message.
@@ -158,7 +160,7 @@ def chosen(answer: Any, choices: Integers, step: int) -> int:
     return node
 
 
-def routes_checked(solution: Solution, demands: Integers, capacity: int) -> Integers:
+def check_routes(solution: Solution, demands: Integers, capacity: int) -> Integers:
     """Return the visits as int64: from the depot to the depot, with every customer once.
 
     Raises InvalidSolution for anything else, an empty route, and one whose `demands` are more than `capacity`.

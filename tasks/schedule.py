@@ -56,13 +56,13 @@ def fractions(seed: int) -> Iterator[float]:
         yield seed / 2_147_483_647
 
 
-def times(seed: int, rows: int, columns: int) -> NDArray[np.int64]:
+def draw_times(seed: int, rows: int, columns: int) -> NDArray[np.int64]:
     """Return the processing times that a seed of Taillard's gives, in 1…99, (rows, columns) int64, row by row."""
     draws = fractions(seed)
     return np.array([[1 + int(next(draws) * 99) for _ in range(columns)] for _ in range(rows)], dtype=np.int64)
 
 
-def orders(seed: int, jobs: int, machines: int) -> NDArray[np.int64]:
+def draw_orders(seed: int, jobs: int, machines: int) -> NDArray[np.int64]:
     """Return the order in which each job visits the machines, by a seed of Taillard's: (jobs, machines) int64."""
     draws = fractions(seed)
     found = np.tile(np.arange(machines), (jobs, 1))

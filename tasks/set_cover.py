@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import SET_COVER
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, drawn
+from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
 from behavesim_tasks.graphs import sets_to_cover
 from numpy.typing import NDArray
 
@@ -70,7 +70,7 @@ class SetCover(DecisionTask):
 
     def instances(self, split: Split) -> list[Sets]:
         """Return the instances of a split, drawn too hard for integer programming within the time limit."""
-        return [Sets(*fields) for fields in drawn(sets_to_cover, 6024, SIZES, split)]
+        return [Sets(*fields) for fields in draw_split(sets_to_cover, 6024, SIZES, split)]
 
     def in_words(self, instance: Sets, decision: int) -> str:
         """Return the set `decision` as a phrase such as "set 7, of cost 12"."""

@@ -10,8 +10,8 @@ from inspect import cleandoc
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import TSP, TSP_LARGE
-from behavesim_tasks.decisions import Function, Integers, Random, Sizes, drawn
-from behavesim_tasks.routes import DIGITS, TourTask, filling, places_drawn
+from behavesim_tasks.decisions import Function, Integers, Random, Sizes, draw_split
+from behavesim_tasks.routes import DIGITS, TourTask, draw_places, scale_to_square
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Solution, Split, as_integer, as_permutation
@@ -117,8 +117,8 @@ class TravellingSalesman(TourTask):
 
     def instances(self, split: Split) -> Sequence[Cities]:
         """Return the maps of a split; the held-out split also has the two of TSPLIB."""
-        published = [_published(name) for name in TSPLIB] if split == "held-out" else []
-        return (*drawn(_drawn, 2024, SIZES, split), *published)
+        published = [_read_published(name) for name in TSPLIB] if split == "held-out" else []
+        return (*draw_split(_draw_map, 2024, SIZES, split), *published)
 
     def solve(self, function: Function, instance: Cities) -> Solution:
         """Return the tour that the function builds from city 0, (n,) int64; the last city is added without a call.
@@ -155,23 +155,25 @@ class TravellingSalesman(TourTask):
         return math.fsum(instance.distances[tour, np.roll(tour, -1)].tolist())
 
 
-def _drawn(random: Random, kind: str, size: int) -> Cities:
-    return Cities.at(f"{kind}-{size}", places_drawn(random, kind, size))
+def _draw_map(random: Random, kind: str, size: int) -> Cities:
+    return Cities.at(f"{kind}-{size}", draw_places(random, kind, size))
 
 
-def _rounded(random: Random, kind: str, size: int) -> Cities:
-    return Cities.at(f"{kind}-{size}", np.round(places_drawn(random, kind, size), DIGITS))
+def _draw_rounded_map(random: Random, kind: str, size: int) -> Cities:
+    return Cities.at(f"{kind}-{size}", np.round(draw_places(random, kind, size), DIGITS))
 
 
-def _published(name: str) -> Cities:
+def _read_published(name: str) -> Cities:
     """Return an instance of TSPLIB by name, moved and scaled so that its longer side is 1."""
-    return Cities.at(name, filling(np.array([city.split(",") for city in TSPLIB[name].split()], dtype=np.float64)))
+    return Cities.at(
+        name, scale_to_square(np.array([city.split(",") for city in TSPLIB[name].split()], dtype=np.float64))
+    )
 
 
 def maps(seed: int, numbers: Mapping[Split, Sequence[int]], split: Split) -> tuple[Cities, ...]:
     """Return a map of uniform cities and one with clusters for each of a split's numbers of cities, all rounded."""
     sizes = [(kind, number) for number in numbers[split] for kind in ("uniform", "clustered")]
-    return tuple(drawn(_rounded, seed, {split: sizes}, split))
+    return tuple(draw_split(_draw_rounded_map, seed, {split: sizes}, split))
 
 
 class LargeTravellingSalesman(TravellingSalesman):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import VRPTW
-from behavesim_tasks.decisions import Function, Integers, Random, Sizes, drawn
-from behavesim_tasks.routes import RoutingTask, chosen, nodes_drawn, routes_checked
+from behavesim_tasks.decisions import Function, Integers, Random, Sizes, draw_split
+from behavesim_tasks.routes import RoutingTask, check_choice, check_routes, draw_nodes
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Solution, Split
@@ -108,7 +108,7 @@ class RoutingWithTimeWindows(RoutingTask):
 
     def instances(self, split: Split) -> list[Customers]:
         """Return a split's instances: places uniform in the unit square, windows that a vehicle sent straight meets."""
-        return drawn(_drawn, 12024, SIZES, split)
+        return draw_split(_draw_customers, 12024, SIZES, split)
 
     def solve(self, function: Function, instance: Customers) -> Solution:
         """Return the visited nodes in order, 0 first and last; raises InvalidSolution if an answer is not a choice."""
@@ -124,7 +124,7 @@ class RoutingWithTimeWindows(RoutingTask):
             if len(near):
                 choices = np.append(near, 0) if current else near
                 answer = function(current, choices.copy(), room, time, demands.copy(), windows, offered)
-                node = chosen(answer, choices, len(visits))
+                node = check_choice(answer, choices, len(visits))
             if node:
                 room, time = room - int(demands[node]), float(leaves[fitting == node][0])
             else:
@@ -134,8 +134,8 @@ class RoutingWithTimeWindows(RoutingTask):
         return np.array([*visits, 0], dtype=np.int64)
 
     def checked(self, instance: Customers, solution: Solution) -> Integers:
-        """Return the visits as int64; raises InvalidSolution where `routes_checked` does, and for a late visit."""
-        visits = routes_checked(solution, instance.demands, CAPACITY)
+        """Return the visits as int64; raises InvalidSolution where `check_routes` does, and for a late visit."""
+        visits = check_routes(solution, instance.demands, CAPACITY)
         time = 0.0
         for current, node in zip(visits[:-1].tolist(), visits[1:].tolist(), strict=True):
             time = float(instance.leaves(time, current, np.array([node]))[0]) if node else 0.0
@@ -149,8 +149,8 @@ class RoutingWithTimeWindows(RoutingTask):
         return math.fsum(instance.distances[visits[:-1], visits[1:]].tolist())
 
 
-def _drawn(random: Random, size: int) -> Customers:
-    places, demands, distances = nodes_drawn(random, "uniform", size)
+def _draw_customers(random: Random, size: int) -> Customers:
+    places, demands, distances = draw_nodes(random, "uniform", size)
     widths = np.array(WIDTHS)[random.randint(0, len(WIDTHS), size=size)]
     latest = DAY - SERVICE - distances[1:, 0]
     due = distances[1:, 0] + random.rand(size) * (latest - distances[1:, 0])  # a vehicle of its own is in time

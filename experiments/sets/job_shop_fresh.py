@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from behavesim_tasks.job_shop import JobShop, Shop
-from behavesim_tasks.schedule import orders, times
+from behavesim_tasks.schedule import draw_orders, draw_times
 
 from behavesim.task import Split
 
@@ -22,7 +22,8 @@ class FreshJobShop(JobShop):
             return super().instances(split)
         sizes = [15 + 5 * (place % 2) for place in range(len(SEEDS))]
         return [
-            Shop(times(seed, jobs, 15), orders(seed + 1000, jobs, 15)) for jobs, seed in zip(sizes, SEEDS, strict=True)
+            Shop(draw_times(seed, jobs, 15), draw_orders(seed + 1000, jobs, 15))
+            for jobs, seed in zip(sizes, SEEDS, strict=True)
         ]
 
 

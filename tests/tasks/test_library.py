@@ -461,14 +461,16 @@ def fewest_colours(graph: graphs.Graph) -> int:
 KNAPSACK = knapsack.Items(*generators.knapsack_items(RANDOM, 6, 5, 0.5))
 COVER = set_cover.Sets(RANDOM.randint(1, 9, 6), RANDOM.rand(6, 5) < 0.5)
 SITES = facility_location.Sites(RANDOM.randint(500, 900, 4), RANDOM.randint(1, 999, (4, 5)))
-GRAPH = graphs.uniform(RANDOM, 6, 0.5)
+GRAPH = graphs.uniform_graph(RANDOM, 6, 0.5)
 CROWN = np.kron([[0, 1], [1, 0]], 1 - np.eye(3)).astype(bool)
-FLOW = schedule.times(873654221, 5, 4)
-SHOP = job_shop.Shop(schedule.times(840612802, 3, 3), schedule.orders(398197754, 3, 3))
+FLOW = schedule.draw_times(873654221, 5, 4)
+SHOP = job_shop.Shop(schedule.draw_times(840612802, 3, 3), schedule.draw_orders(398197754, 3, 3))
 PLACES = qap.Sites(*generators.flows_on_a_grid(RANDOM, 2, 2))
 ITEMS = offline_bin_packing.Items(np.array([60, 50, 40, 30, 20]), 100)
-CITIES = cvrp.Customers(cvrp._drawn(RANDOM, "uniform", 50).distances[:5, :5], np.array([0, 9, 8, 2, 5]), 12, ())
-TIMED = vrptw._drawn(RANDOM, 4)
+CITIES = cvrp.Customers(
+    cvrp._draw_customers(RANDOM, "uniform", 50).distances[:5, :5], np.array([0, 9, 8, 2, 5]), 12, ()
+)
+TIMED = vrptw._draw_customers(RANDOM, 4)
 SMALL: dict[str, tuple[Any, str, float]] = {
     "knapsack": (
         *(KNAPSACK, "priority"),
@@ -567,9 +569,9 @@ def test_published_items_are_held_out_alone() -> None:
 
 
 def test_published_instances_are_those_of_their_lists() -> None:
-    assert schedule.times(873654221, 5, 20)[0].tolist()[:10] == [54, 83, 15, 71, 77, 36, 53, 38, 27, 87]  # ta001
-    assert schedule.times(840612802, 15, 15)[0].tolist()[:5] == [94, 66, 10, 53, 26]  # ta01
-    assert (schedule.orders(398197754, 15, 15)[0] + 1).tolist()[:5] == [7, 13, 5, 8, 4]
+    assert schedule.draw_times(873654221, 5, 20)[0].tolist()[:10] == [54, 83, 15, 71, 77, 36, 53, 38, 27, 87]  # ta001
+    assert schedule.draw_times(840612802, 15, 15)[0].tolist()[:5] == [94, 66, 10, 53, 26]  # ta01
+    assert (schedule.draw_orders(398197754, 15, 15)[0] + 1).tolist()[:5] == [7, 13, 5, 8, 4]
     assert sum(map(sum, job_shop.FT06[0])) == 197
-    queens = graphs.queens(8)
+    queens = graphs.queens_graph(8)
     assert (len(queens), int(queens.sum()) // 2) == (64, 728)
