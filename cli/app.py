@@ -55,7 +55,7 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             hint = nearest(cmd_name, COMMANDS) or "`behavesim --help` lists them all"
             raise UsageError(f"there is no command {cmd_name!r}; {hint}")
-        return _loaded(COMMANDS[cmd_name])
+        return _load_command(COMMANDS[cmd_name])
 
     def format_commands(self, ctx: object, formatter: Any) -> None:
         """Write the list of commands for `behavesim --help`, section by section, without importing any command."""
@@ -106,7 +106,7 @@ def _lacking(error: Any) -> str:
     return ": a whole number" if int in kinds else ": a number" if float in kinds else ""
 
 
-def _loaded(command: Command) -> TyperCommand | TyperGroup:
+def _load_command(command: Command) -> TyperCommand | TyperGroup:
     """Import a command's module and return its Typer command, or its group of commands."""
     module, _, name = command.target.partition(":")
     gc.disable()  # loaded modules stay in memory: searching them for garbage would take 10 % of the time

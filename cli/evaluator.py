@@ -70,7 +70,7 @@ def open_task(task: str | None, options: Mapping[str, Any], runs: Path) -> Itera
     `options` are the command's parameters by name. A file made here lies below `runs`, the folder of the runs, and is
     removed after the block if no run uses it. Raises UsageError if no task or two are named, and as `task_file` does.
     """
-    wanted = _wanted(options)
+    wanted = _read_options(options)
     if wanted is None and task is not None:
         yield Made(Path(task))
     elif wanted is not None and task is None:
@@ -85,7 +85,7 @@ def open_task(task: str | None, options: Mapping[str, Any], runs: Path) -> Itera
         )
 
 
-def _wanted(options: Mapping[str, Any]) -> Wanted | None:
+def _read_options(options: Mapping[str, Any]) -> Wanted | None:
     """Return what the options say of an evaluator; None if they name no evaluator."""
     evaluator = options.get("evaluator")
     flags = {"--program": "program", "--evaluator-config": "evaluator_config", "--edits": "edits"}
@@ -139,7 +139,7 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
         raise UsageError(f"a task's programs are Python, and {program} is not; run it with --evaluator as it is")
     template = read_text_file(program, "program")
     try:
-        found = _called(kind, place, template)
+        found = _find_call(kind, place, template)
     except SyntaxError as error:
         raise UsageError(f"the first program {program} is no Python: {error}") from None
     if found is None:
@@ -158,7 +158,7 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
         )
 
 
-def _called(kind: Convention, place: str, template: str) -> Called | None:
+def _find_call(kind: Convention, place: str, template: str) -> Called | None:
     """Return which function of the template an evaluator calls, and with what; None if it calls none by name."""
     # `place` is the evaluator's file or command. For a command, the Python files among its words are read, and the
     # first that calls a function of the template counts. If none does, it is the template's last function, with unknown
@@ -189,7 +189,7 @@ def _around_file(kind: Convention, place: str, found: Called, template: str) -> 
         "JUDGED": _JUDGED[kind],
         "FUNCTION": found.function,
         "DESCRIPTION": f'"""CHANGE: say what is sought. `{found.function}` is called, and its answers are scored."""',
-        "TEMPLATE_TEXT": _quoted(template),
+        "TEMPLATE_TEXT": _quote(template),
     }
 
 
@@ -211,10 +211,10 @@ def _around_class(place: str, program: Path | None) -> dict[str, str]:
         "EVALUATOR_PLACE": repr(place),
         "FUNCTION": said.entry_point,
         "RETURNS": annotation_of(said.template, said.entry_point),
-        "DESCRIPTION": _quoted(
+        "DESCRIPTION": _quote(
             "\n    ".join(line for each in told.splitlines() for line in wrap(each, 110) or [""]), '"'
         ),
-        "TEMPLATE_TEXT": _quoted(with_imports(template.lstrip("\n"), usual_imports(""))),
+        "TEMPLATE_TEXT": _quote(with_imports(template.lstrip("\n"), usual_imports(""))),
     }
 
 
@@ -229,7 +229,7 @@ def _refuse_without(function: str, template: str, program: Path | None) -> None:
     raise UsageError(f"{where} function `{function}`, which the evaluator calls")
 
 
-def _quoted(text: str, mark: str = "'") -> str:
+def _quote(text: str, mark: str = "'") -> str:
     """Return a text as Python's triple-quoted literal, its first line below the opening quotes if `mark` is '."""
     escaped = text.replace("\\", "\\\\").replace(mark * 3, f"\\{mark}" * 3)
     if mark == '"':

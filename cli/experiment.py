@@ -52,7 +52,7 @@ def experiment(
     metrics = available_metrics(described.metrics)
     here = runs_dir / described.name
     left = unfinished_runs(planned, here)
-    asks_a_model = _announced(described, planned, left, here, dry)
+    asks_a_model = _announce(described, planned, left, here, dry)
     if dry:
         for run in left:
             typer.echo(run.name)
@@ -62,7 +62,7 @@ def experiment(
     again = shlex.join(["behavesim", *sys.argv[1:]])  # with all options that were given
     # by default one run at a time if a model is asked, so that runs do not share the endpoint's rate limits
     at_once = jobs or (1 if asks_a_model else cores())
-    failed = _carried_out(left, here, at_once, workers or max(1, cores() // at_once), again)
+    failed = _make_runs(left, here, at_once, workers or max(1, cores() // at_once), again)
     made = [run for run in planned if run.name not in failed]
     tell(f"comparing {count_noun(len(made), 'run')}")
     found = asyncio.run(compare_groups(described, made, here, metrics, tell, workers))
@@ -76,7 +76,7 @@ def experiment(
         raise typer.Exit(1)
 
 
-def _announced(
+def _announce(
     described: Experiment, planned: Sequence[Planned], left: Sequence[Planned], here: Path, dry: bool
 ) -> bool:
     """Print what is `left` to do of the `planned` runs and what it may cost; return whether it asks a model."""
@@ -103,7 +103,7 @@ def _confirm() -> None:
         raise typer.Exit(1)
 
 
-def _carried_out(left: Sequence[Planned], here: Path, jobs: int, workers: int | str, again: str) -> list[str]:
+def _make_runs(left: Sequence[Planned], here: Path, jobs: int, workers: int | str, again: str) -> list[str]:
     """Make the runs that are left in the folder `here`, `jobs` at once; return the names of the failed ones."""
     # Each evaluates `workers` programs at once, or on the cluster of that name. If interrupted, says on stderr with
     # which command (`again`) to go on, and raises KeyboardInterrupt.

@@ -122,7 +122,7 @@ def lenient_streams() -> Iterator[None]:
     block that exits with code 0 exits with LOST instead.
     """
     codecs.register_error(PLAIN, _plain)
-    _open_closed()
+    _reopen_closed_streams()
     before = sys.stdout, sys.stderr, sys.__stdout__
     sys.stdout = sys.__stdout__ = _text(1, before[0])  # type: ignore[misc]
     sys.stderr = _text(2, before[1])
@@ -171,7 +171,7 @@ def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
     return sign, error.start + 1
 
 
-def _open_closed() -> None:
+def _reopen_closed_streams() -> None:
     """Open /dev/null in place of stdin, stdout or stderr, if one is closed."""
     for number in range(3):
         try:

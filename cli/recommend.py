@@ -78,11 +78,11 @@ def recommend(
     if is_one:
         if (shortlist := shortlist_table(run)).rows:
             show([shortlist])
-        say(_said(run, chosen))
+        say(_recommended_line(run, chosen))
     if found is not None:
         show([*found.tables(), *([against.table(tried)] if tried else [])])
         if found.members:
-            say(_where(run.folder, task))
+            say(_portfolio_line(run.folder, task))
         if tried:
             say(against.verdict(tried))
 
@@ -99,7 +99,7 @@ def _document(
     return {**(program or {}), "portfolio": members, "rivals": others}
 
 
-def _said(run: Run, chosen: RecommendedProgram | None) -> str:
+def _recommended_line(run: Run, chosen: RecommendedProgram | None) -> str:
     """Return a line on where the recommended program is, or why there is none."""
     if chosen is not None:
         return f"recommended program: {run.folder.recommended} ({program_name(chosen.candidate)})"
@@ -108,7 +108,7 @@ def _said(run: Run, chosen: RecommendedProgram | None) -> str:
     return "no program to recommend: none on the shortlist works on the validation instances"
 
 
-def _where(folder: RunFolder, task: Task) -> str:
+def _portfolio_line(folder: RunFolder, task: Task) -> str:
     """Return a line on where portfolio.py is, or that an online task has none."""
     if task.online:
         why = "its decisions are final as they are made, so that the best of several solutions cannot be taken"

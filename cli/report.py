@@ -96,7 +96,7 @@ def report(
     metrics = available_metrics(metric or ())
     folders = folders_of(runs_dir, runs)
     _refuse_unknown(names, len(folders))  # before a journal is read, which may take long
-    loaded = _loaded(folders)
+    loaded = _load_runs(folders)
     unseen: list[Unseen] = ["held-out", "shifted"] if shifted else ["held-out"] if held_out else []
     reports = asyncio.run(reports_of(loaded, tell, unseen, workers))
     compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
@@ -139,7 +139,7 @@ def _refuse_unknown(names: Sequence[str], runs: int) -> None:
         raise UsageError(f"--only: unknown section {name!r}; {hint}")
 
 
-def _loaded(folders: Sequence[RunFolder]) -> list[Run]:
+def _load_runs(folders: Sequence[RunFolder]) -> list[Run]:
     """Read runs from their journals, and say so on stderr if that is a terminal."""
     busy(f"reading {folders[0].run if len(folders) == 1 else count_noun(len(folders), 'run')}")
     return [Run.load(folder.path) for folder in folders]

@@ -141,7 +141,7 @@ def inject(
     folder = run_folder(runs_dir, run)
     settings = _settings(folder)
     inject_programs(folder, TaskReference(settings.task).load(), files)
-    then = _then(folder, settings, "tries them in place of its next questions", len(files))
+    then = _next_command(folder, settings, "tries them in place of its next questions", len(files))
     typer.echo(f"{count_noun(len(files), 'program')} put into {folder.run}{then}")
 
 
@@ -158,7 +158,7 @@ def advise(
     settings = _settings(folder)
     put_advice(folder, sentence)
     said = "withdrawn from" if clear else "put into"
-    typer.echo(f"advice {said} {folder.run}{_then(folder, settings, 'heeds that in its next prompts', 1)}")
+    typer.echo(f"advice {said} {folder.run}{_next_command(folder, settings, 'heeds that in its next prompts', 1)}")
     if not clear and not proposer_type(settings.proposer).costs_money:
         typer.echo(f"note: only a model reads advice, and the proposer is {settings.proposer}")
 
@@ -169,7 +169,7 @@ def _settings(folder: RunFolder) -> Settings:
     return folder.with_task_at_hand(settings_from_journal(folder.read_settings()))
 
 
-def _then(folder: RunFolder, settings: Settings, does: str, more: int) -> str:
+def _next_command(folder: RunFolder, settings: Settings, does: str, more: int) -> str:
     """Return what follows: what a running run `does`, else how to resume, with `more` candidates if none is left."""
     resume = f"next: behavesim resume {folder.argument}"
     if count_registered(folder.journal) >= settings.budget:

@@ -29,11 +29,11 @@ from .trial import try_once
 
 def show_sizes(names: Sequence[str], as_json: bool) -> None:
     """Run the templates of the tasks `names` on the search's instances; print sizes, CPU seconds and scores."""
-    found = [_timed(name) for name in names]
+    found = [_time_template(name) for name in names]
     print_result(found, as_json, list, lambda found: show([_table(found)]))
 
 
-def _timed(name: str) -> dict[str, Any]:
+def _time_template(name: str) -> dict[str, Any]:
     """Return a row of the table, by column: the size of a task, and its template's score, gap and CPU seconds."""
     # Score and gap are None if the template fails, and all three if the task cannot run here.
     settings, task = task_settings(name, {"allow_weak_isolation": True})
@@ -49,7 +49,7 @@ def _timed(name: str) -> dict[str, Any]:
 
 
 def _table(found: list[dict[str, Any]]) -> Table:
-    """Return the table of what `_timed` returned for each task."""
+    """Return the table of what `_time_template` returned for each task."""
     columns = (
         *(Column("task"), Column("size", title="search instances"), Column("seconds", SECONDS)),
         *(Column("best_known", SCORE, title="best known"), Column("score", SCORE, title="template")),

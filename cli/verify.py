@@ -75,7 +75,7 @@ def text(found: Verification, argument: str) -> str:
         f"checked: {found.events} events, {found.decisions} decisions derived again, {found.evaluations} programs run "
         f"again, {found.copies} results of programs that had been run before"
     )
-    lines = [checked, *_not_checked(found.unchecked)]
+    lines = [checked, *_unchecked_lines(found.unchecked)]
     if not found.differences:
         said = "its decisions follow from its settings and replies, and its programs do what was recorded"
         return "\n".join([f"run {found.run} is verified: {said}", *lines])
@@ -99,7 +99,7 @@ def _lost_in_words(lost: int) -> str:
     return said if lost else ""
 
 
-def _not_checked(unchecked: Mapping[str, int]) -> list[str]:
+def _unchecked_lines(unchecked: Mapping[str, int]) -> list[str]:
     """Return a line for each reason why results were not checked, with how many, and why that is fine."""
     return [f"not checked: {count} {NOT_CHECKED.get(reason, reason)}" for reason, count in unchecked.items()]
 

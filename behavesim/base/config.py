@@ -263,12 +263,14 @@ def describe_settings(options: type[Options]) -> list[tuple[str, str, str]]:
 
     A default is '' if there is none or it is None; a description is '' if there is none or no source to read.
     """
-    said = dict(pair for owner in reversed(options.__mro__) if issubclass(owner, Options) for pair in _said(owner))
+    said = dict(
+        pair for owner in reversed(options.__mro__) if issubclass(owner, Options) for pair in _descriptions(owner)
+    )
     fields = options.model_fields.items()
     return [(name, _default(field.get_default()), said.get(name, "")) for name, field in fields if not field.exclude]
 
 
-def _said(options: type[Options]) -> Iterator[tuple[str, str]]:
+def _descriptions(options: type[Options]) -> Iterator[tuple[str, str]]:
     """Yield each setting of a class and the docstring below it on one line; nothing without source."""
     found = definition(options)
     for setting, text in pairwise(found.body if found else ()):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from behavesim.base.errors import Finding
 from behavesim.base.text import one_line
-from behavesim.checks.instances import try_program, within
+from behavesim.checks.instances import count_affordable, try_program
 from behavesim.programs.edits import Frame
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.task import Direction, Task
@@ -238,7 +238,7 @@ def forge_programs(honest: str, direction: Direction) -> Iterator[ForgedProgram]
         added = f"_BEST = {best}\n{code}"
         blocks = frame.blocks_of(honest)
         if blocks:
-            yield ForgedProgram(what, frame.filled((f"{blocks[0]}\n{added}", *blocks[1:])))
+            yield ForgedProgram(what, frame.fill((f"{blocks[0]}\n{added}", *blocks[1:])))
         else:
             yield ForgedProgram(what, f"{honest}\n{added}")
 
@@ -324,7 +324,7 @@ async def on_answers(task: Task, judge: SandboxJudge, template: Verdict) -> Asyn
 
     `template` is the template's verdict. If it took long, the last kinds are not tried; one more finding names them.
     """
-    known, count = list(forge_answers(task)), within(template.cpu_s)
+    known, count = list(forge_answers(task)), count_affordable(template.cpu_s)
     for forged in known[:count]:
         yield _finding(task, forged, await try_program(judge, forged.source), template.score)
     if rest := ", ".join(forged.what for forged in known[count:]):

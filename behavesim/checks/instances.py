@@ -30,7 +30,7 @@ from behavesim.task.verdict import Failure, Verdict
 SOLVED_HERE = 3
 
 
-def present(task: Task, split: Split) -> Finding:
+def check_instances_present(task: Task, split: Split) -> Finding:
     """Return a finding on whether a split has instances, can make them, and gives the same ones in two calls.
 
     It is "mend" if they cannot be made or differ, a warning if there are none.
@@ -48,7 +48,7 @@ def present(task: Task, split: Split) -> Finding:
     return Finding(name, "ok", f"{count}, the same on every call")
 
 
-def distinct(task: Task) -> Finding:
+def check_splits_distinct(task: Task) -> Finding:
     """Return a finding on whether the splits share no instance: a shared one could hide overfitting.
 
     It is about the first two splits that share any: "mend" if all instances of one are in the other, else "warning".
@@ -130,7 +130,7 @@ class Changed:
     verdict: Verdict
 
 
-def within(cpu_s: float) -> int:
+def count_affordable(cpu_s: float) -> int:
     """Return how many programs may be tried in MOST_S if each takes `cpu_s` CPU seconds; at least one."""
     return max(1, int(MOST_S / max(cpu_s, 1e-3)))
 
@@ -154,7 +154,7 @@ async def small_changes(
     program's source. If the template takes long, only as many small changes are tried as fit MOST_S CPU seconds, at
     least one.
     """
-    offline, count, found = offline_proposer(), min(MOST_CHANGES, within(template.cpu_s)), list[Changed]()
+    offline, count, found = offline_proposer(), min(MOST_CHANGES, count_affordable(template.cpu_s)), list[Changed]()
     mutator = offline.text_writer(task)
     others = _breeder(offline, task) or mutator
     for number in range(count + ENOUGH):
@@ -200,8 +200,8 @@ def compare_changed(task: Task, template: Verdict, changes: Sequence[Changed]) -
     name = "where they part"
     for each in changes:
         if each.verdict.trajectories != template.trajectories:
-            said = _where(InWords(task), template, each.verdict)
-            return Finding(name, "ok", said, SECTION, _lines_changed(task, each.source))
+            said = _first_difference_in_words(InWords(task), template, each.verdict)
+            return Finding(name, "ok", said, SECTION, _changed_lines(task, each.source))
     if any(each.verdict.scores != template.scores for each in changes):
         said = f"nowhere, though their scores differ; {_advice(task)}"
         return Finding(name, "warning", said, SECTION)
@@ -209,7 +209,7 @@ def compare_changed(task: Task, template: Verdict, changes: Sequence[Changed]) -
     return Finding(name, "ok", said, SECTION)
 
 
-def noise(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
+def smallest_real_difference(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
     """Return a finding on the smallest difference of two programs' mean scores that is more than chance (95 %).
 
     Chance is which instances were drawn. It is estimated from the differences on each instance between the template and
@@ -235,7 +235,7 @@ def noise(task: Task, template: Verdict, changes: Sequence[Changed]) -> Finding:
     return Finding(name, "ok", said, SECTION)
 
 
-def _where(words: InWords, template: Verdict, changed: Verdict) -> str:
+def _first_difference_in_words(words: InWords, template: Verdict, changed: Verdict) -> str:
     """Return a sentence on where the template and a changed program part on one instance."""
     # Of the instances on which they behave differently it is the one on which their scores differ most.
     pairs = list(zip(template.trajectories, changed.trajectories, strict=True))
@@ -255,7 +255,7 @@ def _advice(task: Task) -> str:
     return "let `trajectory` tell more of how a solution came about"
 
 
-def _lines_changed(task: Task, changed: str) -> str:
+def _changed_lines(task: Task, changed: str) -> str:
     """Return up to LINES lines that differ between template and program, after "- " the old ones, after "+ " the new.
 
     Of Python they are lines of `_code`.

@@ -81,22 +81,22 @@ class Watched(Method[Any]):
 
     def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
         """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
-        return self._watched("regroup", state, lambda: self._method.regroup(state, behaviours))
+        return self._decide_twice("regroup", state, lambda: self._method.regroup(state, behaviours))
 
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | NoteAsked | None:
         """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
-        return self._watched("ask", state, lambda: self._method.ask(state, behaviours, candidate))
+        return self._decide_twice("ask", state, lambda: self._method.ask(state, behaviours, candidate))
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
-        return self._watched("register", state, lambda: self._method.register(state, behaviours, candidate))
+        return self._decide_twice("register", state, lambda: self._method.register(state, behaviours, candidate))
 
-    def _watched(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
+    def _decide_twice(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
         """Return what `decide` does, the watched method's decision of this name."""
         # It is called twice.
         # these two are frozen, and copying them would take most of the time
         frozen = {id(given): given for given in (self.settings, self.brief)}
-        before, own = _seen(state), deepcopy(vars(self._method), frozen)
+        before, own = _snapshot(state), deepcopy(vars(self._method), frozen)
         # a decision that draws from a generator of its own, or counts, comes out otherwise the second time
         first, second = decide(), decide()
         if first != second:
@@ -106,12 +106,12 @@ class Watched(Method[Any]):
         if (now := vars(self._method)) != own:
             changed = next(key for key in (*now, *own) if key not in now or key not in own or now[key] != own[key])
             raise Impure(f"`{name}` keeps something in self.{changed}, which a resumed run does not have")
-        if _seen(state) != before:
+        if _snapshot(state) != before:
             raise Impure(f"`{name}` changes the state, which only events may do: return a decision instead")
         return first
 
 
-def _seen(state: RunState) -> tuple[Any, ...]:
+def _snapshot(state: RunState) -> tuple[Any, ...]:
     """Return a copy of the state's members, groups, open candidates and counts, to compare it with a later one."""
     # members are frozen, so copies of what holds them are enough
     groups = {name: copy(vars(group)) | {"members": list(group.members)} for name, group in state.groups.items()}
@@ -335,17 +335,17 @@ async def examine_method(method: str) -> AsyncIterator[Finding]:
     for `complete`, that becomes the finding; whatever else it raises is raised.
     """
     found, rehearsed = method_type(method), f"a search of {SMALL['budget']} candidates"
-    yield _documented(found)
+    yield _check_docstrings(found)
     for proposer in ("replay:toy", "genetic") if found.asks_notes else ("replay:toy",):
         settings = {**SMALL, "method": method, "proposer": proposer}
         kind = ", without texts" if proposer == "genetic" else ""
         journal = MemoryJournal()
         try:
-            whole = await _searched(journal, settings)
+            whole = await _search_watched(journal, settings)
         except FAILED as error:
             line = line_in(file_of(found), error)
             where = "" if line is None else f", in line {line}"
-            yield Finding(f"complete{kind}", "mend", f"{rehearsed} fails: {_said(error)}{where}")
+            yield Finding(f"complete{kind}", "mend", f"{rehearsed} fails: {_error_message(error)}{where}")
             return
         ended = f"{rehearsed} ends, {whole.state.tally.feasible} of them feasible"
         yield Finding(f"complete{kind}", "ok", ended)
@@ -354,7 +354,7 @@ async def examine_method(method: str) -> AsyncIterator[Finding]:
         yield await _resumable(settings, digest, len(journal.rows), kind)
 
 
-def _documented(method: type[Method[Any]]) -> Finding:
+def _check_docstrings(method: type[Method[Any]]) -> Finding:
     """Return a finding on whether the class of a method and all its settings have docstrings; a warning if not."""
     # It is a warning too if the file still has a mark of the example that `method init` copies.
     silent = [name for name, _, text in describe_settings(method.settings_type) if not text]
@@ -362,14 +362,14 @@ def _documented(method: type[Method[Any]]) -> Finding:
         missing = "the class has no docstring; write one that says what the method does"
     elif silent:
         missing = f"the setting {silent[0]} has no docstring below it; write one that says what it sets"
-    elif line := _unfinished(file_of(method)):
+    elif line := _find_mark(file_of(method)):
         missing = f"line {line} still says CHANGE, as a new file does; say there what yours does"
     else:
         return Finding("documented", "ok", said.splitlines()[0])
     return Finding("documented", "warning", missing)
 
 
-def _unfinished(file: Path) -> int | None:
+def _find_mark(file: Path) -> int | None:
     """Return the number of the first line of a file with MARK; None if there is none."""
     lines = read_text_file(file, "method").splitlines()
     return next((number for number, line in enumerate(lines, 1) if MARK in line), None)
@@ -378,7 +378,7 @@ def _unfinished(file: Path) -> int | None:
 async def _deterministic(settings: Mapping[str, Any], digest: str, kind: str) -> Finding:
     """Return a finding on whether the search has this digest with replies in other orders; `kind` ends its name."""
     for shuffle in range(SHUFFLES):
-        other = await _searched(MemoryJournal(), settings, random.Random(shuffle))
+        other = await _search_watched(MemoryJournal(), settings, random.Random(shuffle))
         if other.state.digest() != digest:
             advice = (
                 "decide by the state alone, draw from self.generator(number), and do not read outcomes of candidates "
@@ -397,11 +397,11 @@ async def _resumable(settings: Mapping[str, Any], digest: str, events: int, kind
         broken = MemoryJournal()
         broken.die_after = k
         try:
-            await _searched(broken, settings, random.Random(k))
+            await _search_watched(broken, settings, random.Random(k))
         except Stop:
             broken.die_after = None
         # other delays than before the stop, since a resumed run gets its replies in another order
-        resumed = await _searched(broken, settings, random.Random(-k))
+        resumed = await _search_watched(broken, settings, random.Random(-k))
         if resumed.state.digest() != digest:
             advice = "keep nothing in attributes, since a resumed run has the state alone"
             return Finding(f"resumable{kind}", "mend", f"stopped after event {k}, it makes another run: {advice}")
@@ -409,7 +409,9 @@ async def _resumable(settings: Mapping[str, Any], digest: str, events: int, kind
     return Finding(f"resumable{kind}", "ok", said)
 
 
-async def _searched(journal: MemoryJournal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
+async def _search_watched(
+    journal: MemoryJournal, settings: Mapping[str, Any], delay: random.Random | None = None
+) -> Search:
     """Run a search, new or as its journal left it, with the method watched, and return it."""
     # `delay` draws how long replies and judgements take, None for equal times.
     # the journal may stop the search only after the template and a person's programs are in: no run begins without
@@ -423,6 +425,6 @@ async def _searched(journal: MemoryJournal, settings: Mapping[str, Any], delay: 
     return rehearsed
 
 
-def _said(error: BaseException) -> str:
+def _error_message(error: BaseException) -> str:
     """Return an error's message; with the error's type where a method's mistake rather than a check raised it."""
     return f"{type(error).__name__}: {error}" if isinstance(error, PROVOKED) else str(error) or type(error).__name__

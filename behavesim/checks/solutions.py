@@ -52,7 +52,7 @@ def forgeries(solution: Solution, instance: Any) -> Iterator[Forgery]:
 
     If it has arrays of whole numbers from 0, which may be indices, there are some with indices below 0, too.
     """
-    forged = partial(_forged, solution)
+    forged = partial(_forge, solution)
     yield forged("nothing in it", lambda array: array[:0] if array.ndim else array, absurd=True)
     yield forged("everything twice", lambda array: np.concatenate([array, array]) if array.ndim else array, absurd=True)
     yield forged("NaN for every number", lambda array: np.full(array.shape, np.nan), absurd=True)
@@ -73,8 +73,8 @@ def halves(solution: Solution) -> Iterator[Forgery]:
     An array of fewer than two parts stays whole.
     """
     if _parts(solution) >= 2:
-        yield _forged(solution, "only its first half", lambda array: _half(array, first=True))
-        yield _forged(solution, "only its second half", lambda array: _half(array, first=False))
+        yield _forge(solution, "only its first half", lambda array: _half(array, first=True))
+        yield _forge(solution, "only its second half", lambda array: _half(array, first=False))
 
 
 def _below_zero(solution: Solution, instance: Any) -> Iterator[Forgery]:
@@ -91,7 +91,7 @@ def _below_zero(solution: Solution, instance: Any) -> Iterator[Forgery]:
         return np.arange(-_things(instance, int(array.max()) + 1), 0) if array.ndim == 1 else from_the_end(array)
 
     def forged(what: str, change: Callable[[Array], Array]) -> Forgery:
-        return _forged(solution, what, lambda array: change(array) if _are_indices(array) else array)
+        return _forge(solution, what, lambda array: change(array) if _are_indices(array) else array)
 
     yield replace(forged("its indices counted from the end", from_the_end), renamed=True)
     yield forged("every index, counted from the end", everything)
@@ -118,7 +118,7 @@ def _things(instance: Any, least: int) -> int:
     return min((length for length in lengths if length >= least), default=least)
 
 
-def _forged(solution: Solution, what: str, change: Callable[[Array], Array], absurd: bool = False) -> Forgery:
+def _forge(solution: Solution, what: str, change: Callable[[Array], Array], absurd: bool = False) -> Forgery:
     """Return a forgery made by changing each array of a solution; `what` describes it."""
     # `absurd` says whether it breaks the rules of every problem.
     changed = {name: change(array) for name, array in as_arrays(solution).items()}
@@ -164,7 +164,7 @@ def examine_solutions(
     yield _deterministic(task, first, second, verdict)
     yield _direction(task, score)
     yield _score_scale(task, score)
-    yield _trusted(task, first.solutions, scores)
+    yield _check_scoring(task, first.solutions, scores)
     yield _whole(task, first.solutions, scores)
     yield _scoring_time(task, first)
     yield from _trajectories(task, verdict.trajectories)
@@ -231,12 +231,12 @@ def _score_scale(task: Task, score: float) -> Finding:
     return Finding("score scale", "warning", message)
 
 
-def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
+def _check_scoring(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Return a finding on whether `score` refuses forged solutions, or scores them no better than the template's."""
     # If not, it is "mend" for a forgery that breaks the rules of every problem, else a warning. A forgery that names
     # the same things otherwise is one at an equal score, too. `scores` are those of the template's `solutions`.
     suspect = renamed = None
-    for _, forgery, score, honest in _accepted(task, solutions, scores, forgeries):
+    for _, forgery, score, honest in _accepted_forgery(task, solutions, scores, forgeries):
         if score == honest:
             if forgery.renamed:
                 renamed = f"a solution with {forgery.what} scores as much as the template's"
@@ -259,7 +259,7 @@ def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -
     # If not, it is "mend" if one half is accepted on every instance, else a warning. `scores` are those of the
     # template's `solutions`.
     accepted: dict[str, list[str]] = {}
-    for number, half, score, honest in _accepted(task, solutions, scores, lambda solution, _: halves(solution)):
+    for number, half, score, honest in _accepted_forgery(task, solutions, scores, lambda solution, _: halves(solution)):
         said = f"a solution with {half.what} scores {score:.6g} on instance {number}, the whole {honest:.6g}"
         accepted.setdefault(half.what, []).append(said)
     if not accepted:
@@ -270,7 +270,7 @@ def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -
     return Finding("whole solutions", "mend" if len(most) == len(solutions) else "warning", f"{most[0]}; {advice}")
 
 
-def _accepted(
+def _accepted_forgery(
     task: Task,
     solutions: Sequence[Solution],
     scores: Sequence[float],
@@ -280,12 +280,12 @@ def _accepted(
     honest = zip(instances_of(task, "search"), solutions, scores, strict=True)
     for number, (instance, solution, whole) in enumerate(honest, 1):
         for forgery in forge(solution, instance):
-            score = _tried(task, instance, forgery.solution)
+            score = _score_forged(task, instance, forgery.solution)
             if score is not None and task.objective.utility(score) >= task.objective.utility(whole):
                 yield number, forgery, score, whole
 
 
-def _tried(task: Task, instance: Any, solution: Solution) -> float | None:
+def _score_forged(task: Task, instance: Any, solution: Solution) -> float | None:
     """Return the score of a forged solution; None if it is not finite, or `score` refuses the solution."""
     # Any error in PROVOKED, such as ValueError, refuses it.
     try:

@@ -16,12 +16,12 @@ from behavesim.checks.forged_programs import READ, ForgedProgram, forge_programs
 from behavesim.checks.instances import (
     check_instances_after_use,
     check_instances_elsewhere,
+    check_instances_present,
     check_instances_unchanged,
+    check_splits_distinct,
     compare_changed,
-    distinct,
-    noise,
-    present,
     small_changes,
+    smallest_real_difference,
     try_program,
 )
 from behavesim.checks.solutions import examine_solutions
@@ -68,7 +68,7 @@ async def preview_prompts(
         "one score: prompts cannot say on which instance a program is behind, unless metrics tell it",
         SECTION,
     )
-    yield _noise([each.score for each in honest])
+    yield _noise_finding([each.score for each in honest])
     yield Finding("behaviour", "warning" if traced == METRICS else "ok", in_words(traced), SECTION)
     yield compare_changed(task, first, await small_changes(task, judge.evaluate, first))
     yield prompt_finding(settings, task, first, judge.isolation)
@@ -103,7 +103,7 @@ def _feedback(first: Verdict) -> Finding:
     return Finding("feedback", "ok", said, SECTION)
 
 
-def _noise(scores: Sequence[float]) -> Finding:
+def _noise_finding(scores: Sequence[float]) -> Finding:
     """Return a finding on how much the scores of equal programs differ; a warning if they differ at all."""
     spread = max(scores) - min(scores)
     if not spread:
@@ -126,32 +126,32 @@ async def check_task(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     sandbox fails.
     """
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
-    yield _described(task)
-    instances = _instances(task)
+    yield _check_description(task)
+    instances = _check_instances(task)
     for finding in instances:
         yield finding
     if "mend" in {finding.result for finding in instances}:
         return
     pristine = {split: instances_hash(task, split) for split in task.splits}
-    yield distinct(task)
+    yield check_splits_distinct(task)
     yield await check_instances_elsewhere(TaskReference(settings.task), pristine)
     yield Finding("time limit", "ok", f"{Limits.of(settings).in_words}, for the template too, which is tried now")
     pool = sandbox(settings, task)
     async with judge_of(settings, task, "search", pool) as judge:
         assert isinstance(judge, SandboxJudge), "a task with an evaluator is examined in another way"
-        async for finding in _evaluated(settings, task, judge, pool, pristine):
+        async for finding in _examine_evaluations(settings, task, judge, pool, pristine):
             yield finding
 
 
-async def _evaluated(
+async def _examine_evaluations(
     settings: Settings, task: Task, judge: SandboxJudge, pool: SolutionPool, pristine: Mapping[Split, str]
 ) -> AsyncIterator[Finding]:
     """Yield what evaluations show; `pristine` has the hashes of the instances."""
     # Nothing follows if the template fails, or if its solutions cannot be judged.
-    yield _isolation(pool.isolation)
+    yield _isolation_finding(pool.isolation)
     first = await pool.evaluate(task.template)
     if isinstance(first, Failure):
-        yield _failed(first)
+        yield _template_failure(first)
         return
     began = time.perf_counter()
     second = await pool.evaluate(task.template)
@@ -172,27 +172,29 @@ async def _evaluated(
     yield check_instances_after_use(pristine["search"], instances_hash(task, "search"))
     for split in task.splits[1:]:  # the first is that of the search
         if len(instances_of(task, split)):
-            yield await _on(split, settings, task)
-    yield _building_blocks(task)
+            yield await _score_on_split(split, settings, task)
+    yield _check_building_blocks(task)
     if not any(finding.name == "determinism" and finding.result == "mend" for finding in found):
-        async for finding in _shown(settings, task, judge, template):
+        async for finding in _show_prompts_and_answers(settings, task, judge, template):
             yield finding
 
 
-async def _shown(settings: Settings, task: Task, judge: SandboxJudge, template: Verdict) -> AsyncIterator[Finding]:
+async def _show_prompts_and_answers(
+    settings: Settings, task: Task, judge: SandboxJudge, template: Verdict
+) -> AsyncIterator[Finding]:
     """Yield findings that show what becomes of forged answers, what small changes do, and what a model is asked."""
     async for finding in on_answers(task, judge, template):
         yield finding
     changes = await small_changes(task, partial(try_program, judge), template)
     try:
         yield compare_changed(task, template, changes)
-        yield noise(task, template, changes)
+        yield smallest_real_difference(task, template, changes)
         yield prompt_finding(settings, task, template, judge.isolation)
     except TaskError as error:  # one of the methods that put decisions or instances in words
         yield Finding("words", "mend", str(error))
 
 
-def _described(task: Task) -> Finding:
+def _check_description(task: Task) -> Finding:
     """Return a finding on whether the task has a description for the prompts."""
     # It is a warning if there is none, and "mend" if it still says "CHANGE:", as that of a new task file does.
     if "CHANGE:" in task.description:
@@ -204,15 +206,15 @@ def _described(task: Task) -> Finding:
     return Finding("description", "warning", f"a prompt would not say what the problem is; {advice}")
 
 
-def _failed(failure: Failure) -> Finding:
+def _template_failure(failure: Failure) -> Finding:
     """Return a "mend" finding on a template that fails."""
     advice = "; a template must import what it uses" if "NameError" in failure.message else ""
     return Finding("template", "mend", f"it fails ({failure.reason}): {failure.message}{advice}")
 
 
-def _instances(task: Task) -> list[Finding]:
+def _check_instances(task: Task) -> list[Finding]:
     """Return findings on each split's instances; if none is "mend", also one if `task init` could not read a call."""
-    found = [present(task, split) for split in task.splits]
+    found = [check_instances_present(task, split) for split in task.splits]
     if "mend" in {finding.result for finding in found} or not any(map(_has_placeholder, instances_of(task, "search"))):
         return found
     said = f"an argument is still {UNREAD!r}; write the calls that the evaluator makes in `instances`"
@@ -227,7 +229,7 @@ def _has_placeholder(calls: object) -> bool:
     return any(isinstance(each, str) and each == UNREAD for each in arguments)
 
 
-async def _on(split: Split, settings: Settings, task: Task) -> Finding:
+async def _score_on_split(split: Split, settings: Settings, task: Task) -> Finding:
     """Return a finding on whether the template can be scored on a split that the search does not use; "mend" if not."""
     try:
         async with judging(settings, task, split) as judge:
@@ -239,7 +241,7 @@ async def _on(split: Split, settings: Settings, task: Task) -> Finding:
     return Finding(f"on {split}", "mend", f"the template fails ({verdict.reason}): {verdict.message}")
 
 
-def _building_blocks(task: Task) -> Finding:
+def _check_building_blocks(task: Task) -> Finding:
     """Return a finding on whether GROWN programs of the offline proposer use only names that are defined."""
     # It is "mend" if not, or if the grammar cannot be used, and "ok" untried if the task has no grammar that suits.
     try:
@@ -257,7 +259,7 @@ def _building_blocks(task: Task) -> Finding:
     return Finding("building blocks", "ok", "the grammar's" if task.grammar else "those of the template's annotations")
 
 
-def _isolation(level: str) -> Finding:
+def _isolation_finding(level: str) -> Finding:
     """Return a finding on whether a run starts at an isolation level without --allow-weak-isolation."""
     # It is a warning unless the level is "walled", "strong" or "strong+".
     if level in ("walled", "strong", "strong+"):
@@ -294,14 +296,14 @@ async def examine_evaluator(settings: Settings, task: Task) -> AsyncIterator[Fin
             yield Finding("first program", "mend", f"it fails ({failed.reason}): {failed.message}")
             return
         yield Finding("first program", "ok", f"it scores {', '.join(f'{each.score:.6g}' for each in honest)}")
-        async for finding in _forged(settings, task, honest):
+        async for finding in _try_forgeries(settings, task, honest):
             yield finding
         if isinstance(judge, EvaluatorJudge):
             async for finding in preview_prompts(settings, task, judge, honest):
                 yield finding
 
 
-async def _forged(settings: Settings, task: Task, honest: Sequence[Verdict]) -> AsyncIterator[Finding]:
+async def _try_forgeries(settings: Settings, task: Task, honest: Sequence[Verdict]) -> AsyncIterator[Finding]:
     """Yield a finding on each forgery, and one that sums up; `honest` are verdicts on the program without any."""
     # A forgery that came through is a warning. Of a program that is not Python there is only a warning that says so.
     scores = [each.score for each in honest]
@@ -313,13 +315,13 @@ async def _forged(settings: Settings, task: Task, honest: Sequence[Verdict]) -> 
     results = []
     async with judging(settings.model_copy(update={"timeout_s": timeout_s}), task) as judge:
         for forged in forge_programs(task.template, task.objective.direction):
-            tried = await _tried(judge, forged, task, scores)
+            tried = await _try_forgery(judge, forged, task, scores)
             results.append(tried.result)
             yield tried
-    yield _sum(results.count("warning"), len(results), task)
+    yield _sum_up_forgeries(results.count("warning"), len(results), task)
 
 
-async def _tried(judge: Judge, forged: ForgedProgram, task: Task, honest: Sequence[float]) -> Finding:
+async def _try_forgery(judge: Judge, forged: ForgedProgram, task: Task, honest: Sequence[float]) -> Finding:
     """Return a finding on a forged program; `honest` are scores of the program without the forgery."""
     # It is a warning if the forgery came through: it read the evaluator's source, or beats the best honest score by
     # over twice the spread of these.
@@ -337,7 +339,7 @@ async def _tried(judge: Judge, forged: ForgedProgram, task: Task, honest: Sequen
     return Finding(forged.what, "ok", f"held off: the score is {verdict.score:.6g}")
 
 
-def _sum(through: int, count: int, task: Task) -> Finding:
+def _sum_up_forgeries(through: int, count: int, task: Task) -> Finding:
     if not through:
         return Finding("forgeries", "ok", "none came through")
     advice = "read a best program before you believe its score"

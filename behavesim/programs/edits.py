@@ -212,7 +212,7 @@ class Frame:
             at += len(block)
         return spans
 
-    def filled(self, blocks: tuple[str, ...]) -> str:
+    def fill(self, blocks: tuple[str, ...]) -> str:
         """Return the program with these texts in its blocks; ValueError if it has another number of blocks."""
         # one line break at the end of each text, whatever stood around it: equal blocks give equal programs
         inner = (f"{block.strip(chr(10))}\n" if block.strip() else "" for block in blocks)
@@ -228,13 +228,13 @@ class Frame:
         except TaskError:
             return None
         if len(blocks) == len(self.fixed) - 1:  # what the model wrote outside of them is dropped
-            return self.filled(blocks)
-        return self.filled((self._without_surroundings(text),)) if not blocks and len(self.fixed) == 2 else None
+            return self.fill(blocks)
+        return self.fill((self._without_surroundings(text),)) if not blocks and len(self.fixed) == 2 else None
 
     def _without_surroundings(self, text: str) -> str:
         """Return code for the only block without this frame's text around it, indented as the block's marker is."""
         before, after = (_MARKER.sub("", part).strip("\n") for part in self.fixed)
-        rest = self._indented(text.strip("\n"))
+        rest = self._indent(text.strip("\n"))
         # each is removed if the model repeated all of it, even if it left out the other
         if before and rest.startswith(before):
             rest = rest[len(before) :]
@@ -242,7 +242,7 @@ class Frame:
             rest = rest.rstrip("\n")[: -len(after)]
         return rest
 
-    def _indented(self, text: str) -> str:
+    def _indent(self, text: str) -> str:
         marker = self.fixed[0].rstrip("\n").rpartition("\n")[2]
         margin = marker[: len(marker) - len(marker.lstrip())]
         return indent(text, margin) if margin and not text.startswith(margin) else text

@@ -123,7 +123,7 @@ class FunctionForm:
         imports, parser = usual_imports(self.template), Parser(has_limits)
         wanted = _Wanted(_entry_point(self), imports, parser, request.is_own, is_whole=cut is None)
         with warnings.catch_warnings(action="ignore"):  # else a candidate's "\d" would print one on the console
-            found = _found(said, parts, wanted)
+            found = _read_function(said, parts, wanted)
         if isinstance(found, Failure):
             return _weightiest([found, truncation_failure(cut)]) if cut else found
         key = program_hash(found.source, found.tree)  # this changes the tree, which is not used afterwards
@@ -137,12 +137,12 @@ class FunctionForm:
         return program_hash(source)
 
 
-def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failure:
+def _read_function(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failure:
     readings = _read_blocks(parts[-BLOCKS_READ:], wanted)
     if not any(isinstance(reading, Parsed) and callables(reading.tree) for reading in readings):
         readings += _read_prose(outside(said, parts), wanted.parser)
     if readings:
-        return _chosen(readings, wanted)
+        return _choose_reading(readings, wanted)
     if not said.strip():
         return Failure("empty", "the reply has no text")
     return no_program(said, "no-function", "the reply has no code")
@@ -195,7 +195,7 @@ def _read_prose(text: str, parser: Parser) -> list[Parsed | Failure]:
     return [_read(Block(text[begin.start() :], closed=False), parser)] if begin else []
 
 
-def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
+def _choose_reading(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
     """Return the last of the readings that has the entry point, with the imports that it lacks; else a failure."""
     programs = [reading for reading in reversed(readings) if isinstance(reading, Parsed)]
     unread = [reading for reading in reversed(readings) if isinstance(reading, Failure)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.checks.forged_programs import on_answers
-from behavesim.checks.instances import Changed, compare_changed, noise
+from behavesim.checks.instances import Changed, compare_changed, smallest_real_difference
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
@@ -34,7 +34,7 @@ def verdict(*scores: float, ways: tuple[Trajectory, ...] = SAME) -> Verdict:
 def test_a_difference_that_may_be_chance_is_named_where_it_is_known(
     template: tuple[float, ...], changed: tuple[float, ...], said: str
 ) -> None:
-    assert said in noise(Toy(), verdict(*template), [Changed("", verdict(*changed))]).message
+    assert said in smallest_real_difference(Toy(), verdict(*template), [Changed("", verdict(*changed))]).message
 
 
 def test_chance_is_unknown_where_the_score_is_no_mean() -> None:
@@ -42,7 +42,7 @@ def test_chance_is_unknown_where_the_score_is_no_mean() -> None:
         def mean_score(self, scores: Sequence[float]) -> float:
             return max(scores)
 
-    said = noise(Worst(), verdict(10.0, 12.0), [Changed("", verdict(10.5, 11.5))]).message
+    said = smallest_real_difference(Worst(), verdict(10.0, 12.0), [Changed("", verdict(10.5, 11.5))]).message
     assert said.startswith("unknown: the score is no mean over instances")
 
 

@@ -14,7 +14,12 @@ import pytest
 
 from behavesim.base.errors import Finding, TaskError
 from behavesim.checks import solutions
-from behavesim.checks.instances import check_instances_elsewhere, check_instances_unchanged, distinct, present
+from behavesim.checks.instances import (
+    check_instances_elsewhere,
+    check_instances_present,
+    check_instances_unchanged,
+    check_splits_distinct,
+)
 from behavesim.checks.solutions import examine_solutions, forgeries, halves
 from behavesim.sandbox.limits import Limits
 from behavesim.task import SPLITS, InvalidSolution, Objective, Task, TaskReference
@@ -301,7 +306,7 @@ def test_instances_of_different_dimensions_are_in_order() -> None:
 def test_instances_that_cannot_be_kept_are_named(monkeypatch: pytest.MonkeyPatch, instances: Any) -> None:
     task = Picks()
     monkeypatch.setattr(task, "instances", instances)
-    assert present(task, "search").result == "mend"
+    assert check_instances_present(task, "search").result == "mend"
 
 
 @pytest.mark.parametrize("direction", ["maximum", "max", "", None])
@@ -367,7 +372,7 @@ def test_instances_that_belong_to_two_splits_are_named(
 ) -> None:
     task = Splits()
     task.seeds = {**task.seeds, split: seeds}
-    found = distinct(task)
+    found = check_splits_distinct(task)
     assert (found.result, said in found.message) == (result, True), found
 
 
