@@ -122,7 +122,7 @@ def test_edits_are_found_in_order(pairs):
 def test_a_frame_finds_the_blocks_that_it_was_filled_with(blocks, outside):
     text = "".join(f"{outside}# EVOLVE-BLOCK-START\nold\n# EVOLVE-BLOCK-END\n" for _ in blocks)
     frame = Frame.of(text)
-    filled = frame.filled(tuple(blocks))
+    filled = frame.fill(tuple(blocks))
     assert Frame.of(filled) == frame
     found = frame.blocks_of(filled)
     assert found is not None and [each.strip("\n") for each in found] == [
