@@ -36,7 +36,7 @@ COMMANDS = {
         Command("advise", "run:advise", "Search", "Add an instruction to all further prompts of a run."),
         Command("watch", "runs:watch", "Search", "Follow a run from another terminal until it ends."),
         Command("experiment", "experiment:experiment", "Search", "Make many runs, or those missing, and compare them."),
-        Command("demo", "demo:demo", "Results", "Play back a recorded search by a language model, without a key."),
+        Command("demo", "runs:demo", "Results", "Play back a recorded search by a language model, without a key."),
         Command("list", "list:list_runs", "Results", "List the runs of a folder, oldest first."),
         Command("report", "report:report", "Results", "Summary, best programs, islands, clusters; compare runs."),
         Command("serve", "serve:serve", "Results", "Show runs in a browser, while they go on."),

@@ -16,10 +16,8 @@ from behavesim_studies import (
     results,
     sets,
     similarity,
-    visualise,
 )
 from behavesim_studies.dataset import PAIRS
-from behavesim_studies.generalisation import generalisation_of
 from behavesim_studies.known import (
     EvaluatedProgram,
     KnownStudy,
@@ -33,6 +31,7 @@ from behavesim_studies.known import (
 )
 from behavesim_studies.known_tables import draw, tables
 from behavesim_studies.measures import STARTS
+from behavesim_studies.programs_of_runs import generalisation_of
 from behavesim_studies.sets import draw as draw_sets
 
 from behavesim.analysis.table import Table
@@ -184,7 +183,7 @@ def study_measures(figures: Figures = None, as_json: AsJson = False) -> None:
 @study.command("visualise")
 def study_visualise(figures: Figures = None, as_json: AsJson = False) -> None:
     """Show two programs that differ in one word, and the tours that they build step by step."""
-    _show_and_draw(visualise.study(), as_json, figures)
+    _show_and_draw(similarity.visual_study(), as_json, figures)
 
 
 @study.command("stochastic")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from behavesim_studies import visualise
+from behavesim_studies.similarity import visual_study
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
@@ -42,7 +42,7 @@ def test_a_command_that_should_draw_is_refused_in_one_line(
 
 def test_python_is_told_the_same(tmp_path: Path) -> None:
     write(tmp_path / "runs/first", started(), feasible(0, 3.0), stopped("budget"))
-    for draw in (bs.load_run(tmp_path / "runs/first").plot.convergence, lambda: visualise.study().draw(tmp_path)):
+    for draw in (bs.load_run(tmp_path / "runs/first").plot.convergence, lambda: visual_study().draw(tmp_path)):
         with pytest.raises(UsageError) as caught:
             draw()
         assert str(caught.value) == SAID

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from behavesim_studies.generalisation import GeneralisationStudy, Row, _gaps
+from behavesim_studies.programs_of_runs import GeneralisationStudy, Row, _gaps
 
 from behavesim.analysis.statistics import Sample
 from behavesim.task import TaskReference

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from behavesim_studies import measures, visualise
+from behavesim_studies import measures, similarity
 from behavesim_studies.measures import (
     COMPARED,
     MEASURES,
@@ -81,10 +81,10 @@ def test_samples_know_a_law_whatever_the_seed_and_a_fixed_seed_does_not() -> Non
 
 def test_routes_are_compared_as_the_measure_does_and_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    found = visualise.study()
-    assert sorted(found.routes[0]) == sorted(found.routes[1]) == list(range(visualise.CITIES))
-    assert found.similarity == BehaveSim(50).similarity(*map(visualise.Trajectory.prefixes, found.routes))
-    assert found.shared(visualise.CITIES) == visualise.CITIES
+    found = similarity.visual_study()
+    assert sorted(found.routes[0]) == sorted(found.routes[1]) == list(range(similarity.DRAWN_CITIES))
+    assert found.similarity == BehaveSim(50).similarity(*map(similarity.Trajectory.prefixes, found.routes))
+    assert found.shared(similarity.DRAWN_CITIES) == similarity.DRAWN_CITIES
     files = [*found.draw(tmp_path / "new"), *on_optimisers().draw(tmp_path / "new")]
     assert [file.name for file in files] == [
         f"{name}.{kind}" for name in ("routes", "correlations", "rosenbrock") for kind in ("pdf", "svg")
