@@ -126,7 +126,8 @@ class TravellingSalesman(TourTask):
         Raises InvalidSolution if an answer is not an integer or not one of the unvisited cities.
         """
         distances = instance.distances
-        offered = distances.copy()  # the function may write to its copy
+        # the function may write to its copy; one in another process has its own, and read-only ones are sent once
+        offered = distances if self.stateless else distances.copy()
         tour = [0]
         unvisited = np.arange(1, len(distances))
         while len(unvisited) > 1:

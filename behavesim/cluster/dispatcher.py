@@ -39,7 +39,6 @@ class Job:
 
     number: int
     source: str
-    question: bytes  # encoded calls that it answers; b"" if it runs on every instance
     alone: bool  # whether no other may run on the worker meanwhile
     done: asyncio.Future[RawResult]
     lost: int = 0  # how often a worker was lost, or its sandbox failed, while it ran the program
@@ -114,7 +113,7 @@ class Link:
             await self._woken.wait()
             self._woken.clear()
             (jobs, self._unsent), (cancelled, self._cancelled) = (self._unsent, []), (self._cancelled, [])
-            run = [[job.number, job.source, job.question, job.alone] for job in jobs if job.number in self.held]
+            run = [[job.number, job.source, job.alone] for job in jobs if job.number in self.held]
             await self.line.send({"run": run, "cancel": cancelled})
 
     async def _receive(self) -> None:
@@ -263,12 +262,9 @@ class Dispatcher:
         """The number of programs that the workers can run at once."""
         return sum(link.places for link in self.links)
 
-    def submit(self, source: str, question: bytes, alone: bool = False) -> Job:
-        """Return a new program to be run, `alone` on its worker or not; it has been dealt out if there is room.
-
-        `question` holds the encoded calls that it is to answer; empty if it runs on every instance.
-        """
-        job = Job(next(self._numbers), source, question, alone, asyncio.get_running_loop().create_future())
+    def submit(self, source: str, alone: bool = False) -> Job:
+        """Return a new program to be run, `alone` on its worker or not; it has been dealt out if there is room."""
+        job = Job(next(self._numbers), source, alone, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         if len(self._waiting) == 1:  # otherwise nobody has room for the first one
             self._deal()

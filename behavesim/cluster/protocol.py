@@ -7,10 +7,10 @@ MessagePack. Further frames hold what Dask serialises its own way; they are skip
 
 The search opens with an `Order`. The worker answers {"facts": …}. Where the search accepts them, it sends the task's
 files: {"file": [path, piece]} for each piece, then {"file": null}. The worker answers {"ready": [isolation, notes,
-places]} or {"refused": text}. Then the search sends {"run": [[job, source, question, alone], …]} and {"cancel": [job,
-…]}, and the worker {"ran": [[job, ending, frame, program's ending], …]} and {"failed": [[job, text], …]}. All the time
-the worker sends {"beat": 1}, so that its silence means something. The search believes nothing that a worker sends: see
-`results_of`.
+places]} or {"refused": text}. Then the search sends {"run": [[job, source, alone], …]} and {"cancel": [job, …]}, and
+the worker {"ran": [[job, ending, frame, endings of the program's own processes], …]} and {"failed": [[job, text], …]}.
+All the time the worker sends {"beat": 1}, so that its silence means something. The search believes nothing that a
+worker sends: see `results_of`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 import msgpack
 
 from behavesim.sandbox.connection import RawResult
-from behavesim.sandbox.messages import Instructions, ProcessEnd
+from behavesim.sandbox.messages import MOST_SOCKETS, Instructions, ProcessEnd
 from behavesim.task import Split
 
 # A size or a count on the wire.
@@ -170,10 +170,10 @@ class Order(Instructions):
 
 
 def as_values(job: int, ran: RawResult) -> list[Any]:
-    """Return what came of a program as plain values: [job, ending, frame, the program's own ending or None]."""
+    """Return what came of a program as plain values: [job, ending, frame, endings of its own processes]."""
     # without each ending's number of the job, which the daemon knows
-    ending, *apart = (list(astuple(each)[1:]) for each in (ran.end, ran.program_end) if each)
-    return [job, ending, ran.frame, apart[0] if apart else None]
+    ending, *apart = (list(astuple(each)[1:]) for each in (ran.end, *ran.program_ends))
+    return [job, ending, ran.frame, apart]
 
 
 def results_of(values: Any, most: int) -> list[tuple[int, RawResult]]:
@@ -190,15 +190,14 @@ def results_of(values: Any, most: int) -> list[tuple[int, RawResult]]:
 def _read_result(values: Any, most: int) -> tuple[int, RawResult]:
     """Return the job's number and what came of it, from one entry of the list of results; raises Garbage for others."""
     match values:
-        case [int(job), list(ending), bytes() | None as frame, list() | None as program]:
+        case [int(job), list(ending), bytes() | None as frame, list(apart)] if len(apart) <= MOST_SOCKETS:
             if frame is not None and len(frame) > most:
                 raise Garbage(f"a frame of {len(frame)} bytes came; at most {most} were expected")
-            apart = None if program is None else _read_ending(job, program)
-            return job, RawResult(_read_ending(job, ending), frame, apart)
+            return job, RawResult(_read_ending(job, ending), frame, tuple(_read_ending(job, each) for each in apart))
     raise Garbage(f"a result came that is none: {values!r:.100}")
 
 
-def _read_ending(job: int, values: list[Any]) -> ProcessEnd:
+def _read_ending(job: int, values: Any) -> ProcessEnd:
     """Return how a process ended; raises Garbage unless types and ranges are those that a zygote can report."""
     match values:
         case [int(status), str(killed), float(cpu_s), int(peak), int(instance), int(calls), float(first_s), bool(busy)]:

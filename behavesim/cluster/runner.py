@@ -184,16 +184,16 @@ class ClusterRunner:
         workers, places = len(self.dispatcher.links), self.dispatcher.places
         return f"{count_noun(workers, 'worker')}, {count_noun(places, 'place')}, {rate:.1f} evaluations/s"
 
-    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> RawResult:
-        """Run a program on every instance on some worker, or let it answer the encoded calls in `question`.
+    async def run(self, source: str, alone: bool = False) -> RawResult:
+        """Run a program on every instance on some worker.
 
-        A `question` of b"" has no calls. This waits until a worker has a place; with `alone`, the program then has all
-        places of that worker. Cancelling kills the program. Raises SandboxError if the scheduler is lost, or if
-        `MOST_LOST` workers were lost or failed while they ran this program. Without entering, it waits for good.
+        This waits until a worker has a place; with `alone`, the program then has all places of that worker. Cancelling
+        kills the program. Raises SandboxError if the scheduler is lost, or if `MOST_LOST` workers were lost or failed
+        while they ran this program. Without entering, it waits for good.
         """
         if self._failure:
             raise self._failure
-        job = self.dispatcher.submit(source, question, alone)
+        job = self.dispatcher.submit(source, alone)
         try:
             return await job.done
         finally:

@@ -154,11 +154,11 @@ class _Session:
             for task in self._running.values():
                 task.cancel()
 
-    async def _run(self, runner: Runner, job: int, source: str, question: bytes, alone: bool) -> None:
+    async def _run(self, runner: Runner, job: int, source: str, alone: bool) -> None:
         """Run a program when there is a place for it, and put what came of it among what is sent."""
         try:
             async with self._free.held(alone):
-                ran = await runner.run(source, question, alone)
+                ran = await runner.run(source, alone)
             self._add("ran", as_values(job, ran))
         except BehavesimError as error:
             self._add("failed", [job, f"{error}"[:2000]])

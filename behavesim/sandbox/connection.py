@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -72,19 +72,20 @@ class ZygoteDied(SandboxError):
 class RawResult:
     """What came of running a program: nothing of it is decoded or believed yet."""
 
-    end: ProcessEnd  # of the process that held the instances or answered calls
+    end: ProcessEnd  # of the process that held the instances
     frame: bytes | None  # what it sent, incomplete, invalid or empty perhaps; None if too much came
-    program_end: ProcessEnd | None = None  # of the program's own process, if it ran apart from the instances
+    # of the program's own process, if it ran apart from the instances, then of those that repeated calls
+    program_ends: tuple[ProcessEnd, ...] = ()
 
     @property
     def cpu_s(self) -> float:
         """CPU time of its processes together (s)."""
-        return self.end.cpu_s + (self.program_end.cpu_s if self.program_end else 0.0)
+        return sum(each.cpu_s for each in (self.end, *self.program_ends))
 
     def beside_others(self) -> RawResult:
         """Return the same, with the note in each ending that other processes kept the machine busy meanwhile."""
-        program = replace(self.program_end, beside_others=True) if self.program_end else None
-        return RawResult(replace(self.end, beside_others=True), self.frame, program)
+        end, *program_ends = (replace(each, beside_others=True) for each in (self.end, *self.program_ends))
+        return RawResult(end, self.frame, tuple(program_ends))
 
 
 class ZygoteConnection:
@@ -136,20 +137,18 @@ class ZygoteConnection:
                 if not connection._ready.done() or connection._ready.cancelled() or connection._ready.exception():
                     await connection.close()
 
-    async def run(self, source: str, questions: bytes = b"", program_socket: socket.socket | None = None) -> RawResult:
+    async def run(self, source: str, program_sockets: Sequence[socket.socket] = ()) -> RawResult:
         """Run one program in a new child of the zygote, and return how it ended and what it sent.
 
-        `questions` are encoded calls that the program answers, for a zygote without a task. With a `program_socket` the
-        child only solves the instances, and calls the program through it (see `fork_answerer`). Cancelling kills the
-        child. Raises ZygoteDied if the zygote ends, goes silent or takes no request, SandboxError if no more files may
-        be opened.
+        With `program_sockets` the child only solves the instances, and calls the program through them (see
+        `fork_answerer`). Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes silent or takes no
+        request, SandboxError if no more files may be opened.
         """
         with open_socket_pair() as (own_socket, child_socket), self._job() as job:
             own_socket.setblocking(False)
-            sent = encode_source(source) + questions
-            exchange = asyncio.create_task(self._exchange(own_socket, sent, bool(questions), job))
+            exchange = asyncio.create_task(self._exchange(own_socket, encode_source(source), job))
             try:
-                self._request(FORK, job, child_socket, *([] if program_socket is None else [program_socket]))
+                self._request(FORK, job, child_socket, *program_sockets)
                 child_socket.close()  # while it is open here, the child's end does not end the exchange
                 ended = await self._ended(job)
                 with contextlib.suppress(TimeoutError):
@@ -169,6 +168,17 @@ class ZygoteConnection:
             with child_socket:
                 self._request(FORK, job, child_socket)
             return await self._ended(job)
+
+    async def fork_when_asked(self, child_socket: socket.socket) -> ProcessEnd | None:
+        """Do the same once a program comes through the socket; None if it is closed before."""
+        # not before: a process without a program would use up its time
+        loop, came = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(child_socket, came.set)
+        try:
+            await came.wait()
+        finally:
+            loop.remove_reader(child_socket)
+        return await self.fork_answerer(child_socket) if child_socket.recv(1, socket.MSG_PEEK) else None
 
     async def close(self) -> None:
         """End the zygote and all its children, and wait for it; one that does not answer is killed."""
@@ -217,22 +227,17 @@ class ZygoteConnection:
             self.alive = False
             raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
-    async def _exchange(self, own_socket: socket.socket, sent: bytes, is_all: bool, job: int) -> bytes | None:
+    async def _exchange(self, own_socket: socket.socket, sent: bytes, job: int) -> bytes | None:
         """Return what the child sends until it closes its end; None, and kill it, if that is too much."""
         loop = asyncio.get_running_loop()
         frame = bytearray()
-        # beside the receiving: a child may answer before it has read all calls
-        sending = asyncio.create_task(_send(own_socket, sent, is_all))
-        try:
-            with contextlib.suppress(ConnectionError):  # the child died early; its ending says how
-                while chunk := await loop.sock_recv(own_socket, _CHUNK):
-                    frame += chunk
-                    if len(frame) > self._frame_limit:
-                        self._request(KILL, job)
-                        return None
-        finally:
-            sending.cancel()
-            await asyncio.wait([sending])
+        with contextlib.suppress(ConnectionError):  # the child died early; its ending says how
+            await loop.sock_sendall(own_socket, sent)
+            while chunk := await loop.sock_recv(own_socket, _CHUNK):
+                frame += chunk
+                if len(frame) > self._frame_limit:
+                    self._request(KILL, job)
+                    return None
         return bytes(frame)
 
     async def _listen(self) -> None:
@@ -275,13 +280,6 @@ class ZygoteConnection:
 def _outside(assignment: Assignment) -> contextlib.AbstractContextManager[dict[str, Any]]:
     """Yield what the zygote must not reach if it is started through a wall of the site; nothing without a wall."""
     return isolation.outside_of_wall() if assignment.wall else contextlib.nullcontext({})
-
-
-async def _send(own_socket: socket.socket, sent: bytes, is_all: bool) -> None:
-    with contextlib.suppress(ConnectionError):
-        await asyncio.get_running_loop().sock_sendall(own_socket, sent)
-        if is_all:
-            own_socket.shutdown(socket.SHUT_WR)
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from typing import Any, NoReturn, Protocol
 from behavesim.base.clock import STEP_S, Clock
 from behavesim.sandbox import kernel, messages, processes
 from behavesim.sandbox.limits import NEAR, Limits
-from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, ProcessEnd, line
+from behavesim.sandbox.messages import FORK, MOST_SOCKETS, OUT_OF_MEMORY, REQUEST, ProcessEnd, line
 
 _INSTANCE, _CALLS, _BEGAN, _ENDED, _IDLE = range(5)
 """Places in the page: the instance and the call that came last, from 1; the CPU time (ns) when the first call began and
@@ -99,10 +99,10 @@ class Progress:
         return found if 0 <= found < _MOST else 0
 
 
-# What a child runs: takes a program's source, its page of progress, its socket, and that of a link if any.
+# What a child runs: takes a program's source, its page of progress, its socket, and those of links if any.
 #
-# The socket leads to whoever asked: the daemon, or the process with the instances. The link leads to the process with
-# the program, if that is another one; see `program`.
+# The socket leads to whoever asked: the daemon, or the process with the instances. Links lead to processes with
+# the program, if those are others; see `program`.
 Perform = Callable[..., None]
 # Share of the limit by the clock that a program must have used up by itself to be at fault without another run.
 OWN_SHARE = 0.9
@@ -185,7 +185,7 @@ class ForkServer:
 
     def _handle_request(self) -> bool:
         """Carry out one request of the daemon; False if it has closed its end of the socket."""
-        data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, 2)
+        data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, MOST_SOCKETS)
         if len(data) < REQUEST.size:
             return False
         request, job = REQUEST.unpack(data)
@@ -217,8 +217,8 @@ class ForkServer:
 
     def _run_candidate(self, fds: list[int], progress: Progress) -> NoReturn:
         """Receive a program from the first socket, confine this child, call `perform` with all sockets, and exit."""
-        # `progress` is the page on which `perform` notes how far it is. A second socket in `fds` leads to another
-        # process that runs the program, which this child then calls there. The exit status is 0, OUT_OF_MEMORY, or 1
+        # `progress` is the page on which `perform` notes how far it is. Further sockets in `fds` lead to other
+        # processes that run the program, which this child then calls there. The exit status is 0, OUT_OF_MEMORY, or 1
         # for another error.
         leave = os._exit  # a program may replace the name in `os`, and this child must not return to the zygote's loop
         try:

@@ -42,12 +42,10 @@ FAILED = 255
 #
 # Empty arrays cost nothing to send, but a huge shape could exhaust memory in a reduction.
 EMPTY_LIMIT = 1 << 16
-# The name of the array of all answers on an instance, one row for each call, that is sent beside its solution.
-ANSWERS = "(answers)"
 # Most characters of a failure's message; the rest is cut off.
 MESSAGE_LIMIT = 500
 # The reasons that a candidate's process may give for its failure; trusted code finds others, such as "timeout".
-OWN_REASONS = frozenset({"memory", "exit", "output", "invalid-solution", "exception", "forbidden"})
+OWN_REASONS = frozenset({"memory", "exit", "output", "invalid-solution", "exception", "forbidden", "keeps-state"})
 
 
 class FrameError(ValueError):
@@ -167,25 +165,6 @@ def decode_answer(frame: bytes) -> NDArray[Any] | Failure:
     if rest:
         _refuse("an answer is longer than its header says")
     return array.copy()
-
-
-def whole_answers(sent: bytes, count: int, limit: int) -> tuple[NDArray[Any], ...] | Failure:
-    """Return what the frames of `count` answers hold: writable arrays, or the first failure among them.
-
-    Raises FrameError if the bytes are not exactly so many valid frames; behind a failure they are not read.
-    """
-    answers = list[NDArray[Any]]()
-    for _ in range(count):
-        size = answer_size(sent, limit) if len(sent) >= ANSWER.size else len(sent) + 1
-        if size > len(sent):
-            _refuse(f"{count} answers were expected")
-        answer, sent = decode_answer(sent[:size]), sent[size:]
-        if isinstance(answer, Failure):
-            return answer
-        answers.append(answer)
-    if sent:
-        _refuse(f"more than {count} answers came")
-    return tuple(answers)
 
 
 def as_message(text: str) -> str:

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
@@ -19,7 +18,6 @@ from typing import Any, Protocol, Self
 from behavesim.base.errors import TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied, ZygoteSupervisor, open_socket_pair
-from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import (
     SIZE,
@@ -31,16 +29,12 @@ from behavesim.sandbox.messages import (
     encode_source,
 )
 from behavesim.sandbox.processes import seconds_without_a_core
-from behavesim.sandbox.referee import COMPARE, COSTLY, IMPROVE, VERDICT
+from behavesim.sandbox.referee import COSTLY, IMPROVE, VERDICT
 from behavesim.state.protocols import Postponed, Sandbox, unnoticed
 from behavesim.task import Split, Task, TaskReference
 from behavesim.task.verdict import Failure, Sent, Verdict
 from behavesim.trajectory import unpack
 
-# Failures of a repeated call that do not show that a program keeps state: the machine may be the cause.
-MACHINES_REASONS = ("timeout", "memory")
-# The beginning of the message for a program whose repeated calls exceed a limit.
-_REPEATED = "calls were made again in a fresh process, with as much time as all calls had together"
 Reply = tuple[dict[str, Any] | Failure, list[bytes]]
 """What a referee says of a program, or the program's failure; and the other parts of its reply."""
 
@@ -332,47 +326,17 @@ class SandboxJudge:
         """Return a program's scores and trajectories, or its failure; `postponed` is called before each retry alone.
 
         It fails as `invalid-solution` if the task's code raises while it scores: the same code scored the template's
-        solutions. For a stateless task some calls are repeated in fresh processes, and count in the CPU time. The
-        program fails as `timeout` or `memory` if a repeated call does, as `keeps-state` if one fails otherwise or is
-        answered differently.
-
-        Raises SandboxError if the sandbox fails or the last try leaves an end in doubt, TaskError if the sandbox has
-        another number of instances than the referee or a call to repeat cannot be sent.
-        """
-        verdict, repeated = await self.first_verdict(source, postponed)
-        if isinstance(verdict, Failure):
-            return verdict
-        cpu_s = verdict.cpu_s
-        for state, questions in repeated:
-            again = await self.sandbox.send(source, postponed, questions)
-            cpu_s += again.cpu_s
-            if isinstance(again, Failure):
-                return replace(_failed_again(again), cpu_s=cpu_s)
-            compared, _ = await self._asked(again, COMPARE, state, again.data)
-            if isinstance(compared, Failure):
-                failed = compared if compared.reason == COSTLY else _failed_again(compared)
-                return replace(failed, cpu_s=cpu_s)
-            if words := compared["differs"]:
-                return replace(_keeps_state(words), cpu_s=cpu_s)
-        return replace(verdict, cpu_s=cpu_s)
-
-    async def first_verdict(
-        self, source: str, postponed: Postponed = unnoticed
-    ) -> tuple[Verdict | Failure, Sequence[tuple[bytes, bytes]]]:
-        """Return the verdict on a program before any call is repeated, and the calls to repeat; raises as `evaluate`.
-
-        For each process that is to repeat some, they are a state for the referee and the questions for the program.
+        solutions. Raises SandboxError if the sandbox fails or the last try leaves an end in doubt, TaskError if the
+        sandbox has another number of instances than the referee.
         """
         sent = await self.sandbox.send(source, postponed)
         if isinstance(sent, Failure):
-            return sent, ()
-        told, rest = await self._asked(sent, VERDICT, sent.data)
+            return sent
+        told, rest = await self._asked(sent, VERDICT)
         if isinstance(told, Failure):
-            return replace(told, cpu_s=sent.cpu_s), ()
-        trajectories, *repeated = rest
-        told |= {"scores": tuple(told["scores"]), "trajectories": unpack(trajectories)}
-        verdict = Verdict(**told, cpu_s=sent.cpu_s, counted_s=sent.counted_s)
-        return verdict, list(zip(repeated[::2], repeated[1::2], strict=True))
+            return replace(told, cpu_s=sent.cpu_s)
+        told |= {"scores": tuple(told["scores"]), "trajectories": unpack(rest[0])}
+        return Verdict(**told, cpu_s=sent.cpu_s, counted_s=sent.counted_s)
 
     async def improved(self, source: str) -> Improved | Failure:
         """Return what a program scores, and what its solutions score after `Task.improve`, or its failure.
@@ -382,27 +346,15 @@ class SandboxJudge:
         sent = await self.sandbox.send(source)
         if isinstance(sent, Failure):
             return sent
-        told, _ = await self._asked(sent, IMPROVE, sent.data)
+        told, _ = await self._asked(sent, IMPROVE)
         if isinstance(told, Failure):
             return replace(told, cpu_s=sent.cpu_s)
         return Improved(sent.cpu_s, tuple(told["scores"]), tuple(told["improved"]), told["improving_s"])
 
-    async def _asked(self, sent: Sent, *request: bytes) -> Reply:
+    async def _asked(self, sent: Sent, kind: bytes) -> Reply:
         if sent.instances != self._referees.instances:
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
-        told, rest = await self._referees.ask(*request)
+        told, rest = await self._referees.ask(kind, sent.data)
         if not isinstance(told, Failure) and "task_error" in told:
             raise TaskError(told["task_error"])
         return told, rest
-
-
-def _failed_again(again: Failure) -> Failure:
-    # It has the same reason if that is one of MACHINES_REASONS, else `keeps-state`.
-    if again.reason in MACHINES_REASONS:
-        return replace(again, message=as_message(f"{_REPEATED}: {again.message}"))
-    return _keeps_state(f"it fails: {again.message}")
-
-
-def _keeps_state(words: str) -> Failure:
-    rule = "a program must keep nothing between calls; asked again in a fresh process"
-    return Failure("keeps-state", as_message(f"{rule}, {words}"))

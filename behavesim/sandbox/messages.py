@@ -4,8 +4,7 @@ The search sends requests of a fixed size: fork and kill. A fork carries the can
 the program if that runs apart. A zygote sends lines of JSON: one `Ready`, then one `ProcessEnd` for each candidate's
 process; and {"error": …} if it cannot start or go on.
 
-Programs and the arguments of calls go through the candidates' own sockets: the first part of this file. Arguments are
-pickles, which only trusted code writes.
+Programs go through the candidates' own sockets: the first part of this file.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import contextlib
 import json
 import math
 import os
-import pickle
 import signal
 import socket
 import struct
@@ -28,12 +26,8 @@ from behavesim.sandbox.limits import Limits
 if TYPE_CHECKING:
     from behavesim.task import Split
 
-# The number of bytes that follow: of a program's source, or of a question's pickle.
+# The number of bytes that follow, such as those of a program's source.
 SIZE = struct.Struct("<Q")
-# The end of a message about arguments that cannot be sent to a program apart.
-ADVICE = "call it with numbers, arrays and plain containers of them"
-# The positional and the named arguments of one call.
-Question = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def send(fd: int, frame: bytes) -> None:
@@ -66,7 +60,7 @@ def encode_source(source: str) -> bytes:
 
 def receive_source(fd: int) -> str:
     """Return the program that arrives at the socket `fd`; raises ConnectionError if it is closed before the end."""
-    # nothing behind the program is read with it: calls may follow, for another reader
+    # nothing behind the program is read with it: calls may follow
     (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
     return receive(fd, b"", size, at_once=0).decode()
 
@@ -88,39 +82,11 @@ def decode_parts(body: bytes) -> list[bytes]:
     return parts
 
 
-def encode_question(arguments: tuple[Any, ...], named: dict[str, Any] | None = None) -> bytes:
-    """Return the bytes of one call for `receive_question`: a SIZE, then a pickle of its arguments.
-
-    Raises what pickle raises for objects that it cannot hold: PicklingError, TypeError, AttributeError, RecursionError.
-    """
-    pickled = pickle.dumps((arguments, named or {}), protocol=5)
-    return SIZE.pack(len(pickled)) + pickled
-
-
-def receive_question(fd: int) -> Question | None:
-    """Return the next call's arguments from the socket `fd`; None if the other end closes before their end.
-
-    Raises FrameError if they contain an object whose class cannot be imported here, such as one of the task's file.
-    """
-    try:
-        # nothing behind the question is read with it: another one may follow
-        (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
-        data = receive(fd, b"", size, at_once=0)
-    except ConnectionError:
-        return None
-    try:
-        asked: Question = pickle.loads(data)
-    except (ImportError, AttributeError) as error:
-        from behavesim.sandbox.frames import FrameError  # numpy comes with it, which a tree's keeper does not need
-
-        what = f"what only the task's file knows ({error})"
-        raise FrameError(f"`solve` calls the function with {what}; {ADVICE}") from error
-    return asked
-
-
 # A request: FORK or KILL, and the daemon's number for the candidate's process.
 REQUEST = struct.Struct("<cQ")
 FORK, KILL = b"f", b"k"
+# Most sockets that come with a request.
+MOST_SOCKETS = 32
 """Requests: fork a child for the candidate whose sockets come with the message; kill the candidate's process."""
 # Share of the CPU time from which a message names the first call's.
 _NOTABLE = 0.2
@@ -231,8 +197,9 @@ class Ready:
     isolation: str  # the level that its self-test found
     notes: Sequence[str]  # what keeps that from "strong+", a line each
     instances: int  # solutions of a program (`begin_instances`): 0 without a task, 1 for an evaluator
-    # from the task: whether programs run in a process without the instances, and paths that they must not read
-    apart: bool = False
+    # from the task: how many processes without instances run a program, 0 if it runs where they are (see `program`);
+    # and paths that programs must not read
+    apart: int = 0
     entry_point: str = ""
     hidden: Sequence[str] = ()
 

@@ -22,7 +22,7 @@ from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS, MOST_FILES, MOST_PROCESSES
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import LOAD_S, OUT_OF_MEMORY, ProcessEnd, TaskAssignment, TreeAssignment
-from behavesim.sandbox.referee import answers_apart
+from behavesim.sandbox.program import failed_again
 from behavesim.sandbox.runner import RunnerPool, TaskRunner, ZygoteRunner
 from behavesim.state.protocols import Postponed, unnoticed
 from behavesim.task import Split, TaskReference
@@ -44,28 +44,23 @@ _ADVICE = {
 
 
 async def run_until_certain(
-    runner: Runner,
-    limits: Limits,
-    source: str,
-    postponed: Postponed,
-    question: bytes = b"",
-    may_signal: bool = False,
+    runner: Runner, limits: Limits, source: str, postponed: Postponed, may_signal: bool = False
 ) -> RawResult:
-    """Return the result of a program, or of calls of it, once the machine had no part in how it ended.
+    """Return the result of a program, once the machine had no part in how it ended.
 
     A program that ended by the clock, for lack of the machine's memory, or just above its limit on CPU time runs again
-    alone; `postponed` is called before. `question` holds encoded calls to answer; b"" runs it on every instance.
-    `may_signal` is whether programs may kill their own processes. Raises SandboxError if the last try leaves it in
-    doubt or the sandbox fails, TaskError if an evaluator can no longer be loaded.
+    alone; `postponed` is called before. `may_signal` is whether programs may kill their own processes. Raises
+    SandboxError if the last try leaves it in doubt or the sandbox fails, TaskError if an evaluator can no longer be
+    loaded.
     """
-    ran = await runner.run(source, question)
+    ran = await runner.run(source)
     reason, words = fault_of_machine(ran, limits, False, may_signal)
     for pause_s in PAUSES_S:
         if not reason:
             return ran
         postponed(reason, words)
         await asyncio.sleep(pause_s)
-        ran = await runner.run(source, question, alone=True)
+        ran = await runner.run(source, alone=True)
         reason, words = fault_of_machine(ran, limits, True, may_signal)
     if not reason:
         return ran
@@ -84,7 +79,7 @@ def fault_of_machine(ran: RawResult, limits: Limits, is_alone: bool, may_signal:
     # run alone CPU time decides, with a longer limit if other processes kept the machine busy (`beside_others`), and
     # time by the clock unless the program had no core for most of it. A killed process is at fault then if it had half
     # of the machine's memory, or if it may have killed itself.
-    for ending in filter(None, (ran.program_end, ran.end)):
+    for ending in (*ran.program_ends, ran.end):
         limit_s, usage = limits.limit_s(ending.first_s), limits.usage_text(ending.cpu_s, ending.first_s)
         if ending.killed == "waited" or (ending.killed == "wall" and not is_alone):
             return "clock", f"its time by the clock was over, after {usage}"
@@ -100,14 +95,13 @@ def fault_of_machine(ran: RawResult, limits: Limits, is_alone: bool, may_signal:
 class SolutionPool(RunnerPool):
     """A sandbox of programs that are functions."""
 
-    async def send(self, source: str, postponed: Postponed = unnoticed, questions: bytes = b"", /) -> Sent | Failure:
+    async def send(self, source: str, postponed: Postponed = unnoticed, /) -> Sent | Failure:
         """Run one program on every instance, and return the bytes that it sent, or its failure.
 
-        With `questions` (calls from `messages.encode_question`) it answers these instead, in order, in a new process
-        without instances. Waits until a worker is free; cancelling kills the program. `postponed` is called before each
-        retry alone. Raises SandboxError if the sandbox fails, was not entered, or the last try leaves it in doubt.
+        Waits until a worker is free; cancelling kills the program. `postponed` is called before each retry alone.
+        Raises SandboxError if the sandbox fails, was not entered, or the last try leaves it in doubt.
         """
-        ran = await run_until_certain(self.runner, self._limits, source, postponed, questions, self._may_signal)
+        ran = await run_until_certain(self.runner, self._limits, source, postponed, self._may_signal)
         return read_sent(ran, self._limits, self.runner.ready.instances)
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
@@ -126,7 +120,7 @@ def read_sent(ran: RawResult, limits: Limits, instances: int) -> Sent | Failure:
     found = frame_of(ran, limits)
     if isinstance(found, Failure):
         return replace(found, cpu_s=ran.cpu_s)
-    ending = ran.program_end or ran.end
+    ending = (*ran.program_ends, ran.end)[0]
     return Sent(found, instances, ran.cpu_s, limits.charged_s(ending.cpu_s, ending.first_s))
 
 
@@ -138,17 +132,17 @@ def read_solutions(sent: Sent) -> Solved | Failure:
         held = Failure("output", str(error))
     if isinstance(held, Failure):
         return replace(held, cpu_s=sent.cpu_s)
-    solutions, answers = answers_apart(held)
-    return Solved(solutions, sent.cpu_s, answers, sent.counted_s)
+    return Solved(held, sent.cpu_s, sent.counted_s)
 
 
 def frame_of(ran: RawResult, limits: Limits) -> bytes | Failure:
     """Return the bytes that a process sent, or its failure, without CPU time, if it ended badly or sent too much."""
-    if ran.program_end is not None:
-        # this one's end comes first: how the process with the instances ended may only follow from it
-        at = replace(ran.program_end, instance=ran.end.instance)  # which the program itself does not know
-        if failed := _ended_badly(at, limits):
-            return failed
+    for at, ending in enumerate(ran.program_ends):
+        # these ends come first: how the process with the instances ended may only follow from them
+        if at == 0 and (failed := _ended_badly(replace(ending, instance=ran.end.instance), limits)):
+            return failed  # the program itself does not know the instance
+        if at and (failed := _ended_badly(ending, limits)):
+            return failed_again(failed)
     if ran.frame is None:
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
     return _ended_badly(ran.end, limits) or ran.frame or _left(0)

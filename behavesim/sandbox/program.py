@@ -3,6 +3,9 @@
 For a program apart, one process has the task and asks, another has the program and answers. The program's process is
 forked from a zygote that never loaded the task. So an answer can depend on the calls so far, and on nothing else of an
 instance. Questions are pickles, which only trusted code writes. Answers are arrays of numbers; see `frames`.
+
+Programs of a stateless task run apart, too, and must keep nothing between calls. The process that asks draws some of
+their calls at random, and repeats them at the end in a few fresh processes. No two calls in one are on one instance.
 """
 
 from __future__ import annotations
@@ -10,11 +13,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import linecache
+import math
 import os
+import pickle
+import random
 import sys
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +34,6 @@ from behavesim.base.plugins import TakesTooLong, limit_cpu
 from behavesim.sandbox.forking import Progress
 from behavesim.sandbox.frames import (
     ANSWER,
-    ANSWERS,
     FrameError,
     TooLarge,
     answer_size,
@@ -39,7 +44,7 @@ from behavesim.sandbox.frames import (
     encode_failure,
     encode_solutions,
 )
-from behavesim.sandbox.messages import Question, encode_question, encode_source, receive, receive_question, send
+from behavesim.sandbox.messages import SIZE, encode_source, receive, send
 from behavesim.task import InvalidSolution, Solution, as_arrays
 from behavesim.task.verdict import Failure
 
@@ -106,6 +111,14 @@ def _error_and_place(error: BaseException) -> str:
     return as_message(f"{type(error).__name__}: {text}")[: 500 - len(place)] + place
 
 
+# The end of a message about arguments that cannot be sent to a program apart.
+ADVICE = "call it with numbers, arrays and plain containers of them"
+# The question after which a process that answers ends.
+NO_MORE = SIZE.pack(0)
+# Arrays that are sent once, by number.
+Shared = dict[int, NDArray[Any]]
+
+
 class Unanswered(Exception):
     """Raised if a program in another process gives no valid answer; `failure` says why."""
 
@@ -124,16 +137,18 @@ class RemoteFunction:
     def __init__(self, fd: int, source: str, limit: int) -> None:
         self._fd = fd
         self._limit = limit
+        self._shared: Shared = {}
         send(fd, encode_source(source))
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Return the answer: an array, or a Python number if it has no dimensions.
 
-        Raises Unanswered if the program fails, its process ends or its answer cannot be read, and what pickle raises
-        (TypeError, PicklingError, …) if an argument cannot be sent.
+        A read-only array that the call before was given, too, is not sent again. Raises Unanswered if the program
+        fails, its process ends or its answer cannot be read, and what pickle raises if an argument cannot be sent.
         """
         try:
-            send(self._fd, encode_question(arguments, named))
+            question, self._shared = encode_question(arguments, named, self._shared)
+            send(self._fd, question)
             answer = decode_answer(self._answer())
         except OSError:
             raise Unanswered(Failure("exit", "the program ended its process itself")) from None
@@ -151,9 +166,30 @@ class RemoteFunction:
             raise FrameError("more than one answer came to one question")
         return data
 
+    def end(self) -> None:
+        """Have the process end."""
+        with contextlib.suppress(OSError):
+            send(self._fd, NO_MORE)
+
+
+def encode_question(
+    arguments: tuple[Any, ...], named: dict[str, Any] | None = None, sent: Shared | None = None
+) -> tuple[bytes, Shared]:
+    """Return the bytes of one call, a SIZE and a pickle, and its read-only arrays; `sent` has those of the last call.
+
+    Raises what pickle raises for objects that it cannot hold: PicklingError, TypeError, AttributeError, RecursionError.
+    """
+    # a matrix of distances takes a hundred times as long to send as all else; `sent` keeps its number from other use
+    shared = {id(each): each for each in arguments if type(each) is np.ndarray and not each.flags.writeable}
+    places = {place: id(each) for place, each in enumerate(arguments) if id(each) in shared}
+    new = {number: each for number, each in shared.items() if number not in (sent or ())}
+    own = tuple(None if place in places else each for place, each in enumerate(arguments))
+    pickled = pickle.dumps((own, named or {}, places, new), protocol=5)
+    return SIZE.pack(len(pickled)) + pickled, shared
+
 
 def serve_calls(entry_point: str, limit: int, source: str, progress: Progress, fd: int) -> None:
-    """Answer calls of the function `entry_point` of a program until the other end of the socket `fd` closes.
+    """Answer calls of the function `entry_point` of a program until NO_MORE comes or the socket `fd` is closed.
 
     `progress` notes the calls, and how long each was awaited. An answer's array may have `limit` bytes.
     """
@@ -161,18 +197,40 @@ def serve_calls(entry_point: str, limit: int, source: str, progress: Progress, f
     # it or a call's arguments cannot be loaded, SystemExit, and KeyboardInterrupt.
     try:
         function = progress.counted(function_of(source, entry_point))
-        while (asked := _next_call(fd, progress)) is not None:
-            send(fd, _answer_to(function, *asked, limit))
+        shared: Shared = {}
+        while data := _next_question(fd, progress):
+            arguments, named, shared = _decode_question(data, shared)
+            send(fd, _answer_to(function, arguments, named, limit))
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         send(fd, encode_failed_answer(*reason_and_message(error)))
 
 
-def _next_call(fd: int, progress: Progress) -> Question | None:
-    # `progress` records the time of waiting.
+def _next_question(fd: int, progress: Progress) -> bytes:
+    """Return the bytes of the next question, b"" if there is none; `progress` notes the time of waiting."""
     began_ns = time.monotonic_ns()
-    asked = receive_question(fd)
+    try:
+        # nothing behind the question is read with it: another one may follow
+        (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
+        data = receive(fd, b"", size, at_once=0)
+    except ConnectionError:
+        return b""
     progress.idle(began_ns)
-    return asked
+    return data
+
+
+def _decode_question(data: bytes, known: Shared) -> tuple[tuple[Any, ...], dict[str, Any], Shared]:
+    """Return a call's arguments, and those of its arrays that the next call may refer to; `known` are the last such.
+
+    Raises FrameError if they contain an object whose class cannot be imported here, such as one of the task's file.
+    """
+    try:
+        own, named, places, new = pickle.loads(data)
+    except (ImportError, AttributeError) as error:
+        what = f"what only the task's file knows ({error})"
+        raise FrameError(f"`solve` calls the function with {what}; {ADVICE}") from error
+    shared = {number: new[number] if number in new else known[number] for number in places.values()}
+    arguments = tuple(shared[places[place]] if place in places else each for place, each in enumerate(own))
+    return arguments, named, shared
 
 
 def _answer_to(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any], limit: int) -> bytes:
@@ -181,6 +239,107 @@ def _answer_to(function: Callable[..., Any], arguments: tuple[Any, ...], named: 
         return encode_answer(function(*arguments, **named), limit)
     except Exception as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         return encode_failed_answer(*reason_and_message(error))
+
+
+# Most calls of a program that are repeated, over all instances.
+#
+# Let p be the share of a program's answers, on average over the instances, that depend on more than the arguments. Then
+# it passes with probability (1 - p) ** 16 at most: 0.2 for p = 0.1, 1.5e-5 for p = 0.5.
+ASKED_AGAIN = 16
+# Most calls that one fresh process repeats, each on another instance: what it may keep of them is of no use to it.
+#
+# A process of its own for each call would cost a program that numba compiles 16 times the 6 s of its compilation.
+TOGETHER = 4
+# Largest relative difference between two floating-point answers that count as equal: rounding may differ.
+TOLERANCE = 1e-9
+
+
+# Failures of a repeated call that do not show that a program keeps state: the machine may be the cause.
+MACHINES_REASONS = ("timeout", "memory")
+
+
+def failed_again(failure: Failure) -> Failure:
+    """Return what the failure of a repeated call says of the program: the same, or `keeps-state`."""
+    if failure.reason in MACHINES_REASONS:
+        said = "calls were made again in a fresh process, with as much time as all calls had together"
+        return replace(failure, message=as_message(f"{said}: {failure.message}"))
+    return _keeps_state(f"it fails: {failure.message}")
+
+
+def _keeps_state(words: str) -> Failure:
+    rule = "a program must keep nothing between calls; asked again in a fresh process"
+    return Failure("keeps-state", as_message(f"{rule}, {words}"))
+
+
+def fresh_processes(instances: int) -> int:
+    """Return how many fresh processes may repeat calls of a stateless program."""
+    return math.ceil(ASKED_AGAIN / max(1, min(TOGETHER, instances)))
+
+
+@dataclass(frozen=True)
+class AnsweredCall:
+    """A call that a program answered: `step` is its index among those on the instance with the index `instance`."""
+
+    instance: int
+    step: int
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+    answer: Any
+
+    def repeat(self, function: Callable[..., Any]) -> None:
+        """Make the call again in a fresh process; raises Unanswered if it fails, or is answered otherwise."""
+        try:
+            again = function(*self.arguments, **self.named)
+        except Unanswered as unanswered:
+            raise Unanswered(failed_again(unanswered.failure)) from unanswered
+        if not _same(np.asarray(self.answer), np.asarray(again)):
+            what = f"call {self.step + 1} on instance {self.instance + 1} was answered"
+            raise Unanswered(_keeps_state(f"{what} with {again!s:.60}, and first with {self.answer!s:.60}"))
+
+
+class DrawnCalls:
+    """Calls of a program, drawn at random while it runs: at most ASKED_AGAIN, about as many from each instance."""
+
+    def __init__(self, instances: int) -> None:
+        self._share = math.ceil(ASKED_AGAIN / max(1, instances))
+        self._kept: list[list[AnsweredCall]] = [[] for _ in range(instances)]
+        self._draw = random.SystemRandom()  # not from a seed: a program must not know which calls are repeated
+
+    def recorded(self, function: Callable[..., Any], instance: int) -> Callable[..., Any]:
+        """Return a function that does the same, and whose calls, on the instance with this index, are drawn from."""
+        kept, calls = self._kept[instance], 0
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            nonlocal calls
+            step, calls = calls, calls + 1
+            answer = function(*arguments, **named)
+            # reservoir sampling: each call is kept with the same probability
+            place = step if step < self._share else self._draw.randrange(calls)
+            if place < self._share:
+                # copies, since `solve` may go on changing them; but not of large arrays that it cannot change
+                fixed = {id(each): each for each in arguments if type(each) is np.ndarray and not each.flags.writeable}
+                given = deepcopy(arguments, fixed)
+                kept[place : place + 1] = [AnsweredCall(instance, step, given, deepcopy(named), deepcopy(answer))]
+            return answer
+
+        return call
+
+    def divided(self, processes: int) -> list[list[AnsweredCall]]:
+        """Return the calls to repeat in each of `fresh_processes` processes, in random order."""
+        calls = [call for kept in self._kept for call in kept]
+        chosen = sorted(self._draw.sample(range(len(calls)), min(ASKED_AGAIN, len(calls))))
+        # those on one instance follow each other, and are no more than processes: no two get into one
+        groups = [[calls[at] for at in chosen[first::processes]] for first in range(processes)]
+        for group in groups:
+            self._draw.shuffle(group)
+        return groups
+
+
+def _same(left: NDArray[Any], right: NDArray[Any]) -> bool:
+    """Whether two answers are equal, except for rounding if both are in floating point; NaN equals NaN."""
+    if left.dtype.kind == right.dtype.kind == "f":
+        return left.shape == right.shape and bool(np.allclose(left, right, rtol=TOLERANCE, atol=0.0, equal_nan=True))
+    return bool(np.array_equal(left, right))
 
 
 # A task's `solve`: takes a program's function and an instance, returns the solution.
@@ -194,8 +353,7 @@ class Work:
     solve: Solve
     entry_point: str  # the name of the program's function
     instances: tuple[Any, ...]
-    output_limit: int  # most bytes of all arrays: of the solutions and, if `stateless`, of the function's answers
-    stateless: bool = False
+    output_limit: int  # most bytes of all arrays
 
 
 def rehearse(template: str, work: Work, timeout_s: float) -> None:
@@ -208,25 +366,29 @@ def rehearse(template: str, work: Work, timeout_s: float) -> None:
         run_program(template, replace(work, instances=deepcopy(work.instances[:1])), Progress())
 
 
-def perform(work: Work, source: str, progress: Progress, fd: int, link: int | None = None) -> None:
+def perform(work: Work, source: str, progress: Progress, fd: int, *links: int) -> None:
     """Run a program as `run_program` does; write the frame to the socket `fd`. OSError if its other end is closed."""
-    send(fd, run_program(source, work, progress, link))
+    send(fd, run_program(source, work, progress, links))
 
 
-def run_program(source: str, work: Work, progress: Progress, link: int | None = None) -> bytes:
+def run_program(source: str, work: Work, progress: Progress, links: Sequence[int] = ()) -> bytes:
     """Run a program on every instance; return the frame of its solutions, one for each, or of its failure.
 
-    `progress` records how far it got. `link` is a socket to the process that runs the program and answers its calls;
-    None runs it in this process. Whatever the program raises, even SystemExit, becomes its failure.
+    `progress` records how far it got. `links` are sockets to processes that run the program and answer its calls: the
+    first all, the others those of a stateless program that are repeated. Without links it runs in this process.
+    Whatever the program raises, even SystemExit, becomes its failure.
     """
     try:
-        limit = work.output_limit
-        function = function_of(source, work.entry_point) if link is None else RemoteFunction(link, source, limit)
-        counted = progress.counted(function)
+        limit, remote = work.output_limit, RemoteFunction(links[0], source, work.output_limit) if links else None
+        counted = progress.counted(remote or function_of(source, work.entry_point))
+        drawn = DrawnCalls(len(work.instances)) if links[1:] else None
         solutions = []
-        for number, each in enumerate(work.instances, 1):
-            progress.begin(number)
-            solutions.append(_solution(counted, each, work))
+        for number, each in enumerate(work.instances):
+            progress.begin(number + 1)
+            solutions.append(_solution(drawn.recorded(counted, number) if drawn else counted, each, work))
+        if drawn and remote:
+            remote.end()
+            _repeat_calls(drawn.divided(len(links) - 1), links[1:], source, limit)
         return encode_solutions(solutions, limit)
     except Unanswered as unanswered:
         return encode_failure(unanswered.failure.reason, unanswered.failure.message)
@@ -235,18 +397,20 @@ def run_program(source: str, work: Work, progress: Progress, link: int | None = 
 
 
 def _solution(function: Callable[..., Any], instance: Any, work: Work) -> dict[str, NDArray[Any]]:
-    """Return an instance's solution as named arrays; for a stateless task the answers of all calls are one more."""
+    """Return an instance's solution as named arrays."""
     # an array of objects passes here; `encode_solutions` refuses it
-    answers: list[NDArray[Any]] = []
-
-    def recorded(*arguments: Any) -> Any:
-        answer = function(*arguments)
-        answers.append(np.array(answer))  # a copy: the program may go on changing what it returned
-        return answer
-
-    solution = work.solve(recorded if work.stateless else function, instance)
+    solution = work.solve(function, instance)
     try:
-        arrays = as_arrays(solution)
-        return as_arrays({**arrays, ANSWERS: answers}) if work.stateless else arrays
+        return as_arrays(solution)
     except (TypeError, ValueError) as error:
         raise FrameError(f"a solution must be an array of numbers: {error}") from error
+
+
+def _repeat_calls(divided: Sequence[Sequence[AnsweredCall]], links: Sequence[int], source: str, limit: int) -> None:
+    """Repeat calls, each list in the process at the other end of a link; raises Unanswered as `AnsweredCall.repeat`."""
+    for calls, link in zip(divided, links, strict=True):
+        if calls:  # a process is forked once the program has been sent to it
+            function = RemoteFunction(link, source, limit)
+            for call in calls:
+                call.repeat(function)
+            function.end()

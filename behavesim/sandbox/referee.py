@@ -6,14 +6,8 @@ can be killed and replaced in a few milliseconds. The search's side is in `judge
 
 A request and its reply are parts of bytes (`messages.encode_parts`). The first part of a request is its kind:
 
-    VERDICT, frame           → verdict or failure, trajectories, then state and questions of each repeated process
-    COMPARE, state, answers  → failure, or nothing in which the repeated calls differ
-    IMPROVE, frame           → scores before and after `Task.improve`, or failure
-
-Programs of a stateless task must keep nothing between calls. A program's process sends its answers beside its
-solutions. The referee feeds these answers to the task's own `solve` and must get the same solutions. Then it draws some
-of the calls at random, to be repeated in a few fresh processes. Such a process has the program and the
-arguments of its calls, but no instance, and no two calls on one.
+    VERDICT, frame  → verdict or failure, trajectories
+    IMPROVE, frame  → scores before and after `Task.improve`, or failure
 """
 
 from __future__ import annotations
@@ -22,36 +16,29 @@ import gc
 import json
 import math
 import os
-import pickle
 import resource
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.sandbox import kernel, messages, processes
 from behavesim.sandbox.forking import ForkServer, Progress
-from behavesim.sandbox.frames import ANSWERS, FrameError, as_message, decode, whole_answers
+from behavesim.sandbox.frames import FrameError, as_message, decode
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready, RefereeAssignment, in_words, line
 from behavesim.task import (
     InvalidSolution,
-    Solution,
     Split,
     Task,
     TaskReference,
-    as_arrays,
     begin_instances,
     call_task,
     number_from,
@@ -59,127 +46,6 @@ from behavesim.task import (
 from behavesim.task.score import Metrics, Score, join_feedback, limit_metrics, mean_metrics
 from behavesim.task.verdict import Failure, Solved, Verdict
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, pack, trajectories_of
-
-# Most calls of a program that are repeated, over all instances.
-#
-# Let p be the share of a program's answers, on average over the instances, that depend on more than the arguments. Then
-# it passes with probability (1 - p) ** 16 at most: 0.2 for p = 0.1, 1.5e-5 for p = 0.5.
-ASKED_AGAIN = 16
-# Most calls that one fresh process repeats, each on another instance: what it may keep of them is of no use to it.
-#
-# A process of its own for each call would cost a program that numba compiles 16 times the 6 s of its compilation.
-TOGETHER = 4
-# Largest relative difference between two floating-point answers that count as equal: rounding may differ.
-TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True)
-class AnsweredCall:
-    """A call that a program answered."""
-
-    instance: int  # its index, from 0
-    step: int  # the index of the call among those on this instance, from 0
-    arguments: tuple[Any, ...]  # a copy of what the function was called with
-    answer: NDArray[Any]
-
-    def difference(self, again: Solution) -> str:
-        """Return words that show both answers, cut to 60 characters, if the second differs; "" if it does not."""
-        second = as_arrays(again)[""]
-        if _same(self.answer, second):
-            return ""
-        what = f"call {self.step + 1} on instance {self.instance + 1} was answered"
-        return f"{what} with {second!s:.60}, and first with {self.answer!s:.60}"
-
-
-class Script:
-    """Replaces a program's function: returns the given answers in order, and keeps the arguments of calls `steps`."""
-
-    def __init__(self, answers: NDArray[Any], steps: Collection[int] = ()) -> None:
-        self._answers = answers
-        self._steps = frozenset(steps)
-        self.calls = 0
-        self.questions: dict[int, tuple[Any, ...]] = {}
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Return the next answer; raises InvalidSolution if none is left."""
-        step, self.calls = self.calls, self.calls + 1
-        if step >= len(self._answers):
-            raise InvalidSolution("a program must answer each question once")
-        if step in self._steps:
-            self.questions[step] = deepcopy(arguments)
-        return self._answers[step]
-
-
-def answers_apart(solutions: Sequence[Solution]) -> tuple[tuple[Solution, ...], tuple[NDArray[Any], ...]]:
-    """Split what a program's process sent into solutions and, for a stateless task, the answers sent beside them."""
-    named = [as_arrays(solution) for solution in solutions]
-    answers = tuple(each.pop(ANSWERS) for each in named if ANSWERS in each)
-    return tuple(each[""] if list(each) == [""] else each for each in named), answers
-
-
-def calls_to_repeat(
-    task: Task,
-    instances: Sequence[Any],
-    solutions: Sequence[Solution],
-    answers: Sequence[NDArray[Any]],
-    draw: np.random.Generator,
-) -> list[list[AnsweredCall]]:
-    """Return up to ASKED_AGAIN calls, drawn from a program's calls on all instances, as lists for one process each.
-
-    A list has at most TOGETHER calls, on different instances. `solve` runs on the program's `answers`, one array for
-    each instance; the program does not run. Raises InvalidSolution if answers are missing, too many or lead to another
-    solution, and what `solve` raises.
-    """
-    if len(answers) != len(instances) or any(given.ndim == 0 for given in answers):
-        raise InvalidSolution("a program's answers must come with its solutions")
-    drawn = _draw_calls([len(given) for given in answers], draw)
-    found: dict[tuple[int, int], AnsweredCall] = {}
-    for number, (instance, solution, given) in enumerate(zip(instances, solutions, answers, strict=True)):
-        stand_in = Script(given, [step for at, step in drawn if at == number])
-        led_to = task.solve(stand_in, deepcopy(instance))
-        if stand_in.calls != len(given) or not _equal(as_arrays(led_to), as_arrays(solution)):
-            raise InvalidSolution("a program's answers must lead to its solution")
-        found |= {(number, at): AnsweredCall(number, at, asked, given[at]) for at, asked in stand_in.questions.items()}
-    return _divide_calls([found[call] for call in drawn])
-
-
-def _draw_calls(counts: Sequence[int], draw: np.random.Generator) -> list[tuple[int, int]]:
-    """Draw at most ASKED_AGAIN different calls, and return the indices (instance, step) of each."""
-    # all instances give equally many, one more or less, unless one has too few; each call on one is equally likely
-    # `counts` has the number of calls on each instance. A round draws one further call on each instance that has one
-    # left, in random order. Rounds follow each other until there are enough calls.
-    steps = [draw.permutation(count)[:ASKED_AGAIN].tolist() for count in counts]
-    rounds = (
-        [(number, each[turn]) for number, each in enumerate(steps) if turn < len(each)] for turn in range(ASKED_AGAIN)
-    )
-    shuffled = ([calls[at] for at in draw.permutation(len(calls))] for calls in rounds)
-    return list(islice(chain.from_iterable(shuffled), ASKED_AGAIN))
-
-
-def _divide_calls(calls: Sequence[AnsweredCall]) -> list[list[AnsweredCall]]:
-    """Put each call, in order, into the first list with room: at most TOGETHER in each, no two on one instance."""
-    processes = list[list[AnsweredCall]]()
-    for call in calls:
-        for known in processes:
-            if len(known) < TOGETHER and all(each.instance != call.instance for each in known):
-                known.append(call)
-                break
-        else:
-            processes.append([call])
-    return processes
-
-
-def _same(left: NDArray[Any], right: NDArray[Any]) -> bool:
-    """Whether two answers are equal, except for rounding if both are in floating point; NaN equals NaN."""
-    if left.dtype.kind == right.dtype.kind == "f":
-        return left.shape == right.shape and bool(np.allclose(left, right, rtol=TOLERANCE, atol=0.0, equal_nan=True))
-    return bool(np.array_equal(left, right))
-
-
-def _equal(left: dict[str, NDArray[Any]], right: dict[str, NDArray[Any]]) -> bool:
-    """Whether two solutions have the same names of arrays and exactly equal numbers; NaN equals nothing."""
-    return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
-
 
 # Most states of one trajectory; a program with more is rejected.
 #
@@ -193,7 +59,7 @@ MOST_NUMBERS = 1 << 20
 LARGEST_COORDINATE = 1e100
 # The reason of a failure if scoring a program's solutions takes too much time or memory, or ends the referee.
 COSTLY = "costly-score"
-VERDICT, COMPARE, IMPROVE = b"verdict", b"compare", b"improve"
+VERDICT, IMPROVE = b"verdict", b"improve"
 """The kinds of requests."""
 
 
@@ -210,53 +76,19 @@ class Scorer:
         """The number of solutions that a program sends."""
         return len(self._instances)
 
-    def answer(self, *request: bytes) -> list[bytes]:
+    def answer(self, kind: bytes, frame: bytes) -> list[bytes]:
         """Return the reply to a request as parts of bytes; what the task's code raises is a failure in the reply."""
-        answers: Mapping[bytes, Callable[..., list[bytes]]]
-        answers = {VERDICT: self._verdict, COMPARE: self._compare, IMPROVE: self._improve}
-        kind, *parts = request
         try:
-            return answers[kind](*parts)
+            return self._improve(frame) if kind == IMPROVE else self._verdict(frame)
         except MemoryError:  # in the code around the task's own
             return [_encoded(_too_much_memory(self.task))]
 
     def _verdict(self, frame: bytes) -> list[bytes]:
-        # Of each process that is to repeat some, there is the state that `_compare` needs, then the encoded questions.
         solved = self._read(frame)
-        if isinstance(solved, Failure):
-            return [_encoded(solved)]
-        verdict = verdict_on(self.task, self._instances, solved)
+        verdict = solved if isinstance(solved, Failure) else verdict_on(self.task, self._instances, solved)
         if isinstance(verdict, Failure):
             return [_encoded(verdict)]
-        judged = [_encoded(verdict), pack(verdict.trajectories)]
-        if not self.task.stateless:
-            return judged
-        draw = np.random.default_rng()  # not from a seed: a program must not know which calls are repeated
-        given = (self.task, self._instances, solved.solutions, solved.answers, draw)
-        try:
-            # all of it is called as the task's code: what `solve` returns for forged answers can be anything
-            repeated = call_task(self.task, "solve", calls_to_repeat, *given)
-        except (InvalidSolution, TaskError) as error:
-            return [_encoded(_failure_of(self.task, error))]
-        try:
-            for calls in repeated:
-                judged += pickle.dumps(calls), b"".join(messages.encode_question(call.arguments) for call in calls)
-        except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
-            said = f"`solve` calls the function with what cannot be sent ({error}); {messages.ADVICE}"
-            return [json.dumps({"task_error": said}).encode()]
-        return judged
-
-    def _compare(self, state: bytes, sent: bytes) -> list[bytes]:
-        """Compare the answers to repeated calls with the first ones; `state` is from a reply of `_verdict`."""
-        calls: list[AnsweredCall] = pickle.loads(state)
-        try:
-            again = whole_answers(sent, len(calls), self._limits.output)
-        except FrameError as error:
-            again = Failure("output", str(error))
-        if isinstance(again, Failure):
-            return [_encoded(again)]
-        differences = (call.difference(answer) for call, answer in zip(calls, again, strict=True))
-        return [json.dumps({"differs": next(filter(None, differences), "")}).encode()]
+        return [_encoded(verdict), pack(verdict.trajectories)]
 
     def _improve(self, frame: bytes) -> list[bytes]:
         solved = self._read(frame)
@@ -286,10 +118,7 @@ class Scorer:
             held = decode(frame, len(self._instances))
         except FrameError as error:
             return Failure("output", str(error))
-        if isinstance(held, Failure):
-            return held
-        solutions, answers = answers_apart(held)
-        return Solved(solutions, 0.0, answers)
+        return held if isinstance(held, Failure) else Solved(held, 0.0)
 
 
 def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict | Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -30,12 +30,12 @@ class Runner(Protocol):
         """What is known since entering; raises SandboxError before."""
         ...
 
-    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> RawResult:
-        """Run a program on every instance, or let it answer the calls in `question`.
+    async def run(self, source: str, alone: bool = False) -> RawResult:
+        """Run a program on every instance.
 
-        Each call is from `messages.encode_question`. Waits until a place is free on the machine where it runs, or with
-        `alone` until no other program runs there. Cancelling kills the program. Raises SandboxError if the sandbox
-        fails, TaskError if an evaluator can no longer be loaded.
+        Waits until a place is free on the machine where it runs, or with `alone` until no other program runs there.
+        Cancelling kills the program. Raises SandboxError if the sandbox fails, TaskError if an evaluator can no longer
+        be loaded.
         """
         ...
 
@@ -136,19 +136,19 @@ class ZygoteRunner:
             raise SandboxError(NOT_ENTERED)
         return self._ready
 
-    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> RawResult:
-        """Run a program as the zygote's assignment says, or let it answer the calls in `question`; see `Runner.run`."""
+    async def run(self, source: str, alone: bool = False) -> RawResult:
+        """Run a program as the zygote's assignment says; see `Runner.run`."""
         async with self._places.held(alone):
             others = MachineLoad() if alone else None
             try:
-                ran = await self._run(source, question)
+                ran = await self._run(source)
             except ZygoteDied:  # the program is not at fault: it runs once more, in the next zygote
-                ran = await self._run(source, question)
+                ran = await self._run(source)
             return ran.beside_others() if others and others.were_busy(ran.cpu_s) else ran
 
-    async def _run(self, source: str, question: bytes) -> RawResult:
+    async def _run(self, source: str) -> RawResult:
         """Run a program in the one zygote; raises ZygoteDied if that dies."""
-        return await (await self._zygote.connection()).run(source, question)
+        return await (await self._zygote.connection()).run(source)
 
     def _accept(self, ready: Ready) -> None:
         self._refuse_weaker(ready)
@@ -171,7 +171,7 @@ class TaskRunner(ZygoteRunner):
 
     Three more zygotes start when a program first needs them. One has imported the modules `scientific`, too: it serves
     programs that mention scipy. The other two, with and without these modules, never load the task. They run programs
-    that must not see the instances: those of an online or apart task, and repeated calls of a stateless task.
+    that must not see the instances: those of an online, apart or stateless task.
     """
 
     def __init__(
@@ -199,25 +199,32 @@ class TaskRunner(ZygoteRunner):
         self._without_task = {False: self._supervised(without, refuse), True: self._with_scipy(without, refuse)}
         return self
 
-    async def _run(self, source: str, question: bytes) -> RawResult:
-        if self.ready.apart and not question:
+    async def _run(self, source: str) -> RawResult:
+        if self.ready.apart:
             return await self._run_apart(source)
-        zygotes = self._without_task if question else self._with_task
-        return await (await zygotes["scipy" in source].connection()).run(source, question)
+        return await (await self._with_task["scipy" in source].connection()).run(source)
 
     async def _run_apart(self, source: str) -> RawResult:
-        """Run a program that sees no instance: one process solves the instances and calls another with the program."""
+        """Run a program that sees no instance: one process solves the instances and calls others with the program."""
         solving = await self._zygote.connection()
         answering = await self._without_task["scipy" in source].connection()
-        with open_socket_pair() as (program_socket, child_socket):
-            program = asyncio.create_task(answering.fork_answerer(child_socket))
+        with ExitStack() as sockets:
+            links = [sockets.enter_context(open_socket_pair()) for _ in range(self.ready.apart)]
+            first, *fresh = [child_socket for _, child_socket in links]
+            programs = [
+                asyncio.create_task(answering.fork_answerer(first)),
+                *(asyncio.create_task(answering.fork_when_asked(each)) for each in fresh),
+            ]
             try:
-                solved = await solving.run(source, program_socket=program_socket)
-                program_socket.close()  # ends the program, which waits for the next call
-                return replace(solved, program_end=await program)
+                solved = await solving.run(source, [program_socket for program_socket, _ in links])
+                for program_socket, _ in links:
+                    program_socket.close()  # ends the program if it waits for the next call
+                ends = await asyncio.gather(*programs)
+                return replace(solved, program_ends=tuple(filter(None, ends)))
             finally:
-                program.cancel()
-                await asyncio.wait([program])
+                for program in programs:
+                    program.cancel()
+                await asyncio.wait(programs)
 
 
 # Share of the machine's cores that others keep busy, from which a program's CPU time may be longer for it.

@@ -66,12 +66,13 @@ def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     runs_apart, stateless = task.runs_apart, task.stateless
     instances = tuple(begin_instances(task, assignment.split, assignment.starts))
     solve, files = strip_task(task)
-    work = program.Work(solve, entry_point, instances, assignment.limits.output, stateless)
+    work = program.Work(solve, entry_point, instances, assignment.limits.output)
+    fresh = program.fresh_processes(len(instances)) if stateless else 0
     kernel.fill_holes()  # before the rehearsal: numpy keeps small blocks of it, which each child writes to
     program.rehearse(template, work, assignment.first_use_s)
     if processes.threads() > 1:
         raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")
-    ready = Ready("", (), len(instances), runs_apart, entry_point, tuple(map(str, files)))
+    ready = Ready("", (), len(instances), 1 + fresh if runs_apart else 0, entry_point, tuple(map(str, files)))
     return partial(program.perform, work), ready
 
 

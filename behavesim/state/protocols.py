@@ -37,12 +37,11 @@ class Sandbox(Protocol):
         """The isolation level that the self-test found: strong+, strong, partial or process, strongest first."""
         ...
 
-    async def send(self, source: str, postponed: Postponed = unnoticed, questions: bytes = b"", /) -> Sent | Failure:
+    async def send(self, source: str, postponed: Postponed = unnoticed, /) -> Sent | Failure:
         """Run the program `source` on every instance that the sandbox was made for. Return what it sent, or a Failure.
 
-        With `questions`, encoded calls of its function, it answers these in one process that has no instances. While
-        the machine may be at fault for how it ended, `postponed` is called, and the program is run again, alone. Raises
-        SandboxError only if the sandbox itself fails, or the machine stays in doubt.
+        While the machine may be at fault for how it ended, `postponed` is called, and the program is run again, alone.
+        Raises SandboxError only if the sandbox itself fails, or the machine stays in doubt.
         """
         ...
 
@@ -58,8 +57,7 @@ class Judge(Protocol):
         """Return the verdict on the program `source`, or a Failure if it cannot be run or scored.
 
         `postponed` is called each time that the program is put off, since the machine may be at fault. Raises
-        SandboxError if the sandbox itself fails, TaskError if the fault is the task's, such as a stateless task's call
-        that cannot be pickled.
+        SandboxError if the sandbox itself fails, TaskError if the fault is the task's.
         """
         ...
 

@@ -180,8 +180,8 @@ class Task(ABC):
 
     @property
     def runs_apart(self) -> bool:
-        """Whether programs run in a process without the instances: if the task says so, or is online."""
-        return self.apart or self.online
+        """Whether programs run in a process without the instances: if the task is apart, online or stateless."""
+        return self.apart or self.online or self.stateless
 
     @property
     def entry_point(self) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
-
-from numpy.typing import NDArray
 
 from behavesim.task.score import Metrics
 from behavesim.task.task import Solution
@@ -31,8 +28,6 @@ class Solved:
 
     solutions: tuple[Solution, ...]
     cpu_s: float
-    # of a stateless task: an array for each instance, with a row for each call of the program's function
-    answers: tuple[NDArray[Any], ...] = ()
     counted_s: float | None = None
 
 
@@ -60,7 +55,7 @@ class Verdict:
 #                too-complex (programs/reading.py, parsing.py); signature (functions.py); edit, outside (extract.py)
 # the program    exception, exit, forbidden, invalid-solution, memory, output (sandbox/program.py, in its own process)
 # its process    timeout, memory, crash, forbidden, exit, output (sandbox/pool.py, by how the process ended)
-# its score      output, invalid-solution, non-finite, costly-score (sandbox/referee.py); keeps-state (judge.py)
+# its score      output, invalid-solution, non-finite, costly-score (sandbox/referee.py); keeps-state (program.py)
 # an evaluator   evaluator, stage-N (evaluators/evaluation.py)
 
 

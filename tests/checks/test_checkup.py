@@ -59,7 +59,7 @@ def findings(task: Task, seconds: float = 0.01, limits: Limits | None = None) ->
     exec(task.template, namespace)
     function = namespace[task.entry_point]
     first, second = (
-        Solved(tuple(task.solve(function, instance) for instance in task.instances("search")), cpu_s, (), cpu_s)
+        Solved(tuple(task.solve(function, instance) for instance in task.instances("search")), cpu_s, cpu_s)
         for cpu_s in (0.01, 0.011)
     )
     return {finding.name: finding for finding in examine_solutions(task, first, second, seconds, limits or Limits())}

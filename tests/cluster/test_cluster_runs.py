@@ -20,14 +20,11 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.cluster import dispatcher, runner
 from behavesim.cluster.runner import Cluster
 from behavesim.engine.build import judging
-from behavesim.sandbox.frames import whole_answers
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import encode_question
 from behavesim.sandbox.pool import Pool
-from behavesim.state.protocols import unnoticed
 from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorTask
-from behavesim.task.verdict import Failure, Sent, Solved, Verdict
+from behavesim.task.verdict import Failure, Solved, Verdict
 from tests.crash.processes import FEW_CITIES
 from tests.evaluators.judging import file_of
 from tests.sandbox.fakes import judge_with
@@ -64,21 +61,15 @@ async def test_programs_end_on_a_cluster_as_they_end_here(cluster: str) -> None:
         found = await asyncio.gather(*map(there.evaluate, PROGRAMS))
         for program, ended in zip(PROGRAMS, found, strict=True):
             assert alike(ended, await here.evaluate(program))
-        cities = task.instances("search")[0]
-        calls = [(0, 0, np.arange(1, 10), cities.distances), (3, 0, np.array([5, 4]), cities.distances)]
-        questions = b"".join(map(encode_question, calls))
-        answers, expected = [await pool.send(PROGRAMS[0], unnoticed, questions) for pool in (there, here)]
-        assert isinstance(answers, Sent) and isinstance(expected, Sent)
-        assert answers.data == expected.data
-        assert len(whole_answers(expected.data, 2, 1 << 20)) == 2  # type: ignore[arg-type]
     assert [type(each) for each in found] == [Solved, Failure, Solved, Failure]
 
 
-async def test_an_installed_online_task_is_judged_on_a_cluster_as_here(cluster: str) -> None:
-    reference = TaskReference("bin_packing")
+@pytest.mark.parametrize("name", ["bin_packing", "tsp_hard"])
+async def test_a_task_whose_programs_run_apart_is_judged_on_a_cluster_as_here(cluster: str, name: str) -> None:
+    reference = TaskReference(name)
     task = reference.load()
-    assert task.online
-    there = on(cluster, []).functions("bin_packing", task, "search", LIMITS)
+    assert task.runs_apart
+    there = on(cluster, []).functions(name, task, "search", LIMITS)
     here = Pool(reference, "search", 1, LIMITS, allow_weak_isolation=True)
     async with judge_with(reference, there) as first, judge_with(reference, here) as second:
         found, expected = await asyncio.gather(*(judge.evaluate(task.template) for judge in (first, second)))

@@ -48,7 +48,7 @@ async def test_programs_go_to_the_worker_with_the_fewest_for_its_places() -> Non
     dispatcher.add_worker(small)
     dispatcher.add_worker(large)
     for _ in range(8):
-        dispatcher.submit("program", b"")
+        dispatcher.submit("program")
     assert (len(small.held), len(large.held)) == (2, 6)
 
 
@@ -57,11 +57,11 @@ async def test_the_faster_programs_are_the_more_wait_at_a_worker_and_of_slow_one
     one = worker(dispatcher, "one")
     dispatcher.add_worker(one)
     for _ in range(100):
-        dispatcher.submit("program", b"")
+        dispatcher.submit("program")
 
     def held_after(cpu_s: float) -> int:
         for _ in range(40):
-            dispatcher.submit("program", b"")
+            dispatcher.submit("program")
             job = next(iter(one.held.values()))
             del one.held[job.number]
             dispatcher.finish(one, job, ran(cpu_s))
@@ -74,7 +74,7 @@ async def test_the_faster_programs_are_the_more_wait_at_a_worker_and_of_slow_one
 
 async def test_only_programs_that_ran_on_a_lost_worker_are_suspects() -> None:
     dispatcher = Dispatcher(lambda name, why: None)
-    jobs = [dispatcher.submit("program", b"") for _ in range(3)]
+    jobs = [dispatcher.submit("program") for _ in range(3)]
     one = worker(dispatcher, "one", 1)
     dispatcher.add_worker(one)
     assert list(one.held.values()) == jobs[:2]
@@ -87,7 +87,7 @@ async def test_only_programs_that_ran_on_a_lost_worker_are_suspects() -> None:
 
 async def test_a_program_that_nobody_waits_for_any_more_goes_to_no_other_worker() -> None:
     dispatcher = Dispatcher(lambda name, why: None)
-    job = dispatcher.submit("program", b"")
+    job = dispatcher.submit("program")
     one, two = worker(dispatcher, "one"), worker(dispatcher, "two")
     dispatcher.add_worker(one)
     assert list(one.held.values()) == [job]
@@ -103,7 +103,7 @@ async def test_a_result_clears_a_worker_of_what_was_held_against_it() -> None:
     for turn in range(6):
         one = worker(dispatcher, "one")
         dispatcher.add_worker(one)
-        job = dispatcher.submit("program", b"")
+        job = dispatcher.submit("program")
         if turn % 2:
             del one.held[job.number]
             dispatcher.finish(one, job, ran(0.01))
@@ -196,7 +196,7 @@ def test_results_and_orders_come_as_they_were_sent() -> None:
     ending = ProcessEnd(7, 256, "cpu", 0.5, 1 << 20)
     for sent in (
         RawResult(ending, b"frame"),
-        RawResult(ending, None, ProcessEnd(7, 9, "", 1.0, 0, 2, 5, 0.5)).beside_others(),
+        RawResult(ending, None, (ProcessEnd(7, 9, "", 1.0, 0, 2, 5, 0.5), ending)).beside_others(),
     ):
         assert results_of([as_values(7, sent)], 5) == [(7, sent)]
     order = Order("functions", "x:y", "held-out", False, "hash", "proof", limits=Limits(1.0, 100, 3))

@@ -48,7 +48,7 @@ async def honest(fake: Fake) -> None:
     while True:
         for job in await fake.jobs():
             await asyncio.sleep(0.02)
-            await fake.send({"ran": [[job, ENDING, b"honest", None]]})
+            await fake.send({"ran": [[job, ENDING, b"honest", []]]})
 
 
 def answers(*values: Any) -> Script:
@@ -201,7 +201,7 @@ class Bomb:
 
 @pytest.mark.parametrize("wrapped", [ToPickle, to_serialize])
 async def test_no_pickle_of_a_worker_is_opened(tmp_path: Path, wrapped: Any) -> None:
-    frames = [bytes(each) for each in dumps({"ran": [[0, ENDING, wrapped(Bomb(tmp_path / "crater")), None]]})]
+    frames = [bytes(each) for each in dumps({"ran": [[0, ENDING, wrapped(Bomb(tmp_path / "crater")), []]]})]
     told: list[str] = []
     async with scheduler_of(ready(sends(framed(*frames))), ready(honest)) as scheduler, on(scheduler, told) as running:
         found = await asyncio.gather(running.run("a program"), running.run("another"))
@@ -228,7 +228,7 @@ async def test_the_files_of_a_task_are_sent_in_pieces_and_once() -> None:
         said.append([(name, len(piece)) for name, piece in fake.pieces])
         while True:
             said.append(message := await fake.receive())
-            await fake.send({"ran": [[job, ENDING, b"done", None] for job, *_ in message["run"]]})
+            await fake.send({"ran": [[job, ENDING, b"done", []] for job, *_ in message["run"]]})
 
     files = TaskFiles({"data.npz": bytes(9 << 20), "empty": b""})
     terms = replace(TERMS, files=files, order=replace(ORDER, parcel=files.hash))
@@ -244,7 +244,7 @@ async def test_the_files_of_a_task_are_sent_in_pieces_and_once() -> None:
 
 async def test_what_comes_of_programs_that_nobody_waits_for_is_ignored() -> None:
     async def eager(fake: Fake) -> None:
-        await fake.send({"ran": [[77, ENDING, b"what nobody asked for", None]]})
+        await fake.send({"ran": [[77, ENDING, b"what nobody asked for", []]]})
         await honest(fake)
 
     async with scheduler_of(ready(eager)) as scheduler, on(scheduler, []) as running:

@@ -56,11 +56,11 @@ async def test_how_busy_others_were_is_noted_of_both_processes_of_a_program_alon
         def __init__(self) -> None:
             self._places = Slots(1)
 
-        async def _run(self, source: str, question: bytes) -> RawResult:
-            return RawResult(ending, b"", ending)
+        async def _run(self, source: str) -> RawResult:
+            return RawResult(ending, b"", (ending,))
 
     monkeypatch.setattr(runner.MachineLoad, "were_busy", lambda self, seconds: bool(own_s.append(seconds)) or are_busy)
     ran = await Stub().run("", alone=alone)
     assert own_s == [4.0] * alone
     noted = alone and are_busy
-    assert [each and each.beside_others for each in (ran.end, ran.program_end)] == [noted, noted]
+    assert [each and each.beside_others for each in (ran.end, *ran.program_ends)] == [noted, noted]

@@ -44,7 +44,7 @@ class Scripted:
     def ready(self) -> Ready:
         return Ready("strong", (), 1)
 
-    async def run(self, source: str, question: bytes = b"", alone: bool = False) -> RawResult:
+    async def run(self, source: str, alone: bool = False) -> RawResult:
         self.alone.append(alone)
         return RawResult(self._left.pop(0), b"frame")
 

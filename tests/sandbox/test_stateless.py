@@ -15,24 +15,22 @@ from hypothesis import strategies as st
 
 from behavesim.engine.admission import settings_from_person
 from behavesim.engine.build import judging
-from behavesim.sandbox.frames import whole_answers
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import encode_question
 from behavesim.sandbox.pool import Pool
-from behavesim.sandbox.referee import (
-    ANSWERS,
+from behavesim.sandbox.program import (
     ASKED_AGAIN,
     TOGETHER,
     AnsweredCall,
-    _draw_calls,
-    answers_apart,
-    calls_to_repeat,
+    DrawnCalls,
+    Unanswered,
+    _decode_question,
+    encode_question,
+    fresh_processes,
 )
-from behavesim.state.protocols import unnoticed
-from behavesim.task import InvalidSolution, TaskReference
-from behavesim.task.verdict import Failure, Sent, Verdict
-from tests.sandbox.fakes import Returns, judge_here, judge_with
+from behavesim.task import TaskReference
+from behavesim.task.verdict import Failure, Verdict
+from tests.sandbox.fakes import judge_with
 
 STEPS = TaskReference(str(Path(__file__).parent / "steps.py"))
 SORTED = "return left[np.argmin(points[left])]"
@@ -54,6 +52,7 @@ HONEST = {
     "template": program("return left[0]"),
     "sorts": program(SORTED),
     "seeds in the call": program("return left[np.random.default_rng(len(left)).integers(len(left))]"),
+    "writes into an argument": program(f"points[:] = np.roll(points, 7)\n{SORTED}"),
     "caches what it computed": program(
         "return left[half(len(left))]", "from functools import cache\n@cache\ndef half(n): return n // 2"
     ),
@@ -68,7 +67,6 @@ KEEPING = {
         "plan = []",
     ),
     "draws": program("return left[np.random.randint(len(left))]"),
-    "writes into an argument": program(f"points[:] = np.roll(points, 7)\n{SORTED}"),
 }
 
 
@@ -93,117 +91,100 @@ async def test_what_depends_on_earlier_calls_is_rejected(judge: SandboxJudge, na
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_answers_that_are_made_up_afterwards_lead_to_another_solution(judge: SandboxJudge) -> None:
-    forging = "if len(left) == 1: sys._getframe(2).f_locals['answers'].reverse()"
-    failure = await judge.evaluate(program(f"{forging}\n{BACKWARDS}", "import sys"))
+async def test_a_program_that_looks_for_the_instances_or_its_callers_finds_neither(judge: SandboxJudge) -> None:
+    looking = (
+        "names = [f for f in gc.get_objects() if type(f).__name__ in ('Work', 'Steps', 'DrawnCalls')]\nassert not names"
+    )
+    verdict = await judge.evaluate(program(f"{looking}\n{SORTED}", "import gc"))
+    assert isinstance(verdict, Verdict), verdict
+
+
+FAILING_AGAIN = {
+    "timeout": ("while True: pass", "calls were made again in a fresh process, with as much time"),
+    "memory": ("bytearray(1 << 31)", "calls were made again in a fresh process, with as much time"),
+    "keeps-state": ("import os; os.abort()", "it fails: the program's process was killed by SIG"),
+}
+
+
+@pytest.mark.parametrize("reason", FAILING_AGAIN)
+async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_time(reason: str) -> None:
+    body, said = FAILING_AGAIN[reason]
+    counting = f"calls.append(0)\nif len(left) < 30 and len(calls) == 1:\n    {body}\n{SORTED}"
+    limits = Limits(timeout_s=1.0, memory_mb=512)
+    async with judge_with(STEPS, Pool(STEPS, "search", 1, limits, True, preloaded=())) as judge:
+        failure = await judge.evaluate(program(counting, "calls = []"))
     assert isinstance(failure, Failure)
-    assert (failure.reason, failure.message) == ("invalid-solution", "a program's answers must lead to its solution")
+    assert failure.reason == reason
+    assert said in failure.message
+    assert failure.cpu_s > 0
 
 
-async def test_a_solution_that_no_program_was_asked_for_is_rejected(judge: SandboxJudge) -> None:
-    silent = Returns(np.arange(30), np.arange(30), cpu_s=0.1)
-    failure = await judge_here(STEPS.load(), silent).evaluate("")
-    assert failure == Failure("invalid-solution", "a program's answers must come with its solutions", 0.1)
-
-
-@pytest.mark.parametrize(("reason", "becomes"), [("timeout", "timeout"), ("exception", "keeps-state")])
-async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_time(reason: str, becomes: str) -> None:
-    class Failing(Returns):
-        async def send(self, source: str, postponed: object, questions: bytes = b"") -> Sent | Failure:
-            return Failure(reason, "so it is", 0.25) if questions else await super().send(source)
-
-    answered = {"": np.arange(30), ANSWERS: np.arange(30)}
-    failure = await judge_here(STEPS.load(), Failing(answered, answered, cpu_s=0.5)).evaluate("")
-    assert isinstance(failure, Failure)
-    assert (failure.reason, failure.cpu_s) == (becomes, 0.75)
-    assert "so it is" in failure.message
-
-
-TOURS = (np.arange(30), np.arange(30))
-
-
-def repeated(answers: Sequence[np.ndarray] = TOURS, seed: int = 0) -> list[AnsweredCall]:
-    task = STEPS.load()
-    processes = calls_to_repeat(task, task.instances("search"), TOURS, answers, np.random.default_rng(seed))
-    assert all(0 < len(calls) <= TOGETHER for calls in processes)
-    assert all(len({call.instance for call in calls}) == len(calls) for calls in processes)
-    return [call for calls in processes for call in calls]
+def drawn(counts: Sequence[int]) -> list[list[AnsweredCall]]:
+    """The calls to repeat in each process, of a program that was called so often on each instance."""
+    found = DrawnCalls(len(counts))
+    for number, count in enumerate(counts):
+        function = found.recorded(lambda step: -step, number)
+        assert [function(step) for step in range(count)] == [-step for step in range(count)]
+    return found.divided(fresh_processes(len(counts)))
 
 
 def test_the_calls_that_are_made_again_are_drawn_evenly_from_those_of_all_instances() -> None:
-    calls = repeated()
-    places = [(call.instance, call.step) for call in calls]
-    assert len(set(places)) == len(places) == ASKED_AGAIN
-    assert places != sorted(places)
-    instances = STEPS.load().instances("search")
-    for call in calls:
-        points, left = call.arguments
-        assert points.tolist() == instances[call.instance].tolist()
-        assert left.tolist() == list(range(call.step, 30))
-        assert call.answer == call.step
-    drawn = Counter((call.instance, call.step) for seed in range(200) for call in repeated(seed=seed))
-    assert set(drawn) == {(instance, step) for instance in (0, 1) for step in range(30)}
+    calls = [call for group in drawn([30, 30]) for call in group]
+    assert len(calls) == ASKED_AGAIN
+    assert all(call.arguments == (call.step,) and call.answer == -call.step for call in calls)
+    often = Counter((call.instance, call.step) for _ in range(400) for group in drawn([30, 30]) for call in group)
+    assert set(often) == {(instance, step) for instance in (0, 1) for step in range(30)}
+    assert max(often.values()) < 3 * min(often.values())
 
 
-async def test_which_calls_are_made_again_is_not_for_the_program_to_know() -> None:
-    answered = [{"": tour, ANSWERS: tour} for tour in TOURS]
-    judge = judge_here(STEPS.load(), Returns(*answered))
-    (_, first), (_, second) = [await judge.first_verdict("") for _ in range(2)]
-    assert [questions for _, questions in first] != [questions for _, questions in second]
-    assert len(first) == ASKED_AGAIN // len(TOURS), "calls on different instances share a process"
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=40))
+def test_no_process_repeats_two_calls_on_one_instance(counts: list[int]) -> None:
+    groups = drawn(counts)
+    calls = [(call.instance, call.step) for group in groups for call in group]
+    share = -(-ASKED_AGAIN // len(counts))
+    assert len(set(calls)) == len(calls) == min(ASKED_AGAIN, sum(min(count, share) for count in counts))
+    for group in groups:
+        assert len({call.instance for call in group}) == len(group) <= TOGETHER
 
 
-@given(st.lists(st.integers(0, 20), min_size=1, max_size=9), st.integers(0, 9))
-def test_no_instance_is_asked_again_more_often_than_others_that_have_as_many_calls(
-    counts: list[int], seed: int
-) -> None:
-    drawn = _draw_calls(counts, np.random.default_rng(seed))
-    assert len(set(drawn)) == len(drawn) == min(ASKED_AGAIN, sum(counts))
-    asked = Counter(instance for instance, _ in drawn)
-    assert all(0 <= step < counts[instance] for instance, step in drawn)
-    assert all(asked[a] + 1 >= min(asked[b], counts[a]) for a in range(len(counts)) for b in range(len(counts)))
-
-
-@pytest.mark.asyncio(loop_scope="module")
-async def test_answers_and_questions_of_any_size_pass_each_other() -> None:
-    doubling = "def go(points, left):\n    return points * 2\n"
-    calls = [(np.full(1 << 18, float(number)), 0) for number in range(4)]  # 2 MB each: more than a socket holds
-    async with Pool(STEPS, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
-        questions = b"".join(map(encode_question, calls))
-        found = await pool.send(doubling, unnoticed, questions)
-        assert isinstance(found, Sent)
-        answers = whole_answers(found.data, 4, 1 << 23)
-        assert [float(answer[0]) for answer in answers] == [0.0, 2.0, 4.0, 6.0]  # type: ignore[union-attr]
-        failing = doubling.replace("return", "assert points[0] != 2\n    return")
-        failed = await pool.send(failing, unnoticed, questions)
-        assert isinstance(failed, Sent)
-        failure = whole_answers(failed.data, 4, 1 << 23)
-        assert isinstance(failure, Failure) and failure.reason == "exception"
+def test_arguments_are_kept_as_they_were_but_arrays_that_cannot_change_are_not_copied() -> None:
+    found, fixed, free = DrawnCalls(1), np.arange(3), np.arange(3)
+    fixed.setflags(write=False)
+    function = found.recorded(lambda *_: 0, 0)
+    function(fixed, free)
+    free[0] = 9
+    ((call,), *_) = found.divided(1)
+    assert call.arguments[0] is fixed
+    assert call.arguments[1].tolist() == [0, 1, 2]
 
 
 def test_answers_are_compared_exactly_but_for_the_rounding_of_fractions() -> None:
-    def found(first: Any, again: Any) -> str:
-        return AnsweredCall(1, 4, (), np.array(first)).difference(np.array(again))
+    def difference(first: Any, again: Any) -> str:
+        try:
+            AnsweredCall(1, 4, (), {}, first).repeat(lambda: again)
+        except Unanswered as unanswered:
+            return str(unanswered)
+        return ""
 
-    assert found(7, 7) == found(7.0, 7.0) == found(7.0, 7.0 + 1e-12) == found([1.0, np.nan], [1.0, np.nan]) == ""
-    assert found(7.0, 7.0001) == "call 5 on instance 2 was answered with 7.0001, and first with 7.0"
+    equal = ((7, 7), (7.0, 7.0), (7.0, 7.0 + 1e-12), ([1.0, np.nan], [1.0, np.nan]))
+    assert not any(difference(first, again) for first, again in equal)
+    assert "call 5 on instance 2 was answered with 7.0001, and first with 7.0" in difference(7.0, 7.0001)
     for first, again in ((7, 8), (7.0, [7.0, 7.0]), (True, False), ([1.0, 2.0], 1.0)):
-        assert found(first, again)
+        assert difference(first, again)
 
 
-def test_solutions_and_answers_are_told_apart() -> None:
-    tour, answers = np.arange(3), np.arange(3.0)
-    (bare, named), given = answers_apart(({"": tour, ANSWERS: answers}, {"a": tour, "b": tour, ANSWERS: answers}))
-    assert bare is tour
-    assert list(named) == ["a", "b"]  # type: ignore[arg-type]
-    assert all(each is answers for each in given)
-    assert answers_apart((tour, tour)) == ((tour, tour), ())
-
-
-@pytest.mark.parametrize("answers", [(), (np.arange(30),), (np.arange(30), np.array(7))])
-def test_answers_that_are_missing_or_none_are_refused(answers: tuple[np.ndarray, ...]) -> None:
-    with pytest.raises(InvalidSolution, match="must come with"):
-        repeated(answers)
+def test_a_read_only_array_is_sent_once_as_long_as_each_call_has_it() -> None:
+    large, small = np.zeros(1 << 16), np.arange(3)
+    large.setflags(write=False)
+    first, shared = encode_question((large, small))
+    second, shared = encode_question((small, large), None, shared)
+    assert len(first) > large.nbytes > 100 * len(second)
+    _, shared = encode_question((small,), None, shared)
+    assert not shared  # neither process keeps what it may not need again
+    arguments, _, known = _decode_question(first[8:], {})
+    again, _, _ = _decode_question(second[8:], known)
+    assert again[1] is arguments[0]
+    assert again[0].tolist() == [0, 1, 2]
 
 
 async def test_programs_are_asked_again_on_every_split() -> None:

@@ -352,7 +352,7 @@ async def test_a_program_that_turns_its_solution_round_once_it_is_made_has_the_b
     assert (turned.score, turned.trajectories) == (honest.score, honest.trajectories)
 
 
-DEAR_APART = {"asp", "tsp", "tsp_hard"}
+DEAR_APART = {"asp", "tsp"}
 """Tasks whose questions are too many or too large to be sent to a process of its own; docs/explanation/security.md."""
 
 
