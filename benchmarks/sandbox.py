@@ -194,8 +194,8 @@ async def scoring(name: str) -> None:
     async with RefereePool(reference, "search", limits) as referees:
 
         async def in_referee() -> None:
-            told, (trajectories, *_) = await referees.ask(VERDICT, sent.data)
-            assert not isinstance(told, Failure) and unpack(trajectories)
+            told, trajectories = await referees.ask(VERDICT, sent.data)
+            assert not isinstance(told, Failure) and unpack(bytes(trajectories))
 
         async def in_thread() -> None:
             await asyncio.to_thread(here.answer, VERDICT, sent.data)

@@ -21,10 +21,11 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from behavesim.base.clock import STEP_S, Clock
 from behavesim.sandbox import kernel, messages, processes
+from behavesim.sandbox.layers import Confinement
 from behavesim.sandbox.limits import NEAR, Limits
 from behavesim.sandbox.messages import FORK, MOST_SOCKETS, OUT_OF_MEMORY, REQUEST, ProcessEnd, line
 
@@ -110,28 +111,6 @@ OWN_SHARE = 0.9
 _DISK_S = 0.25
 
 
-class Enclosure(Protocol):
-    """How children are forked and what holds them: `layers.Confinement`, or nothing for those that run no program."""
-
-    @property
-    def own_pids(self) -> int | None:
-        """None if children's processes that outlive them must be killed one by one."""
-
-    @property
-    def all_pids(self) -> int | None:
-        """A descriptor of the /proc in which children are seen; None for this process's own."""
-
-    @property
-    def memory(self) -> int:
-        """The machine's memory (bytes); 0 if unknown."""
-
-    def fork(self) -> int:
-        """Fork a child, which must then call `confine_child`; return its process id, or 0 in the child."""
-
-    def confine_child(self, *fds: int) -> None:
-        """Prepare the child, which goes on with the sockets `fds`."""
-
-
 @dataclass
 class _Child:
     """A running candidate; times by the zygote's clock (s)."""
@@ -147,7 +126,7 @@ class _Child:
 class ForkServer:
     """Forks candidates on request, enforces their time limits, and reports how each ended."""
 
-    def __init__(self, control: socket.socket, perform: Perform, limits: Limits, confinement: Enclosure) -> None:
+    def __init__(self, control: socket.socket, perform: Perform, limits: Limits, confinement: Confinement) -> None:
         self._control = control
         self._perform = perform
         self._limits = limits

@@ -92,7 +92,7 @@ def encode_failure(reason: str, message: str) -> bytes:
     return _frame({"failure": reason, "message": as_message(message)}, b"", HEADER_LIMIT)
 
 
-def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
+def decode(frame: bytes | memoryview, instances: int) -> tuple[Solution, ...] | Failure:
     """Return what a whole frame holds: one solution for each instance, read-only unless empty, or a failure.
 
     The bytes may be anything: raises FrameError if they break a rule.
@@ -106,7 +106,7 @@ def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
             f"{len(frame) - PREFIX.size:,} came); did it write to file 3 or end itself?"
         )
     try:
-        header = json.loads(frame[PREFIX.size : PREFIX.size + header_size])
+        header = json.loads(bytes(frame[PREFIX.size : PREFIX.size + header_size]))
     except (ValueError, RecursionError) as error:
         raise FrameError(f"its header is no JSON: {type(error).__name__}") from error
     match header:

@@ -13,7 +13,7 @@ import signal
 import socket
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from behavesim.base.errors import TaskError
 from behavesim.base.heartbeat import Heartbeat
@@ -24,8 +24,8 @@ from behavesim.sandbox.messages import (
     ProcessEnd,
     Ready,
     RefereeAssignment,
-    decode_parts,
-    encode_parts,
+    decode_pair,
+    encode_pair,
     encode_source,
 )
 from behavesim.sandbox.processes import seconds_without_a_core
@@ -35,25 +35,8 @@ from behavesim.task import Split, Task, TaskReference
 from behavesim.task.verdict import Failure, Sent, Verdict
 from behavesim.trajectory import unpack
 
-Reply = tuple[dict[str, Any] | Failure, list[bytes]]
-"""What a referee says of a program, or the program's failure; and the other parts of its reply."""
-
-
-class Referees(Protocol):
-    """Answers requests about what programs sent: `RefereePool`; an async context manager."""
-
-    @property
-    def instances(self) -> int:
-        """The number of the split's instances, known after entering."""
-        ...
-
-    async def ask(self, *request: bytes) -> Reply:
-        """Return the reply to a request (see `referee`), which may be the failure of the program it is about."""
-        ...
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
+# What a referee says of a program, or the program's failure; and the trajectories as `trajectory.pack` writes them.
+Reply = tuple[dict[str, Any] | Failure, bytes | memoryview]
 
 
 class RefereePool:
@@ -61,7 +44,10 @@ class RefereePool:
 
     An async context manager. Entering raises TaskError if the task cannot be loaded, SandboxError if no process starts.
     `limits` are those of a program. Time limits go by `clock`, a new one if None. `starts` is as in `begin_instances`.
+    `instances` is the number of the split's instances, known after entering.
     """
+
+    instances = 0
 
     def __init__(
         self,
@@ -79,15 +65,9 @@ class RefereePool:
         self._places = asyncio.Semaphore(count)
         self._idle: list[_Referee] = []
         self._lives: set[asyncio.Task[ProcessEnd]] = set()
-        self._instances = 0
 
     def _accept(self, ready: Ready) -> None:
-        self._instances = ready.instances
-
-    @property
-    def instances(self) -> int:
-        """The number of the split's instances, known after entering."""
-        return self._instances
+        self.instances = ready.instances
 
     async def __aenter__(self) -> Self:
         try:
@@ -104,23 +84,22 @@ class RefereePool:
         if self._lives:
             await asyncio.wait(self._lives)
 
-    async def ask(self, *request: bytes) -> Reply:
+    async def ask(self, kind: bytes, frame: bytes) -> Reply:
         """Return the reply to a request (see `referee`); waits for a place, and cancelling kills the referee.
 
         It is a failure with the reason COSTLY if scoring exceeds its limits or ends two referees. Raises SandboxError
         if none can be started.
         """
-        encoded = encode_parts(*request)
+        request = encode_pair(kind, frame)
         async with self._places:
-            (told, rest), is_its_own = await self._asked_once(encoded, self._idle_one())
+            reply, is_its_own = await self._ask_once(request, self._idle_one())
             # The machine may have killed the first, or what it kept of earlier programs have filled its memory.
-            if isinstance(told, Failure) and told.reason == COSTLY and not is_its_own:
-                (told, rest), _ = await self._asked_once(encoded, None)
-        return told, rest
+            if _is_costly(reply) and not is_its_own:
+                reply, _ = await self._ask_once(request, None)
+        return reply
 
-    async def _asked_once(self, request: bytes, referee: _Referee | None) -> tuple[Reply, bool]:
+    async def _ask_once(self, request: bytes, referee: _Referee | None) -> tuple[Reply, bool]:
         """Return the reply of a referee (None: a new one), and whether a failure is the program's for sure."""
-        # the referee is kept for others unless the failure is COSTLY
         is_new, is_kept = referee is None, False
         referee = referee or await self._begin()
         try:
@@ -128,11 +107,10 @@ class RefereePool:
             if isinstance(reply, ProcessEnd):
                 code = os.waitstatus_to_exitcode(reply.status)
                 if code == -signal.SIGXCPU:
-                    return (_costly(f"took more than {self._limits.score_s:g} s of CPU time"), []), True
+                    return _costly(f"took more than {self._limits.score_s:g} s of CPU time"), True
                 how = f"by {signal.Signals(-code).name}" if -code in set(signal.Signals) else f"with status {code}"
-                return (_costly(f"ended the process that does it, twice ({how})"), []), False
-            told, _ = reply
-            is_kept = not (isinstance(told, Failure) and told.reason == COSTLY)
+                return _costly(f"ended the process that does it, twice ({how})"), False
+            is_kept = not _is_costly(reply)
             return reply, is_new
         finally:  # also if this is cancelled: one that still works at something is of no use to others
             if is_kept:
@@ -150,67 +128,73 @@ class RefereePool:
         return None
 
     async def _begin(self) -> _Referee:
-        for is_last in (False, True):
-            referee = _Referee(await self._server.connection(), self._clock, self._limits)
-            self._lives.add(referee.life)
-            referee.life.add_done_callback(self._lives.discard)
-            try:
-                await referee.begin()
-                return referee
-            except ZygoteDied:  # while it forked; then there is another
-                referee.end()
-                if is_last:
-                    raise
-            except BaseException:
-                referee.end()
-                raise
-        raise AssertionError("the last try returns or raises")
+        try:
+            return await self._begin_once()
+        except ZygoteDied:  # while it forked; then there is another
+            return await self._begin_once()
+
+    async def _begin_once(self) -> _Referee:
+        referee = _Referee(await self._server.connection(), self._clock, self._limits)
+        self._lives.add(referee.life)
+        referee.life.add_done_callback(self._lives.discard)
+        try:
+            await referee.begin()
+        except BaseException:
+            referee.end()
+            raise
+        return referee
 
 
-class _Referee:
+class _Referee(asyncio.Protocol):
     """One referee: a process that answers one request after another through a socket.
 
     `life` ends with the process and says how that ended; cancelling it kills the process.
     """
 
     def __init__(self, server: ZygoteConnection, clock: Heartbeat, limits: Limits) -> None:
-        self._line = _Line()
         with open_socket_pair() as pair:  # which closes only sockets that are not detached
             self._socket, child_socket = (socket.socket(fileno=each.detach()) for each in pair)
         self._clock = clock
         self._limits = limits
+        self._transport: asyncio.Transport | None = None
+        self._data = bytearray()
+        self._answer: asyncio.Future[bytes] | None = None
         self._pid = 0
         self._without_s = 0.0  # for which it had no core until its last long request, or its start
         self.life = asyncio.create_task(server.fork_answerer(child_socket))
         # not left to the socket: a process that `score` started may hold the other end open
-        self.life.add_done_callback(lambda _: self._line.connection_lost(None))
+        self.life.add_done_callback(lambda _: self.connection_lost(None))
 
     async def begin(self) -> None:
         """Wait until the process is there; raises SandboxError if it is not."""
         try:
             self._socket.setblocking(False)
-            await asyncio.get_running_loop().create_unix_connection(lambda: self._line, sock=self._socket)
-            (pid,) = decode_parts(await self._line.answer_to(encode_source("")))
-            self._pid = int(pid)
+            await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=self._socket)
+            self._pid = int(await self._answer_to(encode_source("")))
         except ConnectionError:
             raise ZygoteDied(f"the process that scores does not start: {await self.life}") from None
 
     async def ask(self, request: bytes) -> Reply | ProcessEnd:
         """Return the reply, which is a failure if its time by the clock is over, or how the process ended before."""
-        answer = self._line.answer_to(request)
+        answer = self._answer_to(request)
         if not await self._in_time(answer):
-            return _costly(f"is not done after {self._limits.score_wall_s:g} s by the clock"), []
+            return _costly(f"is not done after {self._limits.score_wall_s:g} s by the clock")
         if answer.exception() is None:
-            return read_reply(decode_parts(answer.result()))
+            return read_reply(answer.result())
         try:
             return await self.life
         except ZygoteDied:  # the server of all referees, and this one with it
             return ProcessEnd(0, signal.SIGKILL, "", 0.0, 0)
 
     def end(self) -> None:
-        """Kill the process, if it lives."""
+        """Kill the process, if it lives; nobody waits for an answer any more."""
         self.life.cancel()
-        self._line.end(self._socket)
+        if self._answer is not None:
+            self._answer.cancel()
+        if self._transport is None:
+            self._socket.close()
+        else:
+            self._transport.abort()  # which closes it in the loop's own time
 
     async def _in_time(self, answer: asyncio.Future[bytes]) -> bool:
         """Wait until the answer is there or the process has ended; False if its time by the clock is over before."""
@@ -227,16 +211,7 @@ class _Referee:
             wait_s = min(limit_s + granted_s, 10 * limit_s) - (self._clock() - began)
         return False
 
-
-class _Line(asyncio.Protocol):
-    """The socket to a referee, on which each message begins with its length."""
-
-    def __init__(self) -> None:
-        self._transport: asyncio.Transport | None = None
-        self._data = bytearray()
-        self._answer: asyncio.Future[bytes] | None = None
-
-    def answer_to(self, message: bytes) -> asyncio.Future[bytes]:
+    def _answer_to(self, message: bytes) -> asyncio.Future[bytes]:
         """Send a message, and return the body of the one that comes next; ConnectionError if none can come."""
         self._answer = asyncio.get_running_loop().create_future()
         if self._transport is None or self._transport.is_closing():
@@ -245,19 +220,12 @@ class _Line(asyncio.Protocol):
             self._transport.write(message)
         return self._answer
 
-    def end(self, own: socket.socket) -> None:
-        """Close the socket, `own`; nobody waits for an answer any more."""
-        if self._answer is not None:
-            self._answer.cancel()
-        if self._transport is None:
-            own.close()
-        else:
-            self._transport.abort()  # which closes it in the loop's own time
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
         self._transport = transport  # type: ignore[assignment]  # a socket's can write
 
     def data_received(self, data: bytes) -> None:
+        """Take what comes; once a message is whole, it is the answer."""
         self._data += data
         if len(self._data) < SIZE.size or self._answer is None or self._answer.done():
             return
@@ -267,18 +235,24 @@ class _Line(asyncio.Protocol):
             del self._data[: SIZE.size + size]
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Let nobody wait for an answer that cannot come."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(ConnectionError("the referee ended"))
 
 
-def read_reply(parts: list[bytes]) -> Reply:
-    """Return what a referee's reply says, from its parts."""
-    told: dict[str, Any] = json.loads(parts[0])
-    return (Failure(*told["failure"]) if "failure" in told else told), parts[1:]
+def read_reply(body: bytes) -> Reply:
+    """Return what a referee's reply says."""
+    said, trajectories = decode_pair(body)
+    told: dict[str, Any] = json.loads(said)
+    return (Failure(*told["failure"]) if "failure" in told else told), trajectories
 
 
-def _costly(what: str) -> Failure:
-    return Failure(COSTLY, f"scoring its solutions {what}")
+def _is_costly(reply: Reply) -> bool:
+    return isinstance(reply[0], Failure) and reply[0].reason == COSTLY
+
+
+def _costly(what: str) -> Reply:
+    return Failure(COSTLY, f"scoring its solutions {what}"), b""
 
 
 @dataclass(frozen=True)
@@ -297,7 +271,7 @@ class SandboxJudge:
     An async context manager, which enters and leaves both.
     """
 
-    def __init__(self, task: Task, sandbox: Sandbox, referees: Referees) -> None:
+    def __init__(self, task: Task, sandbox: Sandbox, referees: RefereePool) -> None:
         self._task = task
         self.sandbox = sandbox
         self._referees = referees
@@ -332,10 +306,10 @@ class SandboxJudge:
         sent = await self.sandbox.send(source, postponed)
         if isinstance(sent, Failure):
             return sent
-        told, rest = await self._asked(sent, VERDICT)
+        told, trajectories = await self._asked(sent, VERDICT)
         if isinstance(told, Failure):
             return replace(told, cpu_s=sent.cpu_s)
-        told |= {"scores": tuple(told["scores"]), "trajectories": unpack(rest[0])}
+        told |= {"scores": tuple(told["scores"]), "trajectories": unpack(bytes(trajectories))}
         return Verdict(**told, cpu_s=sent.cpu_s, counted_s=sent.counted_s)
 
     async def improved(self, source: str) -> Improved | Failure:
@@ -354,7 +328,7 @@ class SandboxJudge:
     async def _asked(self, sent: Sent, kind: bytes) -> Reply:
         if sent.instances != self._referees.instances:
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
-        told, rest = await self._referees.ask(kind, sent.data)
-        if not isinstance(told, Failure) and "task_error" in told:
-            raise TaskError(told["task_error"])
-        return told, rest
+        reply = await self._referees.ask(kind, sent.data)
+        if not isinstance(reply[0], Failure) and "task_error" in reply[0]:
+            raise TaskError(reply[0]["task_error"])
+        return reply

@@ -38,17 +38,34 @@ def send(fd: int, frame: bytes) -> None:
         rest = rest[os.write(fd, rest) :]
 
 
-def receive(fd: int, data: bytes, size: int, at_once: int = 1 << 16) -> bytes:
+def receive(fd: int, data: bytes, size: int) -> bytes:
     """Return `data` and what follows it at the socket `fd`: `size` bytes in all, and more if they have arrived.
 
-    Up to `at_once` bytes are read together, which saves a system call for each short message; with 0, none beyond
-    `size`. Raises ConnectionError if the other end closes before there are `size` bytes.
+    To read what has arrived with them saves a system call for each short message. Raises ConnectionError if the other
+    end closes before there are `size` bytes.
     """
     while len(data) < size:
-        chunk = os.read(fd, max(at_once, size - len(data)))
+        chunk = os.read(fd, max(1 << 16, size - len(data)))
         if not chunk:
             raise ConnectionError("the other process ended")
         data += chunk
+    return data
+
+
+def receive_message(fd: int) -> bytearray:
+    """Return what follows a SIZE at the socket `fd`; raises ConnectionError if it is closed before the end."""
+    # nothing behind the message is read with it: another one may follow; and into one place, since it may be large
+    (size,) = SIZE.unpack(_receive_exactly(fd, SIZE.size))
+    return _receive_exactly(fd, size)
+
+
+def _receive_exactly(fd: int, size: int) -> bytearray:
+    data = bytearray(size)
+    rest = memoryview(data)
+    while rest:
+        if not (count := os.readv(fd, [rest])):
+            raise ConnectionError("the other process ended")
+        rest = rest[count:]
     return data
 
 
@@ -60,26 +77,18 @@ def encode_source(source: str) -> bytes:
 
 def receive_source(fd: int) -> str:
     """Return the program that arrives at the socket `fd`; raises ConnectionError if it is closed before the end."""
-    # nothing behind the program is read with it: calls may follow
-    (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
-    return receive(fd, b"", size, at_once=0).decode()
+    return receive_message(fd).decode()
 
 
-def encode_parts(*parts: bytes) -> bytes:
-    """Return parts of bytes as one message: the length of the rest (a SIZE), then each part after its length."""
-    body = b"".join(piece for part in parts for piece in (SIZE.pack(len(part)), part))
-    return SIZE.pack(len(body)) + body
+def encode_pair(head: bytes, rest: bytes) -> bytes:
+    """Return a message to or from a referee: a SIZE, a line, and any bytes."""
+    return b"".join((SIZE.pack(len(head) + 1 + len(rest)), head, b"\n", rest))
 
 
-def decode_parts(body: bytes) -> list[bytes]:
-    """Return the parts of bytes that `encode_parts` joined; `body` is what it wrote behind the first length."""
-    parts, start = list[bytes](), 0
-    while start < len(body):
-        (size,) = SIZE.unpack_from(body, start)
-        start += SIZE.size
-        parts.append(body[start : start + size])
-        start += size
-    return parts
+def decode_pair(body: bytes | bytearray) -> tuple[bytes, memoryview]:
+    """Return both parts of a message, from what follows its SIZE."""
+    at = body.index(b"\n")
+    return bytes(body[:at]), memoryview(body)[at + 1 :]
 
 
 # A request: FORK or KILL, and the daemon's number for the candidate's process.

@@ -44,7 +44,7 @@ from behavesim.sandbox.frames import (
     encode_failure,
     encode_solutions,
 )
-from behavesim.sandbox.messages import SIZE, encode_source, receive, send
+from behavesim.sandbox.messages import SIZE, encode_source, receive, receive_message, send
 from behavesim.task import InvalidSolution, Solution, as_arrays
 from behavesim.task.verdict import Failure
 
@@ -205,20 +205,18 @@ def serve_calls(entry_point: str, limit: int, source: str, progress: Progress, f
         send(fd, encode_failed_answer(*reason_and_message(error)))
 
 
-def _next_question(fd: int, progress: Progress) -> bytes:
+def _next_question(fd: int, progress: Progress) -> bytes | bytearray:
     """Return the bytes of the next question, b"" if there is none; `progress` notes the time of waiting."""
     began_ns = time.monotonic_ns()
     try:
-        # nothing behind the question is read with it: another one may follow
-        (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
-        data = receive(fd, b"", size, at_once=0)
+        data = receive_message(fd)
     except ConnectionError:
         return b""
     progress.idle(began_ns)
     return data
 
 
-def _decode_question(data: bytes, known: Shared) -> tuple[tuple[Any, ...], dict[str, Any], Shared]:
+def _decode_question(data: bytes | bytearray, known: Shared) -> tuple[tuple[Any, ...], dict[str, Any], Shared]:
     """Return a call's arguments, and those of its arrays that the next call may refer to; `known` are the last such.
 
     Raises FrameError if they contain an object whose class cannot be imported here, such as one of the task's file.

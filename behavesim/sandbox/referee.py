@@ -4,10 +4,10 @@ It never runs a program. The search starts it once. It loads the task, then fork
 answer them one after another in their main thread: so `signal.alarm` works in a task, and a child that takes too much
 can be killed and replaced in a few milliseconds. The search's side is in `judge`.
 
-A request and its reply are parts of bytes (`messages.encode_parts`). The first part of a request is its kind:
+A request and its reply are a line and bytes (`messages.encode_pair`):
 
-    VERDICT, frame  → verdict or failure, trajectories
-    IMPROVE, frame  → scores before and after `Task.improve`, or failure
+    VERDICT, frame  → verdict or failure as JSON, trajectories
+    IMPROVE, frame  → scores before and after `Task.improve`, or failure, as JSON
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,9 @@ from behavesim.base.errors import SandboxError, TaskError
 from behavesim.sandbox import kernel, messages, processes
 from behavesim.sandbox.forking import ForkServer, Progress
 from behavesim.sandbox.frames import FrameError, as_message, decode
+from behavesim.sandbox.layers import Confinement
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Ready, RefereeAssignment, in_words, line
+from behavesim.sandbox.messages import Ready, RefereeAssignment, encode_pair, in_words, line
 from behavesim.task import (
     InvalidSolution,
     Split,
@@ -76,25 +78,25 @@ class Scorer:
         """The number of solutions that a program sends."""
         return len(self._instances)
 
-    def answer(self, kind: bytes, frame: bytes) -> list[bytes]:
-        """Return the reply to a request as parts of bytes; what the task's code raises is a failure in the reply."""
+    def answer(self, kind: bytes, frame: bytes | memoryview) -> bytes:
+        """Return the message that replies to a request; what the task's code raises is a failure in the reply."""
         try:
-            return self._improve(frame) if kind == IMPROVE else self._verdict(frame)
+            return encode_pair(self._improve(frame), b"") if kind == IMPROVE else self._verdict(frame)
         except MemoryError:  # in the code around the task's own
-            return [_encoded(_too_much_memory(self.task))]
+            return encode_pair(_encoded(_too_much_memory(self.task)), b"")
 
-    def _verdict(self, frame: bytes) -> list[bytes]:
+    def _verdict(self, frame: bytes | memoryview) -> bytes:
         solved = self._read(frame)
         verdict = solved if isinstance(solved, Failure) else verdict_on(self.task, self._instances, solved)
         if isinstance(verdict, Failure):
-            return [_encoded(verdict)]
-        return [_encoded(verdict), pack(verdict.trajectories)]
+            return encode_pair(_encoded(verdict), b"")
+        return encode_pair(_encoded(verdict), pack(verdict.trajectories))
 
-    def _improve(self, frame: bytes) -> list[bytes]:
+    def _improve(self, frame: bytes | memoryview) -> bytes:
         solved = self._read(frame)
         plain = solved if isinstance(solved, Failure) else verdict_on(self.task, self._instances, solved)
         if isinstance(plain, Failure) or isinstance(solved, Failure):
-            return [_encoded(plain)]
+            return _encoded(plain)
         began = time.process_time()
         try:
             pairs = zip(self._instances, solved.solutions, strict=True)
@@ -102,18 +104,18 @@ class Scorer:
         except (InvalidSolution, TaskError) as error:
             refused = f"`improve` of task {self.task.name!r} refuses a valid solution: {error}"
             said = str(error) if isinstance(error, TaskError) else refused
-            return [json.dumps({"task_error": said}).encode()]
+            return json.dumps({"task_error": said}).encode()
         improving_s = time.process_time() - began
         kept = tuple(each for each in better if each is not None)
         if len(kept) < len(self._instances):
-            return [json.dumps({"scores": plain.scores, "improved": [], "improving_s": 0.0}).encode()]
+            return json.dumps({"scores": plain.scores, "improved": [], "improving_s": 0.0}).encode()
         improved = verdict_on(self.task, self._instances, Solved(kept, 0.0))
         if isinstance(improved, Failure):
             said = f"`improve` of task {self.task.name!r} spoils a valid solution: {improved.message}"
-            return [json.dumps({"task_error": said}).encode()]
-        return [json.dumps({"scores": plain.scores, "improved": improved.scores, "improving_s": improving_s}).encode()]
+            return json.dumps({"task_error": said}).encode()
+        return json.dumps({"scores": plain.scores, "improved": improved.scores, "improving_s": improving_s}).encode()
 
-    def _read(self, frame: bytes) -> Solved | Failure:
+    def _read(self, frame: bytes | memoryview) -> Solved | Failure:
         try:
             held = decode(frame, len(self._instances))
         except FrameError as error:
@@ -197,20 +199,15 @@ def _encoded(verdict: Verdict | Failure) -> bytes:
 # ---- the process
 
 
-class _Open:
-    """What a ForkServer asks of a confinement, for children that run no program: no layer, but limits."""
+@dataclass(frozen=True)
+class _Open(Confinement):
+    """No layer, but limits: the children run no program."""
 
-    own_pids: int | None = 0  # not None: then the server would kill children of its own that the task has started
-    all_pids: int | None = None
-    memory = 0
+    control: socket.socket | None = None  # to the search
 
     def fork(self) -> int:
         """Fork a child, which must then call `confine_child`."""
         return os.fork()
-
-    def __init__(self, control: socket.socket, limits: Limits) -> None:
-        self._control = control
-        self._limits = limits
 
     def confine_child(self, *_: int) -> None:
         """Give this child a session and signals of its own, end it with its parent, and limit its memory."""
@@ -219,11 +216,12 @@ class _Open:
             signal.signal(each, signal.SIG_DFL)
         os.setsid()  # what `score` starts is killed with this process
         processes.die_with_parent(signal.SIGKILL)
-        self._control.close()  # or the search could not see the server's death
+        if self.control:
+            self.control.close()  # or the search could not see the server's death
         _limit(resource.RLIMIT_CORE, 0)
         if processes.LINUX:
             # not the address space: what `score` starts, such as Java, reserves far more of it than it uses
-            _limit(resource.RLIMIT_DATA, processes.data_memory() + self._limits.memory)
+            _limit(resource.RLIMIT_DATA, processes.data_memory() + self.limits.memory)
 
 
 def _limit(kind: int, bound: int) -> None:
@@ -234,16 +232,16 @@ def _limit(kind: int, bound: int) -> None:
 
 def judge_in_turn(scorer: Scorer, score_s: float, source: str, progress: Progress, fd: int) -> None:
     """Answer the requests that come through the socket `fd` until it closes, each in `score_s` s of CPU time."""
-    messages.send(fd, messages.encode_parts(str(os.getpid()).encode()))
+    own = str(os.getpid()).encode()
+    messages.send(fd, messages.SIZE.pack(len(own)) + own)
     while True:
         try:
-            (size,) = messages.SIZE.unpack(messages.receive(fd, b"", messages.SIZE.size, at_once=0))
-            request = messages.decode_parts(messages.receive(fd, b"", size, at_once=0))
+            kind, frame = messages.decode_pair(messages.receive_message(fd))
         except ConnectionError:
             return
         # beyond it the kernel ends this process by SIGXCPU, and the search starts another
         _limit(resource.RLIMIT_CPU, math.ceil(time.process_time() + score_s))
-        messages.send(fd, messages.encode_parts(*scorer.answer(*request)))
+        messages.send(fd, scorer.answer(kind, frame))
 
 
 def main(assignment: RefereeAssignment, control: socket.socket) -> None:
@@ -266,7 +264,9 @@ def main(assignment: RefereeAssignment, control: socket.socket) -> None:
     gc.freeze()  # a collection in a fork would otherwise write to, and so copy, every loaded object
     control.sendall(line(Ready("", (), scorer.instances)))
     perform = partial(judge_in_turn, scorer, limits.score_s)
-    ForkServer(control, perform, Limits(math.inf), _Open(control, limits)).serve()
+    # `own_pids` is not None: or the server would kill children of its own that the task has started
+    confined = _Open(limits, os.getpid(), address_space=0, tasks=0, own_pids=0, control=control)
+    ForkServer(control, perform, Limits(math.inf), confined).serve()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import Any, Self
 from behavesim.sandbox.frames import encode_solutions
 from behavesim.sandbox.judge import RefereePool, Reply, SandboxJudge, read_reply
 from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.messages import SIZE
 from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.referee import Scorer
 from behavesim.task import Split, Task, TaskReference, as_arrays
@@ -31,14 +32,15 @@ class Returns:
     async def __aexit__(self, *_: object) -> None: ...
 
 
-class Here(Scorer):
+class Here(RefereePool):
     """Referees that answer in this process."""
 
     def __init__(self, task: Task, split: Split = "search", starts: int = 1) -> None:
-        super().__init__(task, split, Limits(), starts)
+        self._scorer = Scorer(task, split, Limits(), starts)
+        self.instances = self._scorer.instances
 
-    async def ask(self, *request: bytes) -> Reply:
-        return read_reply(self.answer(*request))
+    async def ask(self, kind: bytes, frame: bytes) -> Reply:
+        return read_reply(self._scorer.answer(kind, frame)[SIZE.size :])
 
     async def __aenter__(self) -> Self:
         return self
