@@ -8,17 +8,14 @@ import os
 import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from behavesim.sandbox import kernel, namespaces, processes
 from behavesim.sandbox.layers import LAYERS, Attempts, Confinement
-
-if TYPE_CHECKING:
-    from behavesim.sandbox.layers import TreeConfinement
 
 # The isolation levels, weakest first.
 #
@@ -39,7 +36,7 @@ Attempt = Callable[[], object]
 
 @contextlib.contextmanager
 def attempts_to_reach_outside() -> Iterator[tuple[Attempt, ...]]:
-    """Yield attempts, for confined children, to reach two sockets of this process, the process itself, and /proc.
+    """Yield attempts, for confined children, to reach two sockets of this process and the process itself.
 
     Enter the context before any layer is applied, so that sockets and process lie outside.
     """
@@ -53,7 +50,6 @@ def attempts_to_reach_outside() -> Iterator[tuple[Attempt, ...]]:
             partial(_connect, socket.AF_INET, tcp.getsockname()),
             partial(_connect, socket.AF_UNIX, abstract.getsockname()),
             partial(os.kill, outside, 0),  # signal 0 has no effect; the kernel only checks whether it may be sent
-            Path("/proc/self").stat,
         )
 
 
@@ -110,54 +106,29 @@ def _within_wall(level: str, bare: Confinement, outside: Mapping[str, Any]) -> t
 
 
 def find(
-    confinement: Confinement, reaching_outside: Sequence[Attempt], outside: Mapping[str, Any] = MappingProxyType({})
-) -> tuple[str, Confinement]:
+    confinement: C, trial: Trial, reaching_outside: Sequence[Attempt], outside: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[str, C]:
     """Try each layer; return the level, one of LEVELS, and the confinement without the layers that do not hold.
 
     Namespaces stay in the confinement: the zygote has entered them already. `reaching_outside` is from
     `attempts_to_reach_outside`, `outside` from `outside_of_wall`. Raises OSError if no child can be forked.
     """
-    own_pids, rules, calls = confinement.own_pids, confinement.rules, confinement.calls
     confinement = without_failing_steps(confinement)
-    bare = replace(confinement, rules=None, calls=None)
+    landlock, calls = confinement.landlock, confinement.calls
+    bare = replace(confinement, landlock=None, calls=None)
     holds = {
-        "landlock": rules is not None and prevents(replace(bare, rules=rules), (_list_root, _make_file)),
-        "seccomp": calls is not None and prevents(replace(bare, calls=calls), (socket.socket, _fork, _signal_parent)),
-        "namespaces": own_pids is not None and prevents(bare, reaching_outside),
+        "landlock": landlock is not None and prevents(replace(bare, landlock=landlock), trial.landlock),
+        "seccomp": calls is not None and prevents(replace(bare, calls=calls), trial.seccomp),
+        "namespaces": confinement.own_pids is not None and prevents(bare, (*reaching_outside, trial.namespaces)),
     }
     # namespaces alone raise no level: they hide neither files nor the kernel's calls
-    level = ("process", "partial", "strong", "strong+")[holds["landlock"] + holds["seccomp"] + all(holds.values())]
-    level, walls = _within_wall(level, bare, outside)
-    notes = (*_notes(holds, confinement.failed, level), *walls)
-    return level, replace(
-        bare, rules=rules if holds["landlock"] else None, calls=calls if holds["seccomp"] else None, notes=notes
-    )
-
-
-def find_of_tree(
-    confined: TreeConfinement, reaching_outside: Sequence[Attempt], outside: Mapping[str, Any] = MappingProxyType({})
-) -> tuple[str, TreeConfinement]:
-    """Try each layer around an evaluator's processes; return the level, and the confinement without those that fail.
-
-    The level is "strong+" if all hold, "partial" if Landlock or seccomp does, else "process". Arguments and errors are
-    as in `find`.
-    """
-    confined = without_failing_steps(confined)
-    bare = replace(confined, has_landlock=False, calls=None)
-    *sockets_and_signals, _ = reaching_outside  # the last asks for /proc, which a tree has a view of its own of
-    world = (*sockets_and_signals, _write_outside)
-    holds = {
-        "landlock": confined.has_landlock and prevents(replace(bare, has_landlock=True), (_write_setting,)),
-        "seccomp": confined.calls is not None and prevents(replace(bare, calls=confined.calls), (_internet, _unshare)),
-        "namespaces": confined.own_pids is not None and prevents(bare, world),
-    }
-    level = LEVELS[-1] if all(holds.values()) else LEVELS[min(holds["landlock"] + holds["seccomp"], 1)]
+    level = trial.levels[holds["landlock"] + holds["seccomp"] + all(holds.values())]
     level, walls = _within_wall(level, bare, outside)
     return level, replace(
-        confined,
-        has_landlock=holds["landlock"],
-        calls=confined.calls if holds["seccomp"] else None,
-        notes=(*_notes(holds, confined.failed, level), *walls),
+        bare,
+        landlock=landlock if holds["landlock"] else None,
+        calls=calls if holds["seccomp"] else None,
+        notes=(*_notes(holds, confinement.failed, level), *walls),
     )
 
 
@@ -257,3 +228,28 @@ def _internet() -> None:
 
 def _unshare() -> None:
     kernel.prepare_call("unshare", namespaces.NEW_USER)()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What the layers of a profile must prevent, and its level by how many of Landlock, seccomp and all three hold."""
+
+    landlock: Sequence[Attempt]
+    seccomp: Sequence[Attempt]
+    namespaces: Attempt  # besides `attempts_to_reach_outside`
+    levels: Sequence[str]
+
+
+OF_FUNCTIONS = Trial(
+    landlock=(_list_root, _make_file),
+    seccomp=(socket.socket, _fork, _signal_parent),
+    namespaces=Path("/proc/self").stat,
+    levels=("process", "partial", "strong", "strong+"),
+)
+# A tree has a view of its own of /proc. Without namespaces it can read files.
+OF_TREES = Trial(
+    landlock=(_write_setting,),
+    seccomp=(_internet, _unshare),
+    namespaces=_write_outside,
+    levels=("process", "partial", "partial", "strong+"),
+)

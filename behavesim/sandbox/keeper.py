@@ -371,7 +371,7 @@ def main(assignment: TreeAssignment, control: socket.socket) -> None:
         paths = (tuple(map(Path, assignment.readable)), tuple(map(Path, assignment.hidden)))
         devices = tuple(map(Path, assignment.devices))
         confined = layers.prepare_tree(assignment.layers, assignment.limits, *paths, assignment.workers, devices)
-        level, confined = isolation.find_of_tree(confined, attempts, assignment.outside)
+        level, confined = isolation.find(confined, isolation.OF_TREES, attempts, assignment.outside)
     own_socket, nursery_socket = socket.socketpair()
     pid = os.fork()
     if pid == 0:

@@ -37,10 +37,12 @@ _TCP = (1 << 0) | (1 << 1)
 _SCOPES = (1 << 0) | (1 << 1)
 
 
-def ruleset(allowed: Iterable[tuple[Path, int]]) -> int:
-    """Return a descriptor of rules that allow, at and below each path, its rights (bits such as READ), and no others.
+def restriction(allowed: Iterable[tuple[Path, int]]) -> kernel.Call:
+    """Return a prepared call that puts the calling process, and its later children and threads, under rules.
 
-    Newer kernels also forbid TCP, and signals and abstract sockets to the outside. Paths that do not exist are skipped.
+    The rules allow, at and below each path, its rights (bits such as READ), and no others. Newer kernels also forbid
+    TCP, and signals and abstract sockets to the outside. Paths that do not exist are skipped.
+
     Raises OSError if the kernel has no Landlock.
     """
     version = kernel.prepare_syscall("landlock_create_ruleset", None, 0, _ASK_VERSION)()
@@ -52,11 +54,6 @@ def ruleset(allowed: Iterable[tuple[Path, int]]) -> int:
     for path, rights in allowed:
         with contextlib.suppress(FileNotFoundError):
             _allow(rules, path, rights & known & (EVERYTHING if path.is_dir() else _RIGHTS_OF_FILES))
-    return rules
-
-
-def restriction(rules: int) -> kernel.Call:
-    """Return a prepared call that puts the calling process, and its later children and threads, under the rules."""
     return kernel.prepare_syscall("landlock_restrict_self", rules, 0)
 
 

@@ -55,10 +55,10 @@ class Confinement:
     zygote: int  # its process id
     address_space: int  # of the zygote, in bytes; 0 if unknown
     tasks: int  # limit on the user's threads
-    # None without the layer: descriptors of the zygote's namespace of processes and of a Landlock ruleset, and a
-    # seccomp filter as BPF code
+    # None without the layer: a descriptor of the zygote's namespace of processes, what puts a child under Landlock's
+    # rules, and a seccomp filter as BPF code
     own_pids: int | None = None
-    rules: int | None = None
+    landlock: Step | None = None
     calls: bytes | None = None
     failed: Mapping[str, str] = field(default_factory=dict)  # why a layer or a named step failed here, by its name
     notes: tuple[str, ...] = ()  # what keeps the level from "strong+", a line each
@@ -114,8 +114,8 @@ class Confinement:
         yield from self._have_own_files()
         yield from self._limit_resources()
         yield from self._give_up_rights()
-        if self.rules is not None:
-            yield "", landlock.restriction(self.rules)
+        if self.landlock is not None:
+            yield "", self.landlock
 
     def _have_own_files(self) -> Iterator[NamedStep]:
         yield from ()
@@ -174,12 +174,12 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
         attempts.failed["landlock"] = attempts.failed["seccomp"] = attempts.failed["namespaces"] = "this is not Linux"
         return Confinement(limits, os.getpid(), address_space, tasks, failed=attempts.failed)
     own_pids = attempts.try_layer("namespaces", namespaces.enter)
-    rules = attempts.try_layer("landlock", lambda: landlock.ruleset(landlock.readable(readable, hidden)))
+    landlocked = attempts.try_layer("landlock", lambda: landlock.restriction(landlock.readable(readable, hidden)))
     calls = attempts.try_layer("seccomp", seccomp.program)
     # no other process of this user may trace the zygote and its children, or read their memory
     attempts.take(UNTRACED, kernel.prepare_prctl(kernel.PR_SET_DUMPABLE, 0))
     return Confinement(
-        *(limits, os.getpid(), address_space, tasks, own_pids, rules, calls),
+        *(limits, os.getpid(), address_space, tasks, own_pids, landlocked, calls),
         failed=attempts.failed,
         all_pids=all_pids,
         memory=memory,
@@ -302,8 +302,6 @@ class TreeConfinement(Confinement):
 
     # With `own_pids`, the keeper has a network and a root folder of its own.
     readable: tuple[Path, ...] = ()  # besides the machine's programs
-    has_landlock: bool = False  # whether each child makes its own rules: they name folders that it mounts
-    devices: tuple[Path, ...] = ()  # which evaluations may use
     proc: int | None = None  # with `own_pids`, a descriptor of a writable /proc, which only the nursery uses, once
 
     def _have_own_files(self) -> Iterator[NamedStep]:
@@ -323,20 +321,6 @@ class TreeConfinement(Confinement):
             resource.RLIMIT_NPROC: self.tasks,
         }
         yield from limit_resources(bounds)
-
-    def steps(self) -> Iterator[NamedStep]:
-        """Yield the steps of every confinement, then those of Landlock for a tree."""
-        yield from super().steps()
-        if self.has_landlock:
-            yield "", self._restrict_files
-
-    def _restrict_files(self) -> None:
-        """Let this process read and execute only what it may see, and write only to devices and scratch folders."""
-        seen = (Path("/"),) if self.own_pids is not None else (*self.readable, *map(Path, namespaces.SYSTEM))
-        written = (*map(Path, (*namespaces.DEVICES, *namespaces.SCRATCH)), *self.devices)
-        allowed = [(path, landlock.READ | landlock.EXECUTE) for path in seen]
-        rules = landlock.ruleset([*allowed, *((path, landlock.EVERYTHING) for path in written)])
-        landlock.restriction(rules)()
 
     def enter_nursery(self) -> TreeConfinement:
         """Confine the nursery, a fork of the keeper, before it loads an evaluator; return what its children apply.
@@ -408,16 +392,14 @@ def prepare_tree(
     attempts = Attempts(wanted)
     attempts.try_layer("user", lambda: leave_root(seen))
     own = attempts.try_layer("namespaces", partial(_enter_root, (*seen, *devices), unseen))
-    has_landlock = attempts.try_layer("landlock", _landlock_works) or False
+    landlocked = attempts.try_layer("landlock", partial(_restrict_files, seen, devices, own is not None))
     filtered = attempts.try_layer("seccomp", partial(seccomp.tree_program, may_connect=own is not None))
     attempts.take(UNTRACED, kernel.prepare_prctl(kernel.PR_SET_DUMPABLE, 0))
     own_pids, proc = own or (None, None)
     return TreeConfinement(
-        *(limits, os.getpid(), address_space, tasks, own_pids, None, filtered),
+        *(limits, os.getpid(), address_space, tasks, own_pids, landlocked, filtered),
         failed=attempts.failed,
         readable=seen,
-        has_landlock=has_landlock,
-        devices=devices,
         proc=proc,
     )
 
@@ -444,7 +426,15 @@ def _rehearse_root(seen: Collection[Path], unseen: Collection[Path]) -> None:
     return None
 
 
-def _landlock_works() -> bool:
-    """Return True if the kernel makes Landlock rules; raises OSError if it does not."""
-    os.close(landlock.ruleset(()))
-    return True
+def _restrict_files(seen: Collection[Path], devices: Collection[Path], has_own_root: bool) -> Step:
+    """Return a step that lets a child read and execute only what it may see, and write only to devices and SCRATCH.
+
+    Raises OSError if the kernel makes no Landlock rules.
+    """
+    landlock.restriction(())
+    shown = (Path("/"),) if has_own_root else (*seen, *map(Path, namespaces.SYSTEM))
+    written = (*map(Path, (*namespaces.DEVICES, *namespaces.SCRATCH)), *devices)
+    allowed = [(path, landlock.READ | landlock.EXECUTE) for path in shown]
+    allowed += [(path, landlock.EVERYTHING) for path in written]
+    # each child makes its own rules: they name folders that it mounts
+    return lambda: landlock.restriction(allowed)()

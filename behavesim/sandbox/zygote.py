@@ -47,7 +47,7 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
         hidden = tuple(map(Path, ready.hidden))
         with isolation.attempts_to_reach_outside() as attempts:
             confined = layers.prepare(assignment.layers, assignment.limits, hidden)
-            level, confinement = isolation.find(confined, attempts, assignment.outside)
+            level, confinement = isolation.find(confined, isolation.OF_FUNCTIONS, attempts, assignment.outside)
     prepare_for_forks()
     control.sendall(line(replace(ready, isolation=level, notes=confinement.notes)))
     ForkServer(control, perform, assignment.limits, confinement).serve()

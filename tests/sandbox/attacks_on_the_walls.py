@@ -75,7 +75,7 @@ OWN_FUNCTIONS = (
     body_of("rules of its own", "forbidden", """
         from pathlib import Path
         from behavesim.sandbox import landlock
-        landlock.restriction(landlock.ruleset([(Path("/"), landlock.EVERYTHING)]))()
+        landlock.restriction([(Path("/"), landlock.EVERYTHING)])()
     """),
     body_of("a filter of its own", "forbidden", """
         from behavesim.sandbox import seccomp

@@ -202,7 +202,8 @@ from behavesim.sandbox.limits import Limits
 
 confinement = layers.Confinement(Limits(), os.getpid(), 0, 1 << 20)
 with isolation.attempts_to_reach_outside() as attempts:
-    print(*[isolation.prevents(confinement, (attempt,)) for attempt in attempts])
+    inner = isolation.OF_FUNCTIONS.namespaces
+    print(*[isolation.prevents(confinement, (attempt,)) for attempt in (*attempts, inner)])
 """
 
 
