@@ -27,7 +27,7 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
 from behavesim.cluster.runner import Cluster
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import Pool, SolutionPool
+from behavesim.sandbox.pool import Pool, ProgramPool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Solved
 
@@ -47,7 +47,7 @@ def select_next_node(current_node, destination_node, unvisited_nodes, distance_m
 IN_FLIGHT = 64
 
 
-async def evaluated(pool: SolutionPool, program: str, times: int) -> None:
+async def evaluated(pool: ProgramPool, program: str, times: int) -> None:
     """Evaluate a program so many times, IN_FLIGHT at once."""
     free = asyncio.Semaphore(IN_FLIGHT)
 
@@ -58,7 +58,7 @@ async def evaluated(pool: SolutionPool, program: str, times: int) -> None:
     await asyncio.gather(*(one() for _ in range(times)))
 
 
-def on(cluster: DaskCluster) -> SolutionPool:
+def on(cluster: DaskCluster) -> ProgramPool:
     """Return the sandbox of TSP on a cluster."""
     there = Cluster(cluster.address, False, False, on_stderr, Heartbeat())
     return there.functions("tsp", TaskReference("tsp").load(), "search", Limits())

@@ -132,7 +132,7 @@ async def _evaluators() -> dict[str, str]:
         return {"evaluators": "they need Linux: their processes cannot be confined here"}
     limits = Limits(timeout_s=10.0, memory_mb=256, output_mb=1)
     async with TreePool("behavesim.sandbox.keeper:load_echo", "", 1, limits, allow_weak_isolation=True) as pool:
-        sent, _ = await pool.evaluate("")
+        sent = await pool.send("")
     if isinstance(sent, Failure):
         raise SandboxError(f"an evaluation that does nothing failed: {sent.message}")
     return {"evaluators": "; ".join((pool.isolation, *pool.notes))}

@@ -38,7 +38,7 @@ from behavesim.prompts.feedback import FEEDBACK_SHOWN, metrics_in_words
 from behavesim.proposers.proposer import offline_proposer
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import SolutionPool
+from behavesim.sandbox.pool import ProgramPool
 from behavesim.state.events import TEMPLATE, Evaluated
 from behavesim.state.protocols import Judge
 from behavesim.state.settings import instances_hash
@@ -144,7 +144,7 @@ async def check_task(settings: Settings, task: Task) -> AsyncIterator[Finding]:
 
 
 async def _examine_evaluations(
-    settings: Settings, task: Task, judge: SandboxJudge, pool: SolutionPool, pristine: Mapping[Split, str]
+    settings: Settings, task: Task, judge: SandboxJudge, pool: ProgramPool, pristine: Mapping[Split, str]
 ) -> AsyncIterator[Finding]:
     """Yield what evaluations show; `pristine` has the hashes of the instances."""
     # Nothing follows if the template fails, or if its solutions cannot be judged.

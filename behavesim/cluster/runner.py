@@ -25,7 +25,7 @@ from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready
-from behavesim.sandbox.pool import ResultPool, SolutionPool
+from behavesim.sandbox.pool import ProgramPool
 from behavesim.sandbox.runner import NOT_ENTERED
 from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.evaluated import EvaluatorFile
@@ -346,7 +346,7 @@ class Cluster:
     sights: list[Callable[[], str]] = field(default_factory=list)
     """Gets a function that says what the workers do, for each sandbox that is made."""
 
-    def functions(self, task: str, loaded: Task, split: Split, limits: Limits) -> SolutionPool:
+    def functions(self, task: str, loaded: Task, split: Split, limits: Limits) -> ProgramPool:
         """Return the sandbox of programs that are functions, for the instances of a split; not entered yet.
 
         `task` is the task's name or its file, `loaded` the task itself. `limits` are those on this split. Raises
@@ -358,9 +358,9 @@ class Cluster:
         name = Path(place).name if files.files else place
         given = self.allow_weak_isolation, files.hash, task_hash(loaded, split)
         order = Order("functions", name, split, *given, limits=limits)
-        return SolutionPool(self._runner(order, files, len(instances_of(loaded, split))), limits)
+        return ProgramPool(self._runner(order, files, len(instances_of(loaded, split))), limits)
 
-    def evaluator(self, file: EvaluatorFile, limits: Limits) -> ResultPool:
+    def evaluator(self, file: EvaluatorFile, limits: Limits) -> ProgramPool:
         """Return the sandbox of an evaluator and programs, not entered yet.
 
         Raises TaskError if the evaluator's files are too large or too many, OSError if one cannot be read.
@@ -368,7 +368,7 @@ class Cluster:
         files = files_of_evaluator(file, folders_of_runs(file))
         there = _relative(file).to_json()
         order = Order("evaluator", there, "search", self.allow_weak_isolation, files.hash, "", limits=limits)
-        return ResultPool(self._runner(order, files, 1), limits)
+        return ProgramPool(self._runner(order, files, 1), limits, is_tree=True)
 
     def _runner(self, order: Order, files: TaskFiles, instances: int) -> ClusterRunner:
         """Return a runner, not entered yet; `instances` is the number of the split's, 1 for an evaluator."""

@@ -25,7 +25,7 @@ from behavesim.sandbox.connection import bare_environment
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.messages import TaskAssignment
 from behavesim.sandbox.pool import FIRST_USE_S, PRELOADED, SCIENTIFIC
-from behavesim.sandbox.runner import Runner, Slots, TaskRunner
+from behavesim.sandbox.runner import Runner, Slots, ZygoteRunner
 from behavesim.task.evaluated import EvaluatorFile
 
 # Seconds for which a result waits for others, where other programs are running: they share a message.
@@ -100,7 +100,7 @@ class WorkerService:
         self._proven.add(order)
         parts = task, order.split, PRELOADED, FIRST_USE_S
         assignment = TaskAssignment(*parts, limits=order.limits, layers=LAYERS)
-        return TaskRunner(assignment, SCIENTIFIC, self._places, order.allow_weak_isolation)
+        return ZygoteRunner(assignment, self._places, order.allow_weak_isolation, scientific=SCIENTIFIC)
 
 
 class _Session:

@@ -41,7 +41,7 @@ from behavesim.proposers.prices import PriceList, Prices, name_of_list
 from behavesim.proposers.proposer import Proposer, ProposerContext, keeps_requests, proposer_of, proposer_type
 from behavesim.sandbox.judge import RefereePool, SandboxJudge
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import Pool, ResultPool, SolutionPool
+from behavesim.sandbox.pool import Pool, ProgramPool
 from behavesim.sandbox.referee import COSTLY
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
@@ -100,7 +100,7 @@ def pool_of(
     clock: Heartbeat | None = None,
     tell: Callable[[str], None] = on_stderr,
     sights: list[Callable[[], str]] | None = None,
-) -> SolutionPool | ResultPool:
+) -> ProgramPool:
     """Return the sandbox of a run: a context manager, not entered yet.
 
     It is on this machine if `settings.workers` is a number, else on the cluster that it names. If the task has an
@@ -156,7 +156,7 @@ def judge_of(
     settings: Settings,
     task: Task,
     split: Split,
-    pool: SolutionPool | ResultPool,
+    pool: ProgramPool,
     clock: Heartbeat | None = None,
     starts: int = 1,
 ) -> SandboxJudge | EvaluatorJudge:
@@ -165,7 +165,7 @@ def judge_of(
     It is a context manager that enters the sandbox, too. `clock` and `starts` are those of the sandbox. Raises
     TaskError if the instances cannot be made.
     """
-    if isinstance(pool, ResultPool):
+    if isinstance(task, EvaluatorTask):
         return EvaluatorJudge(pool)
     # on a cluster, too, all is scored here
     count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1

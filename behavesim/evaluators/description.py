@@ -39,10 +39,10 @@ async def describe_evaluator(place: str, allow_weak_isolation: bool = False) -> 
     # naming a folder in it keeps later entries of the evaluator's folder out of reach
     hidden = [folder / "runs" for folder in readable]
     async with TreePool(LOADER, place, 1, _LIMITS, readable, hidden, allow_weak_isolation) as pool:
-        sent, _ = await pool.evaluate("")
+        sent = await pool.send("")
     if isinstance(sent, Failure):
         raise TaskError(f"the evaluator {place} cannot be loaded: {sent.message}")
-    return _checked(place, sent)
+    return _checked(place, sent.data)
 
 
 def load(place: str) -> Callable[[str], bytes]:

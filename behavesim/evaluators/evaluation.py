@@ -21,8 +21,8 @@ from behavesim.base.text import parse
 from behavesim.evaluators.conventions import Run
 from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import ResultPool, TreePool
-from behavesim.state.protocols import Postponed, unnoticed
+from behavesim.sandbox.pool import TreePool
+from behavesim.state.protocols import Postponed, Sandbox, unnoticed
 from behavesim.task.evaluated import Convention, EvaluatorFile, separate_files
 from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
@@ -310,7 +310,7 @@ class EvaluatorJudge:
     An async context manager, which enters and leaves the pool.
     """
 
-    def __init__(self, pool: ResultPool) -> None:
+    def __init__(self, pool: Sandbox) -> None:
         self._pool = pool
         self.traced = ""
         """`Result.traced` of the last program whose result could be read; "" before the first."""
@@ -341,15 +341,15 @@ class EvaluatorJudge:
         ending. Raises SandboxError if that is still in doubt after the last try, or if the sandbox itself fails,
         TaskError if the evaluator can no longer be loaded.
         """
-        sent, cpu_s = await self._pool.evaluate(source, postponed)
+        sent = await self._pool.send(source, postponed)
         if isinstance(sent, Failure):
-            return Failure(sent.reason, sent.message, cpu_s)
+            return sent
         try:
-            found = Result.decoded(sent)
+            found = Result.decoded(sent.data)
             self.traced = found.traced
         except ValueError as error:
-            return Failure("output", f"the evaluation sent no result that can be read: {error}"[:500], cpu_s)
-        return verdict_of(found, cpu_s)
+            return Failure("output", f"the evaluation sent no result that can be read: {error}"[:500], sent.cpu_s)
+        return verdict_of(found, sent.cpu_s)
 
 
 def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:

@@ -1,7 +1,7 @@
 """The sandboxes: run each program in a process of its own, a few at a time, and say how it failed.
 
 A program runs again, alone, as long as its ending may be the machine's fault. `Pool` runs functions, `TreePool` an
-evaluator together with each program; their base classes do the same with a runner elsewhere.
+evaluator together with each program; `ProgramPool` does the same with a runner elsewhere.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
@@ -23,7 +23,7 @@ from behavesim.sandbox.layers import LAYERS, MOST_FILES, MOST_PROCESSES
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import LOAD_S, OUT_OF_MEMORY, ProcessEnd, TaskAssignment, TreeAssignment
 from behavesim.sandbox.program import failed_again
-from behavesim.sandbox.runner import RunnerPool, TaskRunner, ZygoteRunner
+from behavesim.sandbox.runner import ZygoteRunner
 from behavesim.state.protocols import Postponed, unnoticed
 from behavesim.task import Split, TaskReference
 from behavesim.task.verdict import Failure, Sent, Solved
@@ -92,27 +92,52 @@ def fault_of_machine(ran: RawResult, limits: Limits, is_alone: bool, may_signal:
     return "", ""
 
 
-class SolutionPool(RunnerPool):
-    """A sandbox of programs that are functions."""
+class ProgramPool:
+    """A sandbox: a `runner` runs programs, here or on other machines, and this says what came of each.
+
+    `is_tree` is whether an evaluator runs together with each program: then the isolation is "strong+", "partial" or
+    "process", and a program counts as one that solves one instance. An async context manager, which enters and leaves
+    the runner.
+    """
+
+    def __init__(self, runner: Runner, limits: Limits, is_tree: bool = False) -> None:
+        self.runner = runner
+        self._limits = limits
+        self._is_tree = is_tree
+
+    async def __aenter__(self) -> Self:
+        await self.runner.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.runner.__aexit__(*raised)
+
+    @property
+    def isolation(self) -> str:
+        """The isolation level, one of `isolation.LEVELS`; raises SandboxError if the pool was not entered."""
+        return self.runner.ready.isolation
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What keeps the isolation from "strong+", a line each; raises SandboxError if the pool was not entered."""
+        return self.runner.ready.notes
 
     async def send(self, source: str, postponed: Postponed = unnoticed, /) -> Sent | Failure:
-        """Run one program on every instance, and return the bytes that it sent, or its failure.
+        """Run one program, and return the bytes that its process sent, or its failure.
 
         Waits until a worker is free; cancelling kills the program. `postponed` is called before each retry alone.
-        Raises SandboxError if the sandbox fails, was not entered, or the last try leaves it in doubt.
+        Raises SandboxError if the sandbox fails, was not entered, or the last try leaves it in doubt; TaskError if an
+        evaluator can no longer be loaded.
         """
-        ran = await run_until_certain(self.runner, self._limits, source, postponed, self._may_signal)
+        # below `strong` a program can send signals, and so kill its own process
+        may_signal = self._is_tree or LEVELS.index(self.isolation) < LEVELS.index("strong")
+        ran = await run_until_certain(self.runner, self._limits, source, postponed, may_signal)
         return read_sent(ran, self._limits, self.runner.ready.instances)
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
         """Run one program as `send` does, and return its solutions, read in this process, or its failure."""
         sent = await self.send(source, postponed)
         return sent if isinstance(sent, Failure) else read_solutions(sent)
-
-    @property
-    def _may_signal(self) -> bool:
-        # below `strong` a program can send signals, and so kill its own process
-        return LEVELS.index(self.isolation) < LEVELS.index("strong")
 
 
 def read_sent(ran: RawResult, limits: Limits, instances: int) -> Sent | Failure:
@@ -143,7 +168,7 @@ def frame_of(ran: RawResult, limits: Limits) -> bytes | Failure:
             return failed  # the program itself does not know the instance
         if at and (failed := _ended_badly(ending, limits)):
             return failed_again(failed)
-    if ran.frame is None:
+    if ran.frame is None and ran.end.killed not in ("memory", "processes", "files"):
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
     return _ended_badly(ran.end, limits) or ran.frame or _left(0)
 
@@ -156,6 +181,13 @@ def _ended_badly(ending: ProcessEnd, limits: Limits) -> Failure | None:
     if ending.killed in ("wall", "asleep", "waited"):
         said = f"stopped after {limits.wall_limit_s:g} s: it slept or waited ({charged_s:.2g} s of CPU time)"
         return Failure("timeout", f"{said}{reached}")
+    # limits over all processes come before the status of one, which does not show them
+    if ending.killed == "memory":
+        return Failure("memory", f"the evaluation held more than {limits.memory_mb} MB of memory in all its processes")
+    if ending.killed == "processes":
+        return Failure("forbidden", f"the evaluation started more than {MOST_PROCESSES} processes and threads")
+    if ending.killed == "files":
+        return Failure("forbidden", f"the evaluation had more than {MOST_FILES} files open in all its processes")
     code = os.waitstatus_to_exitcode(ending.status)
     if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s > limit_s):
         said = f"still not done after the {limits.timeout_s:.3g} s of CPU time that count"
@@ -198,7 +230,7 @@ SCIENTIFIC = (
 FIRST_USE_S = 10.0
 
 
-class Pool(SolutionPool):
+class Pool(ProgramPool):
     """Runs programs on the instances of one split on this machine, at most `workers` at once; an async context manager.
 
     Each program's process is forked from a zygote, which has imported the modules `preloaded`; another has imported
@@ -227,35 +259,10 @@ class Pool(SolutionPool):
         limits = limits or Limits()
         given = (task.place(), split, preloaded, FIRST_USE_S)
         assignment = TaskAssignment(*given, starts=starts, layers=layers, limits=limits, wall=wall)
-        super().__init__(TaskRunner(assignment, scientific, workers, allow_weak_isolation, clock), limits)
+        super().__init__(ZygoteRunner(assignment, workers, allow_weak_isolation, clock, scientific), limits)
 
 
-class ResultPool(RunnerPool):
-    """A sandbox of an evaluator together with each program; its isolation is "strong+", "partial" or "process"."""
-
-    async def evaluate(self, program: str, postponed: Postponed = unnoticed) -> tuple[bytes | Failure, float]:
-        """Return the bytes that the evaluation of a program sent, or its failure; and the CPU seconds of its processes.
-
-        Waits until a worker is free; cancelling kills the evaluation. `postponed` is called before each retry alone.
-        Raises SandboxError if the sandbox dies twice, does not start, or the last try leaves it in doubt; TaskError if
-        the evaluator can no longer be loaded.
-        """
-        ran = await run_until_certain(self.runner, self._limits, program, postponed, may_signal=True)
-        return self._sent(ran), ran.end.cpu_s
-
-    def _sent(self, ran: RawResult) -> bytes | Failure:
-        # limits over all processes come first: the status of one process does not show them
-        if ran.end.killed == "memory":
-            said = f"the evaluation held more than {self._limits.memory_mb} MB of memory in all its processes"
-            return Failure("memory", said)
-        if ran.end.killed == "processes":
-            return Failure("forbidden", f"the evaluation started more than {MOST_PROCESSES} processes and threads")
-        if ran.end.killed == "files":
-            return Failure("forbidden", f"the evaluation had more than {MOST_FILES} files open in all its processes")
-        return frame_of(ran, self._limits)
-
-
-class TreePool(ResultPool):
+class TreePool(ProgramPool):
     """Runs evaluations on this machine, at most `workers` at once; an async context manager.
 
     Entering starts a confined process that calls the function `loader` ("module:name") with the text `given`, for at
@@ -286,4 +293,4 @@ class TreePool(ResultPool):
         assignment = TreeAssignment(
             *(loader, given, shown, load_s, workers, devices), limits=limits, layers=layers, hidden=unseen, wall=wall
         )
-        super().__init__(ZygoteRunner(assignment, workers, allow_weak_isolation, clock), limits)
+        super().__init__(ZygoteRunner(assignment, workers, allow_weak_isolation, clock), limits, is_tree=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,6 @@ from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import RawResult, ZygoteDied, ZygoteSupervisor, open_socket_pair
 from behavesim.sandbox.isolation import LEVELS
-from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Assignment, Ready, TaskAssignment
 
 # The message of the SandboxError for a pool that was not entered.
@@ -63,36 +62,13 @@ class Slots:
             yield
 
 
-class RunnerPool:
-    """Base class of sandboxes that let a `runner` run programs, and read here what their processes sent.
-
-    An async context manager, which enters and leaves the runner.
-    """
-
-    def __init__(self, runner: Runner, limits: Limits) -> None:
-        self.runner = runner
-        self._limits = limits
-
-    async def __aenter__(self) -> Self:
-        await self.runner.__aenter__()
-        return self
-
-    async def __aexit__(self, *raised: object) -> None:
-        await self.runner.__aexit__(*raised)
-
-    @property
-    def isolation(self) -> str:
-        """The isolation level, one of `isolation.LEVELS`; raises SandboxError if the pool was not entered."""
-        return self.runner.ready.isolation
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What keeps the isolation from "strong+", a line each; raises SandboxError if the pool was not entered."""
-        return self.runner.ready.notes
-
-
 class ZygoteRunner:
-    """Runs programs in processes that a zygote of this machine forks, at most `workers` at once.
+    """Runs programs in processes that zygotes of this machine fork, at most `workers` at once.
+
+    The first zygote starts on entering. For functions three more start when a program first needs them. One has
+    imported the modules `scientific`, too: it serves programs that mention scipy. The other two, with and without these
+    modules, never load the task. They run programs that must not see the instances: those of an online, apart or
+    stateless task.
 
     An async context manager. Entering raises UsageError if the isolation is below `strong`, unless
     `allow_weak_isolation`, TaskError if an evaluator cannot be loaded, and SandboxError if the zygote does not start.
@@ -105,29 +81,37 @@ class ZygoteRunner:
         workers: int,
         allow_weak_isolation: bool,
         clock: Heartbeat | None = None,
+        scientific: tuple[str, ...] = (),
     ) -> None:
-        self._content = assignment.content
+        self._assignment = assignment
+        self._scientific = scientific
         self._allow_weak_isolation = allow_weak_isolation
         self._clock = clock or Heartbeat()
         self._places = Slots(workers)
         self._ready: Ready | None = None
-        self._supervisors: list[ZygoteSupervisor] = []
-        self._zygote = self._supervised(assignment, self._accept)
-
-    def _supervised(self, assignment: Assignment, accept: Callable[[Ready], None]) -> ZygoteSupervisor:
-        self._supervisors.append(ZygoteSupervisor(assignment, accept, self._clock))
-        return self._supervisors[-1]
+        # by whether they have loaded the task or evaluator, and the scientific modules
+        self._zygotes = {(True, False): ZygoteSupervisor(assignment, self._accept, self._clock)}
 
     async def __aenter__(self) -> Self:
         try:
-            await self._zygote.connection()
+            await self._zygotes[True, False].connection()
         except BaseException:
             await self.__aexit__()
             raise
+        if isinstance(self._assignment, TaskAssignment):
+            self._add_zygotes(self._assignment, self.ready)
         return self
 
+    def _add_zygotes(self, assignment: TaskAssignment, ready: Ready) -> None:
+        """Supervise the zygotes that start when a program first needs them."""
+        bare = replace(assignment, task="", entry_point=ready.entry_point, hidden=ready.hidden)
+        for has_task, each, accept in ((True, assignment, self._accept), (False, bare, self._refuse_weaker)):
+            scientific = replace(each, preloaded=(*each.preloaded, *self._scientific))
+            self._zygotes[has_task, True] = ZygoteSupervisor(scientific, accept, self._clock)
+            self._zygotes.setdefault((has_task, False), ZygoteSupervisor(each, accept, self._clock))
+
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.gather(*(each.close() for each in self._supervisors))
+        await asyncio.gather(*(each.close() for each in self._zygotes.values()))
 
     @property
     def ready(self) -> Ready:
@@ -147,67 +131,18 @@ class ZygoteRunner:
             return ran.beside_others() if others and others.were_busy(ran.cpu_s) else ran
 
     async def _run(self, source: str) -> RawResult:
-        """Run a program in the one zygote; raises ZygoteDied if that dies."""
-        return await (await self._zygote.connection()).run(source)
-
-    def _accept(self, ready: Ready) -> None:
-        self._refuse_weaker(ready)
-        self._ready = ready
-        if not self._allow_weak_isolation and LEVELS.index(ready.isolation) < LEVELS.index("walled"):
-            raise UsageError(
-                f"{self._content} would run at isolation level {ready.isolation!r}, too weak for code that nobody has "
-                f"read: {'; '.join(ready.notes)}. Mend that, or accept it with --allow-weak-isolation"
-            )
-
-    def _refuse_weaker(self, ready: Ready) -> None:
-        """Raise SandboxError if a zygote's isolation is weaker than that of the one accepted last, if there is one."""
-        before = self._ready
-        if before and LEVELS.index(ready.isolation) < LEVELS.index(before.isolation):
-            raise SandboxError(f"the isolation fell from {before.isolation} to {ready.isolation}; start again")
-
-
-class TaskRunner(ZygoteRunner):
-    """Runs programs on the instances of one split; the zygote of `assignment` has loaded the task with them.
-
-    Three more zygotes start when a program first needs them. One has imported the modules `scientific`, too: it serves
-    programs that mention scipy. The other two, with and without these modules, never load the task. They run programs
-    that must not see the instances: those of an online, apart or stateless task.
-    """
-
-    def __init__(
-        self,
-        assignment: TaskAssignment,
-        scientific: tuple[str, ...],
-        workers: int,
-        allow_weak_isolation: bool,
-        clock: Heartbeat | None = None,
-    ) -> None:
-        super().__init__(assignment, workers, allow_weak_isolation, clock)
-        self._assignment = assignment
-        self._scientific = scientific
-        # both by whether a program mentions scipy
-        self._with_task = {False: self._zygote, True: self._with_scipy(assignment, self._accept)}
-        self._without_task: dict[bool, ZygoteSupervisor] = {}  # known on entering
-
-    def _with_scipy(self, assignment: TaskAssignment, accept: Callable[[Ready], None]) -> ZygoteSupervisor:
-        return self._supervised(replace(assignment, preloaded=(*assignment.preloaded, *self._scientific)), accept)
-
-    async def __aenter__(self) -> Self:
-        await super().__aenter__()
-        ready, refuse = self.ready, self._refuse_weaker
-        without = replace(self._assignment, task="", entry_point=ready.entry_point, hidden=ready.hidden)
-        self._without_task = {False: self._supervised(without, refuse), True: self._with_scipy(without, refuse)}
-        return self
-
-    async def _run(self, source: str) -> RawResult:
+        """Run a program in the zygote for it; raises ZygoteDied if that dies."""
         if self.ready.apart:
             return await self._run_apart(source)
-        return await (await self._with_task["scipy" in source].connection()).run(source)
+        return await (await self._zygote_for(source).connection()).run(source)
+
+    def _zygote_for(self, source: str, has_task: bool = True) -> ZygoteSupervisor:
+        return self._zygotes[has_task, bool(self._scientific) and "scipy" in source]
 
     async def _run_apart(self, source: str) -> RawResult:
         """Run a program that sees no instance: one process solves the instances and calls others with the program."""
-        solving = await self._zygote.connection()
-        answering = await self._without_task["scipy" in source].connection()
+        solving = await self._zygotes[True, False].connection()
+        answering = await self._zygote_for(source, has_task=False).connection()
         with ExitStack() as sockets:
             links = [sockets.enter_context(open_socket_pair()) for _ in range(self.ready.apart)]
             first, *fresh = [child_socket for _, child_socket in links]
@@ -225,6 +160,21 @@ class TaskRunner(ZygoteRunner):
                 for program in programs:
                     program.cancel()
                 await asyncio.wait(programs)
+
+    def _accept(self, ready: Ready) -> None:
+        self._refuse_weaker(ready)
+        self._ready = ready
+        if not self._allow_weak_isolation and LEVELS.index(ready.isolation) < LEVELS.index("walled"):
+            raise UsageError(
+                f"{self._assignment.content} would run at isolation level {ready.isolation!r}, too weak for code that "
+                f"nobody has read: {'; '.join(ready.notes)}. Mend that, or accept it with --allow-weak-isolation"
+            )
+
+    def _refuse_weaker(self, ready: Ready) -> None:
+        """Raise SandboxError if a zygote's isolation is weaker than that of the one accepted last, if there is one."""
+        before = self._ready
+        if before and LEVELS.index(ready.isolation) < LEVELS.index(before.isolation):
+            raise SandboxError(f"the isolation fell from {before.isolation} to {ready.isolation}; start again")
 
 
 # Share of the machine's cores that others keep busy, from which a program's CPU time may be longer for it.

@@ -18,7 +18,7 @@ from behavesim.cluster import dispatcher, runner
 from behavesim.cluster.protocol import LineLost
 from behavesim.cluster.runner import Cluster
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import SolutionPool
+from behavesim.sandbox.pool import ProgramPool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure, Solved
 from benchmarks.cluster import DaskCluster
@@ -38,7 +38,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "SILENT_S", 4.0)
 
 
-def on(cluster: DaskCluster, told: list[str]) -> SolutionPool:
+def on(cluster: DaskCluster, told: list[str]) -> ProgramPool:
     task = TaskReference(FEW_CITIES).load()
     there = Cluster(cluster.address, True, False, told.append, Heartbeat())
     return there.functions(FEW_CITIES, task, "search", Limits(timeout_s=20.0, memory_mb=512))

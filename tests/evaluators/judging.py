@@ -10,7 +10,7 @@ from behavesim.evaluators.evaluation import evaluator_pool
 from behavesim.evaluators.tracing import Result
 from behavesim.sandbox.limits import Limits
 from behavesim.task.evaluated import EvaluatorFile
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Sent
 
 HERE = Path(__file__).parent
 LIMITS = Limits(timeout_s=60.0, memory_mb=2048, output_mb=1)
@@ -27,11 +27,11 @@ def results(file: EvaluatorFile, *programs: str) -> list[Result]:
 
     async def evaluated() -> list[Result]:
         async with evaluator_pool(file, 2, LIMITS, True, None) as pool:
-            return [_result(await pool.evaluate(program)) for program in programs]
+            return [_result(await pool.send(program)) for program in programs]
 
     return asyncio.run(evaluated())
 
 
-def _result(sent: tuple[bytes | Failure, float]) -> Result:
-    assert isinstance(sent[0], bytes), sent[0]
-    return Result.decoded(sent[0])
+def _result(sent: Sent | Failure) -> Result:
+    assert isinstance(sent, Sent), sent
+    return Result.decoded(sent.data)

@@ -12,7 +12,7 @@ import pytest
 from behavesim.evaluators.evaluation import STAGE_SCORE, EvaluatorJudge, verdict_of
 from behavesim.evaluators.tracing import MOST_STEPS, Result, combine_metrics, numbers
 from behavesim.task.score import MOST_FEEDBACK, MOST_METRICS, WORDS
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Failure, Sent, Verdict
 
 
 def test_a_verdict_has_the_metrics_and_the_feedback_of_the_evaluation() -> None:
@@ -73,8 +73,8 @@ def test_a_metric_of_a_forged_result_that_is_no_number_is_refused(said: str) -> 
 )
 async def test_a_forged_result_that_cannot_be_one_fails_the_program_with_the_reason(sent: str, said: str) -> None:
     class Forging:
-        async def evaluate(self, *_: object) -> tuple[bytes, float]:
-            return sent.encode(), 0.5
+        async def send(self, *_: object) -> Sent:
+            return Sent(sent.encode(), 1, 0.5)
 
     with pytest.raises(ValueError, match=said):
         Result.decoded(sent.encode())

@@ -19,7 +19,7 @@ from behavesim.sandbox import kernel, seccomp
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool, TreePool
 from behavesim.task import TaskReference
-from behavesim.task.verdict import Solved
+from behavesim.task.verdict import Sent, Solved
 
 NUMBERS = {
     **{name: numbers[0] or 0 for name, numbers in kernel._NUMBERS.items()},
@@ -58,8 +58,9 @@ async def tried(task: str) -> dict[str, Any]:
     try:
         loader = "behavesim.sandbox.keeper:load_echo"
         async with TreePool(loader, "hello", 1, limits, allow_weak_isolation=True) as tree:
-            sent, _ = await tree.evaluate("")
-            found["evaluators"] = [tree.isolation, list(tree.notes), sent == b"hello\n" or str(sent)]
+            sent = await tree.send("")
+            echoed = isinstance(sent, Sent) and sent.data == b"hello\n"
+            found["evaluators"] = [tree.isolation, list(tree.notes), echoed or str(sent)]
     except SandboxError as error:
         found["evaluators"] = ["none", [], str(error)]
     return found

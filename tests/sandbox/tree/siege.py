@@ -13,7 +13,7 @@ from typing import Any
 from behavesim.base.errors import BehavesimError
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Sent
 from tests.sandbox.tree.attacks import EVALUATORS, PROGRAMS, RAISED, RETURNED, Attack
 
 PATIENT = Limits(timeout_s=10.0, memory_mb=256, output_mb=1)
@@ -38,9 +38,9 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
         pool = pools[PATIENT]
         # the two that look for one another must run at once, so order and number of workers matter
         found = await asyncio.gather(
-            *[pools[limit].evaluate(filled(each, words)) for limit, each in zip(limits, programs, strict=True)]
+            *[pools[limit].send(filled(each, words)) for limit, each in zip(limits, programs, strict=True)]
         )
-        honest = _outcome(await pool.evaluate("import os\nout = sum(range(10)), os.path.exists('/tmp/left')"))
+        honest = _outcome(await pool.send("import os\nout = sum(range(10)), os.path.exists('/tmp/left')"))
         evaluators = {each.name: await _loaded(filled(each, words), folder, layers) for each in attacking}
         return {
             "isolation": pool.isolation,
@@ -62,8 +62,8 @@ async def _loaded(source: str, folder: Path, layers: list[str]) -> tuple[str, st
     """What came of an evaluator: whether it was loaded, what it stole or why not, and the outcome of a loop in it."""
     try:
         async with _pool("load_hostile", source, folder, layers, HASTY) as pool:
-            stolen = _outcome(await pool.evaluate("out = given"))
-            return "loaded", stolen[1], _outcome(await pool.evaluate(LOOP))[0]
+            stolen = _outcome(await pool.send("out = given"))
+            return "loaded", stolen[1], _outcome(await pool.send(LOOP))[0]
     except BehavesimError as error:
         return "refused", str(error)[:300], ""
 
@@ -74,12 +74,11 @@ def _pool(loader: str, given: str, folder: Path, layers: list[str], limits: Limi
     return TreePool(place, given, 6, limits, paths, hidden, True, tuple(layers), load_s=0.5)
 
 
-def _outcome(evaluated: tuple[bytes | Failure, float]) -> tuple[str, str]:
+def _outcome(sent: Sent | Failure) -> tuple[str, str]:
     """The kind of outcome, and what was said with it."""
-    sent, _ = evaluated
     if isinstance(sent, Failure):
         return sent.reason, sent.message
-    text = sent.decode(errors="replace")
+    text = sent.data.decode(errors="replace")
     return (RAISED if text.startswith('{"raised"') else RETURNED), text[:2000]
 
 

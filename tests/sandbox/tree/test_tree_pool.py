@@ -20,7 +20,7 @@ from behavesim.base.errors import SandboxError, TaskError
 from behavesim.sandbox import keeper, namespaces, processes
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Sent
 from tests.sandbox.outside import processes_naming
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -44,13 +44,13 @@ async def pool() -> AsyncIterator[TreePool]:
 
 
 async def out(pool: TreePool, source: str) -> Any:
-    sent, _ = await pool.evaluate(source)
-    assert isinstance(sent, bytes), sent
-    return json.loads(sent)
+    sent = await pool.send(source)
+    assert isinstance(sent, Sent), sent
+    return json.loads(sent.data)
 
 
 async def failure(pool: TreePool, source: str) -> Failure:
-    sent, _ = await pool.evaluate(source)
+    sent = await pool.send(source)
     assert isinstance(sent, Failure), sent
     return sent
 
@@ -182,7 +182,7 @@ async def test_an_evaluation_that_may_have_waited_for_a_device_is_run_again():
     retried: list[str] = []
     given = ("tests.sandbox.tree.executes:load", "hello", 1, HASTY, [HERE])
     async with TreePool(*given, allow_weak_isolation=True, devices=(str(TERMINAL),)) as with_device:
-        await with_device.evaluate("import time\ntime.sleep(1000)", lambda reason, words: retried.append(reason))
+        await with_device.send("import time\ntime.sleep(1000)", lambda reason, words: retried.append(reason))
     assert retried == ["clock"]
 
 
@@ -222,10 +222,10 @@ async def test_the_time_limit_holds_for_all_processes_together(pool):
     async with tree_pool(limits=HASTY) as hasty:
         found = await failure(hasty, "import os\nos.fork()\nwhile True: pass")
     assert found.reason == "timeout"
-    _, cpu_s = await pool.evaluate(
+    sent = await pool.send(
         "import os, time\nif os.fork():\n os.wait()\nelse:\n while time.process_time() < 0.3: pass\n os._exit(0)"
     )
-    assert cpu_s > 0.25
+    assert sent.cpu_s > 0.25
 
 
 SLEEPERS = (
@@ -238,9 +238,9 @@ SLEEPERS = (
 async def test_an_evaluation_that_sleeps_is_not_run_again_while_all_others_wait():
     retried: list[str] = []
     async with tree_pool(limits=HASTY) as hasty:
-        asleep = [hasty.evaluate(source, lambda reason, words: retried.append(reason)) for source in SLEEPERS]
+        asleep = [hasty.send(source, lambda reason, words: retried.append(reason)) for source in SLEEPERS]
         found = await asyncio.gather(*asleep)
-    for sent, _ in found:
+    for sent in found:
         assert isinstance(sent, Failure) and sent.reason == "timeout" and "it slept or waited" in sent.message
     assert retried == []
 
@@ -318,7 +318,7 @@ async def test_an_evaluator_that_starts_threads_when_loaded_is_refused():
 
 
 async def test_another_zygote_takes_the_place_of_a_dead_one(pool):
-    zygote = await pool.runner._zygote.connection()
+    zygote = await pool.runner._zygotes[True, False].connection()
     os.kill(zygote._process.pid, 9)
     assert await out(pool, "out = 1") == 1
 
@@ -340,4 +340,4 @@ async def test_a_message_that_an_evaluator_forges_is_its_own_fault(message):
     place = "tests.sandbox.tree.executes:load_hostile"
     async with TreePool(place, forging, 2, LIMITS, [HERE], allow_weak_isolation=True) as pool:
         with pytest.raises(SandboxError, match="does it write to file descriptors"):
-            await pool.evaluate("out = 1")
+            await pool.send("out = 1")
