@@ -165,8 +165,8 @@ class Order(Instructions):
     task: str
     split: Split
     allow_weak_isolation: bool
-    parcel: str  # hash of the shipped files
-    proof: str  # hashes of the task's file and instances, which the worker must find, too; "" for an evaluator
+    files_hash: str  # of the shipped files
+    task_hash: str  # hashes of the task's file and instances, which the worker must find, too; "" for an evaluator
 
 
 def as_values(job: int, ran: RawResult) -> list[Any]:

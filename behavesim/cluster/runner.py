@@ -25,8 +25,7 @@ from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready
-from behavesim.sandbox.pool import ProgramPool
-from behavesim.sandbox.runner import NOT_ENTERED
+from behavesim.sandbox.pool import NOT_ENTERED, ProgramPool
 from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.evaluated import EvaluatorFile
 

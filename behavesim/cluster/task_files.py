@@ -200,7 +200,7 @@ def task_hash(task: Task, split: Split) -> str:
 
 
 def main(place: str, split: Split) -> None:
-    """Print the proof of the task at a place; on standard error, and with status 1, why there is none."""
+    """Print `task_hash` of the task at a place; on standard error, and with status 1, why there is none."""
     try:
         sys.stdout.write(task_hash(task_from(place), split))
     except (BehavesimError, ImportError, OSError) as error:

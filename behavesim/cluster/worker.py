@@ -24,8 +24,7 @@ from behavesim.evaluators.evaluation import evaluator_pool
 from behavesim.sandbox.connection import bare_environment
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.messages import TaskAssignment
-from behavesim.sandbox.pool import FIRST_USE_S, PRELOADED, SCIENTIFIC
-from behavesim.sandbox.runner import Runner, Slots, ZygoteRunner
+from behavesim.sandbox.pool import FIRST_USE_S, PRELOADED, SCIENTIFIC, Runner, Slots, ZygoteRunner
 from behavesim.task.evaluated import EvaluatorFile
 
 # Seconds for which a result waits for others, where other programs are running: they share a message.
@@ -44,7 +43,7 @@ class WorkerService:
     def __init__(self, places: int) -> None:
         self._places = places
         self._free = Slots(places)
-        self._proven: set[Order] = set()  # whose task here is the daemon's; finding that out takes a second
+        self._known: set[Order] = set()  # whose task here is the daemon's; finding that out takes a second
 
     async def serve(self, comm: Comm, order: str) -> Status:
         """Serve one daemon until its connection closes; whatever was opened for it is closed then.
@@ -84,7 +83,7 @@ class WorkerService:
             unpacking = Unpacking(folder)
             while (piece := (await comm.read())["file"]) is not None:
                 await asyncio.to_thread(unpacking.write, *piece)
-            if unpacking.hash != order.parcel:
+            if unpacking.hash != order.files_hash:
                 raise TaskError("the task's files arrived damaged")
             async with await self._runner(order, folder) as runner:
                 yield runner
@@ -95,9 +94,9 @@ class WorkerService:
             file = EvaluatorFile.from_json(order.task).from_folder(folder)
             return evaluator_pool(file, self._places, order.limits, order.allow_weak_isolation).runner
         task = str(folder / order.task) if order.task.endswith(".py") else order.task
-        if order not in self._proven and await _proof(task, order.split) != order.proof:
+        if order not in self._known and await _task_hash_here(task, order.split) != order.task_hash:
             raise TaskError("the task or its instances are not the same there; install the same version, and its data")
-        self._proven.add(order)
+        self._known.add(order)
         parts = task, order.split, PRELOADED, FIRST_USE_S
         assignment = TaskAssignment(*parts, limits=order.limits, layers=LAYERS)
         return ZygoteRunner(assignment, self._places, order.allow_weak_isolation, scientific=SCIENTIFIC)
@@ -171,7 +170,7 @@ class _Session:
         self._woken.set()
 
 
-async def _proof(task: str, split: str) -> str:
+async def _task_hash_here(task: str, split: str) -> str:
     """Return `task_hash` of the task here, from a process of its own; raises SandboxError if it cannot be loaded."""
     # in another process: the task's code must not hold the one that serves daemons
     command = (sys.executable, "-sP", "-m", "behavesim.cluster.task_files", task, split)

@@ -231,7 +231,7 @@ async def test_the_files_of_a_task_are_sent_in_pieces_and_once() -> None:
             await fake.send({"ran": [[job, ENDING, b"done", []] for job, *_ in message["run"]]})
 
     files = TaskFiles({"data.npz": bytes(9 << 20), "empty": b""})
-    terms = replace(TERMS, files=files, order=replace(ORDER, parcel=files.hash))
+    terms = replace(TERMS, files=files, order=replace(ORDER, files_hash=files.hash))
     async with AsyncExitStack() as stack:
         scheduler = nullcontext(Scheduler(await stack.enter_async_context(scheduler_of(ready(listening)))))
         running = ClusterRunner(scheduler, terms, 1, lambda text: None)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.sandbox import runner
+from behavesim.sandbox import pool
 from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.messages import ProcessEnd
-from behavesim.sandbox.runner import MachineLoad, Slots
+from behavesim.sandbox.pool import MachineLoad, Slots
 
 BEFORE = "cpu  1000 0 500 90000 70 0 30 20 400 0\ncpu0 1 0\ncpu1 1 0\nintr 5 5\n"
 TEN_SECONDS_LATER = "cpu  1900 50 700 91000 99 0 80 100 400 0\ncpu0 2 0\ncpu1 2 0\nintr 5 5\n"
@@ -20,7 +20,7 @@ WORKED_S = 12.8
 @pytest.fixture
 def ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([100.0, 110.0])
-    monkeypatch.setattr(runner, "monotonic", lambda: next(times))
+    monkeypatch.setattr(pool, "monotonic", lambda: next(times))
 
 
 @pytest.mark.usefixtures("ten_seconds")
@@ -52,14 +52,14 @@ async def test_how_busy_others_were_is_noted_of_both_processes_of_a_program_alon
 ) -> None:
     ending, own_s = ProcessEnd(0, 0, "", 2.0, 0), list[float]()
 
-    class Stub(runner.ZygoteRunner):
+    class Stub(pool.ZygoteRunner):
         def __init__(self) -> None:
             self._places = Slots(1)
 
         async def _run(self, source: str) -> RawResult:
             return RawResult(ending, b"", (ending,))
 
-    monkeypatch.setattr(runner.MachineLoad, "were_busy", lambda self, seconds: bool(own_s.append(seconds)) or are_busy)
+    monkeypatch.setattr(pool.MachineLoad, "were_busy", lambda self, seconds: bool(own_s.append(seconds)) or are_busy)
     ran = await Stub().run("", alone=alone)
     assert own_s == [4.0] * alone
     noted = alone and are_busy

@@ -15,8 +15,7 @@ from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.forking import Progress
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import ProcessEnd, Ready
-from behavesim.sandbox.pool import frame_of, run_until_certain
-from behavesim.sandbox.runner import Slots
+from behavesim.sandbox.pool import Slots, frame_of, run_until_certain
 from behavesim.task.verdict import Failure
 
 LIMITS = Limits(timeout_s=12.0, memory_mb=2048)
