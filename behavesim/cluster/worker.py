@@ -24,7 +24,7 @@ from behavesim.evaluators.evaluation import evaluator_pool
 from behavesim.sandbox.connection import bare_environment
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.messages import TaskAssignment
-from behavesim.sandbox.pool import FIRST_USE_S, PRELOADED, SCIENTIFIC, Runner, Slots, ZygoteRunner
+from behavesim.sandbox.pool import PRELOADED, SCIENTIFIC, Runner, Slots, ZygoteRunner
 from behavesim.task.evaluated import EvaluatorFile
 
 # Seconds for which a result waits for others, where other programs are running: they share a message.
@@ -97,8 +97,7 @@ class WorkerService:
         if order not in self._known and await _task_hash_here(task, order.split) != order.task_hash:
             raise TaskError("the task or its instances are not the same there; install the same version, and its data")
         self._known.add(order)
-        parts = task, order.split, PRELOADED, FIRST_USE_S
-        assignment = TaskAssignment(*parts, limits=order.limits, layers=LAYERS)
+        assignment = TaskAssignment(task, order.split, PRELOADED, limits=order.limits, layers=LAYERS)
         return ZygoteRunner(assignment, self._places, order.allow_weak_isolation, scientific=SCIENTIFIC)
 
 

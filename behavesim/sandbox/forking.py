@@ -277,8 +277,7 @@ class ForkServer:
 
 
 def prepare_for_forks() -> None:
-    """Make this process ready for forks: fix random seeds, drop standard error, and have forks share its memory."""
-    fix_seeds()
+    """Make this process ready for forks: drop standard error, and have forks share its memory."""
     with Path(os.devnull).open("wb") as null:
         os.dup2(null.fileno(), 2)  # until here the daemon reads standard error if the start fails
     gc.collect()

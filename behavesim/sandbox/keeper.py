@@ -24,7 +24,7 @@ from typing import NoReturn
 from behavesim.base.clock import Clock
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.sandbox import isolation, layers, processes
-from behavesim.sandbox.forking import OWN_SHARE, ForkServer, prepare_for_forks
+from behavesim.sandbox.forking import OWN_SHARE, ForkServer, fix_seeds, prepare_for_forks
 from behavesim.sandbox.layers import TreeConfinement
 from behavesim.sandbox.limits import NEAR, Limits
 from behavesim.sandbox.messages import (
@@ -66,6 +66,7 @@ def serve_nursery(link: socket.socket, assignment: TreeAssignment, confined: Tre
         processes.die_with_parent(signal.SIGKILL)
         enclosed = confined.enter_nursery()
         evaluate = _load_evaluator(assignment)
+        fix_seeds()
         prepare_for_forks()
         link.sendall(line({"loaded": True}))
         Nursery(link, lambda source, _, fd: send(fd, evaluate(source)), assignment.limits, enclosed).serve()

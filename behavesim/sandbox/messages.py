@@ -157,7 +157,6 @@ class TaskAssignment(Assignment):
     task: str  # where its code lies (`TaskReference.place`)
     split: Split
     preloaded: Sequence[str]  # modules to import
-    first_use_s: float  # limit on one trial run of the template (s of CPU time)
     entry_point: str = ""  # the name of the program's function
     starts: int = 1  # each instance is begun at most so many times (`begin_instances`)
 

@@ -432,8 +432,6 @@ SCIENTIFIC = (
     *("scipy.cluster.hierarchy", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize"),
     *("scipy.sparse.csgraph", "scipy.spatial", "scipy.special", "scipy.stats"),
 )
-# Most CPU time (s) that a zygote spends on running the template once, so that children compile and load less.
-FIRST_USE_S = 10.0
 
 
 class Pool(ProgramPool):
@@ -463,7 +461,7 @@ class Pool(ProgramPool):
         wall: str = "",
     ) -> None:
         limits = limits or Limits()
-        given = (task.place(), split, preloaded, FIRST_USE_S)
+        given = (task.place(), split, preloaded)
         assignment = TaskAssignment(*given, starts=starts, layers=layers, limits=limits, wall=wall)
         super().__init__(ZygoteRunner(assignment, workers, allow_weak_isolation, clock, scientific), limits)
 

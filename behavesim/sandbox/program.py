@@ -354,12 +354,16 @@ class Work:
     output_limit: int  # most bytes of all arrays
 
 
-def rehearse(template: str, work: Work, timeout_s: float) -> None:
-    """Run the template on a copy of the first instance before any fork, for at most `timeout_s` seconds of CPU time."""
+# Most CPU time (s) that a zygote spends on running the template once, so that children compile and load less.
+FIRST_USE_S = 10.0
+
+
+def rehearse(template: str, work: Work, limit_s: float) -> None:
+    """Run the template on a copy of the first instance before any fork, for `limit_s` or FIRST_USE_S (CPU s) at most."""
     # What Python and numpy compute at first use is then done once, and not again in each child. The result is ignored:
     # if the template fails, its own evaluation reports that later. The alarm mostly comes inside `run_program`, which
     # takes it for the template's failure.
-    with contextlib.suppress(TakesTooLong), limit_cpu(timeout_s):
+    with contextlib.suppress(TakesTooLong), limit_cpu(min(limit_s, FIRST_USE_S)):
         # a copy, since `solve` may change it
         run_program(template, replace(work, instances=deepcopy(work.instances[:1])), Progress())
 

@@ -12,7 +12,6 @@ A request and its reply are a line and bytes (`messages.encode_pair`):
 
 from __future__ import annotations
 
-import gc
 import json
 import math
 import os
@@ -24,14 +23,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from behavesim.base.errors import SandboxError, TaskError
-from behavesim.sandbox import kernel, messages, processes
-from behavesim.sandbox.forking import ForkServer, Progress
+from behavesim.sandbox import messages, processes
+from behavesim.sandbox.forking import ForkServer, Progress, prepare_for_forks
 from behavesim.sandbox.frames import FrameError, as_message, decode
 from behavesim.sandbox.layers import Confinement
 from behavesim.sandbox.limits import Limits
@@ -257,11 +255,7 @@ def main(assignment: RefereeAssignment, control: socket.socket) -> None:
     except Exception as error:
         control.sendall(line({"error": in_words(error), "is_usage": isinstance(error, TaskError)}))
         raise
-    with Path(os.devnull).open("wb") as null:
-        os.dup2(null.fileno(), 2)  # until here the search reads standard error if the start fails
-    gc.collect()
-    kernel.trim_memory()
-    gc.freeze()  # a collection in a fork would otherwise write to, and so copy, every loaded object
+    prepare_for_forks()
     control.sendall(line(Ready("", (), scorer.instances)))
     perform = partial(judge_in_turn, scorer, limits.score_s)
     # `own_pids` is not None: or the server would kill children of its own that the task has started

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import math
 import os
 import signal
 import socket
@@ -26,7 +27,7 @@ from pathlib import Path
 from behavesim.base.errors import SandboxError
 from behavesim.base.text import parse
 from behavesim.sandbox import isolation, kernel, layers, processes, program
-from behavesim.sandbox.forking import ForkServer, Perform, prepare_for_forks
+from behavesim.sandbox.forking import ForkServer, Perform, fix_seeds, prepare_for_forks
 from behavesim.sandbox.messages import Ready, TaskAssignment, line, send_errors
 from behavesim.sandbox.program import Solve
 from behavesim.task import Task, begin_instances, task_from
@@ -48,6 +49,7 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
         with isolation.attempts_to_reach_outside() as attempts:
             confined = layers.prepare(assignment.layers, assignment.limits, hidden)
             level, confinement = isolation.find(confined, isolation.OF_FUNCTIONS, attempts, assignment.outside)
+    fix_seeds()
     prepare_for_forks()
     control.sendall(line(replace(ready, isolation=level, notes=confinement.notes)))
     ForkServer(control, perform, assignment.limits, confinement).serve()
@@ -69,7 +71,7 @@ def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     work = program.Work(solve, entry_point, instances, assignment.limits.output)
     fresh = program.fresh_processes(len(instances)) if stateless else 0
     kernel.fill_holes()  # before the rehearsal: numpy keeps small blocks of it, which each child writes to
-    program.rehearse(template, work, assignment.first_use_s)
+    program.rehearse(template, work, assignment.limits.limit_s(math.inf))
     if processes.threads() > 1:
         raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")
     ready = Ready("", (), len(instances), 1 + fresh if runs_apart else 0, entry_point, tuple(map(str, files)))

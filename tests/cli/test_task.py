@@ -16,7 +16,6 @@ from behavesim_offline import GeneticProposer
 import behavesim as bs
 from behavesim.base.errors import PROVOKED
 from behavesim.programs.answer import add_fence, fenced_blocks
-from behavesim.sandbox import pool
 from behavesim.state.events import Prompt
 from behavesim.task import TaskReference, calls
 from tests.cli.command import Command
@@ -304,9 +303,8 @@ def is_feasible(task: bs.Task, source: str) -> bool:
     ids=["no text", "an error in solve", "a solve without end"],
 )
 def test_a_fault_of_a_tasks_file_is_named_with_its_place_before_a_run_begins(
-    behavesim: Command, example: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, said: str
+    behavesim: Command, example: Path, before: str, after: str, said: str
 ) -> None:
-    monkeypatch.setattr(pool, "FIRST_USE_S", 0.1)
     change(example, (before, after))
     ended = behavesim("run", "mine.py", "--budget", 2, "--set", "timeout_s=0.5")
     assert (ended.code, ended.out, said in ended.err) == (2, "", True), ended.err
