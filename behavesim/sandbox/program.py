@@ -359,7 +359,7 @@ FIRST_USE_S = 10.0
 
 
 def rehearse(template: str, work: Work, limit_s: float) -> None:
-    """Run the template on a copy of the first instance before any fork, for `limit_s` or FIRST_USE_S (CPU s) at most."""
+    """Run the template on a copy of the first instance before any fork, for at most `limit_s` or FIRST_USE_S."""
     # What Python and numpy compute at first use is then done once, and not again in each child. The result is ignored:
     # if the template fails, its own evaluation reports that later. The alarm mostly comes inside `run_program`, which
     # takes it for the template's failure.
