@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from behavesim.programs.answer import fenced_blocks
+from behavesim.prompts.shown import programs_to_vary
 from behavesim.proposers.proposer import ProgramWriter, Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import Prompt, Reply
 from behavesim.task import Task
@@ -43,7 +43,8 @@ class GeneticSettings(ProposerSettings):
 class GeneticProposer(Proposer[GeneticSettings]):
     """Writes programs offline, by genetic programming, without a model.
 
-    It varies the examples of a prompt: the programs in its fenced blocks, the best one last. The reply depends only on
+    It varies the examples of a prompt: the programs in its fenced blocks, the best one last, and not the best of the
+    run that stands beside them: it reads no code to compare with. The reply depends only on
     the prompt, the seed and the candidate's number. The proposer sees no scores and keeps nothing between prompts. It
     builds programs from the task's grammar, or from the template's parameters if the task has none; see `changes_text`
     for programs that are changed in place. Do not compare its results with a model's: the building blocks contain
@@ -77,6 +78,6 @@ class GeneticProposer(Proposer[GeneticSettings]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return a reply with a sentence and one program; `number` is the candidate's, and seeds the draws."""
         random = np.random.default_rng([self._seed, number])
-        thought, program = self._writer.write(prompt.operator, fenced_blocks(prompt.text), random)
+        thought, program = self._writer.write(prompt.operator, programs_to_vary(prompt.text), random)
         opening = f"{{{thought}}}" if prompt.asks_thought else thought
         return Reply(f"{opening}\n\n{program}\n", MODEL)

@@ -139,12 +139,14 @@ class FunSearch(Method[FunSearchSettings]):
             return self.first_question(state, candidate)
         if not state.groups:
             return None
-        shared = self.shared_question(state, candidate, settings.n_init, settings.samples_per_prompt)
+        shared = self.shared_parents(state, candidate, settings.n_init, settings.samples_per_prompt, "improve")
         if shared is not None:
-            return shared
-        rng = self.generator(candidate)
-        parents = self.fresh(state, "improve", lambda is_uniform: self._parents(state, rng, is_uniform))
-        return question(candidate, parents, self.prompts.showing_programs("improve", parents), parents.island)
+            parents, island = shared
+        else:
+            rng = self.generator(candidate)
+            drawn = self.fresh(state, "improve", lambda is_uniform: self._parents(state, rng, is_uniform))
+            parents, island = drawn, drawn.island
+        return question(candidate, parents, self.prompts.showing_programs("improve", parents), island)
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return which island a candidate joins; initial programs are added, and get their island later."""

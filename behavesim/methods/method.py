@@ -146,14 +146,21 @@ class Method(Configurable, ABC, Generic[S]):
         """Return the question for a candidate whose prompt shows the template alone."""
         return Asked(candidate, (TEMPLATE,), None, self.prompts.showing_template("template", candidate, state.template))
 
-    def shared_question(self, state: RunState, candidate: CandidateId, begin: int, count: int) -> Asked | None:
-        """Return the question that `candidate` shares with those before it, or None if it needs a question of its own.
+    def shared_parents(
+        self, state: RunState, candidate: CandidateId, begin: int, count: int, operator: str
+    ) -> tuple[list[Member], GroupName | None] | None:
+        """Return the programs that `candidate` is shown as those before it were, and their group; None for new ones.
 
-        From candidate `begin` on, every `count` candidates in a row share one question. If a program that a person
-        injected takes the place of the first of them, the next one needs its own question.
+        From candidate `begin` on, every `count` candidates in a row share their programs; only the angle of their
+        prompts differs, and what the run has learnt meanwhile. They are None for the first of them, after an injected
+        program in its place, if the operator differed, or if one of the programs has left the archive.
         """
         first, last = candidate - (candidate - begin) % count, state.last_asked
-        return None if last is None or last.candidate < first else replace(last, candidate=candidate)
+        if last is None or last.candidate < first or last.prompt.operator != operator:
+            return None
+        if not all(parent in state.members for parent in last.parents):
+            return None
+        return [state.members[parent] for parent in last.parents], last.group
 
     @property
     def asks_once(self) -> bool:

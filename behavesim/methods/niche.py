@@ -75,15 +75,16 @@ class Niche(Method[NicheSettings]):
             return self.first_question(state, candidate)
         if ELITES not in state.groups:
             return None
-        shared = self.shared_question(state, candidate, settings.n_init, settings.samples_per_prompt)
-        if shared is not None:
-            return shared
         elites = state.members_of(ELITES)
         # no initial program was feasible, so there is nothing to improve on yet
         if not elites:
             return self.first_question(state, candidate)
-        rng = self.generator(candidate)
-        parents = self.fresh(state, "improve", lambda is_uniform: self._parents(elites, rng, is_uniform))
+        shared = self.shared_parents(state, candidate, settings.n_init, settings.samples_per_prompt, "improve")
+        if shared is not None:
+            parents, _ = shared
+        else:
+            rng = self.generator(candidate)
+            parents = self.fresh(state, "improve", lambda is_uniform: self._parents(elites, rng, is_uniform))
         return question(candidate, parents, self.prompts.showing_programs("improve", parents), ARCHIVE)
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:

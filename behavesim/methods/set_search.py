@@ -103,14 +103,14 @@ class SetSearch(Method[SetSearchSettings]):
             return self.first_question(state, candidate)
         if state.registered < settings.n_init:
             return None
-        shared = self.shared_question(state, candidate, settings.n_init, settings.samples_per_prompt)
-        if shared is not None:
-            return shared
         taken = state.members_of(SET)
         if not taken:
             return self.first_question(state, candidate)
-        rng = self.generator(candidate)
-        parents = self.fresh(state, "complement", self._drawing(state, taken, rng))
+        shared = self.shared_parents(state, candidate, settings.n_init, settings.samples_per_prompt, "complement")
+        if shared is not None:
+            parents, _ = shared
+        else:
+            parents = self.fresh(state, "complement", self._drawing(state, taken, self.generator(candidate)))
         says = self.prompts.settings.prompt_feedback != "none"
         words = lacks(taken, parents, state.template, state.objective) if says else ""
         by_instance = settings.worth in ("both", "instances") and len(parents[0].scores) > 1

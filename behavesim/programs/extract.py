@@ -81,7 +81,7 @@ class WholeForm:
         Python text is costly to parse.
         """
         cut = interruption(request.finish_reason)
-        said = answer_in(request)
+        said = answer_in(request, self.initial)
         if isinstance(said, Failure):
             return said
         parts = blocks(said)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from behavesim.base.text import parse
 from behavesim.task.verdict import Failure
@@ -158,3 +160,40 @@ def has_constants(source: str) -> bool:
         return True
     numbers = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return any(isinstance(number, int | float) and number not in PLAIN for number in numbers)
+
+
+# Fewest characters of a docstring that prompts give once, and leave out of the programs that they show.
+LONG_DOCSTRING = 200
+
+
+@cache
+def long_docstrings(template: str) -> Mapping[str, str]:
+    """Return the long docstrings of a template's functions with their quotes, by the short ones in their place.
+
+    Empty if the template is no Python.
+    """
+    try:
+        functions = functions_in(template)
+    except SyntaxError:
+        return {}
+    found = dict[str, str]()
+    for name, function in functions.items():
+        if ast.get_docstring(function) is not None and isinstance(first := function.body[0], ast.Expr):
+            text = ast.get_source_segment(template, first.value) or ""
+            if len(text) >= LONG_DOCSTRING:
+                found[f'"""{name}: as described above."""'] = text
+    return found
+
+
+def without_docstrings(source: str, template: str) -> str:
+    """Return a program with short docstrings in place of those of `long_docstrings` that it repeats."""
+    for short, text in long_docstrings(template).items():
+        source = source.replace(text, short)
+    return source
+
+
+def with_docstrings(text: str, template: str) -> str:
+    """Return a reply with the template's docstrings in place of the short ones that the prompt showed."""
+    for short, long in long_docstrings(template).items():
+        text = text.replace(short, long)
+    return text

@@ -22,7 +22,7 @@ from behavesim.programs.answer import (
     thought_in,
     tidy,
 )
-from behavesim.programs.functions import EntryPoint, callables, functions_in, rename_function
+from behavesim.programs.functions import EntryPoint, callables, functions_in, rename_function, with_docstrings
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import Parsed, Parser, TooComplex, TooLong, imports_in, usual_imports, with_imports
 from behavesim.task.verdict import Failure
@@ -114,7 +114,7 @@ class FunctionForm:
         block is costly to parse, TaskError if the template does not define the entry point.
         """
         cut = interruption(request.finish_reason)
-        said = answer_in(request)
+        said = answer_in(request, self.template)
         if isinstance(said, Failure):
             return said
         parts = blocks(said)
@@ -236,13 +236,16 @@ def no_program(said: str, reason: str, why: str) -> Failure:
     return Failure(reason, f"{why}: {words}"[:500])
 
 
-def answer_in(request: Request) -> str | Failure:
-    """Return the answer in a reply, or Failure "too-long"; the text of a person's program is its own answer."""
+def answer_in(request: Request, template: str) -> str | Failure:
+    """Return the answer in a reply, or Failure "too-long"; the text of a person's program is its own answer.
+
+    It has the docstrings of the first program, `template`, in place of the short ones that prompts show.
+    """
     if len(request.text) > LONGEST_REPLY:
         return Failure("too-long", f"the reply has {len(request.text)} characters; at most {LONGEST_REPLY} are read")
     if request.is_own:
         return request.text
-    return answer(request.text, is_whole=interruption(request.finish_reason) is None)
+    return with_docstrings(answer(request.text, is_whole=interruption(request.finish_reason) is None), template)
 
 
 def truncation_failure(cut: Interruption) -> Failure:

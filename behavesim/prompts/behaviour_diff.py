@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ Scores = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Parting:
-    """The programs that a prompt shows, beside the archive, for words on what they do."""
+    """The programs that a prompt shows, for words on what they do."""
 
     programs: tuple[CandidateId, ...]
     """The programs that the prompt shows, in its order; at least one."""
@@ -30,8 +29,8 @@ class Parting:
     """Their scores."""
     words: InWords
     objective: Objective
-    kept: tuple[tuple[CandidateId, Scores], ...] = ()
-    """The programs of the archive with their scores. The words say how many of them behave as either program does."""
+    best: Scores = ()
+    """The best score so far on each instance, by which a single program's worst one is found; () if unknown."""
 
     def in_words(self, behaviours: Behaviours) -> str:
         """Return words on where the first and the last program do something else, on one instance.
@@ -48,20 +47,18 @@ class Parting:
                 return costs_in_words([worse[index]], index, self.words, self._is_cost)
             step = first_difference(worse[index], better[index])
             if step is not None:
+                if not self.words.are_given:  # bare numbers of steps say nothing, and the table says who is better
+                    return ""
                 pair = worse[index], better[index]
-                kept = [(behaviours.algorithm(each)[index], scores[index]) for each, scores in self.kept]
                 one, other = (step_in_words(each, index, step, self.words) for each in pair)
-                # of the hashes that an evaluator's task records, the words are the same for both
-                says_nothing = one == other and one.startswith("chooses")
-                choices = "" if says_nothing else f" Program 1 {one}; program {count} {other}."
                 said = [
-                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} {agreement_in_words(step)}."
-                    f"{choices}{self._alike(*pair, kept, step + 1)}",
+                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} "
+                    f"{agreement_in_words(step)}. Program 1 {one}; program {count} {other}.",
                     self._who_is_better(index),
                     costs_in_words(pair, index, self.words, self._is_cost, count),
                 ]
                 return "\n\n".join([" ".join(said[:2]), *filter(None, said[2:])])
-        return f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
+        return "" if count == 1 else f"What they do: programs 1 and {count} do exactly the same, in other words."
 
     @property
     def _is_cost(self) -> bool:
@@ -72,7 +69,7 @@ class Parting:
         """Return the indices of the instances, those first on which the two programs' scores differ most."""
         # For one program those come first on which it is furthest behind the best of the archive.
         if len(self.scores) == 1:
-            best = [max((scores[i] for _, scores in self.kept), key=self.objective.utility) for i in self._indices]
+            best = self.best if len(self.best) == len(self.scores[0]) else self.scores[0]
             return sorted(self._indices, key=lambda i: -abs(self.scores[0][i] - best[i]))
         return sorted(self._indices, key=lambda i: -abs(self.scores[0][i] - self.scores[-1][i]))
 
@@ -94,32 +91,6 @@ class Parting:
         if lead[other] * lead[index] >= 0:
             return said
         return f"{said} It is the other way round on {self.words.instance(other)}, by {abs(lead[other]):.3g}."
-
-    def _alike(
-        self, worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[tuple[AlgorithmRun, float]], states: int
-    ) -> str:
-        """Return a sentence on how many programs of the archive begin with the states of `worse` or of `better`."""
-        # `states` from the first on are compared. `kept` has each program's trajectory on the instance and its score
-        # there.
-        if len(kept) <= 2:
-            return ""
-        ways = defaultdict[bytes, list[float]](list)
-        for trajectory, score in kept:
-            ways[_beginning(trajectory, states)].append(score)
-        one, other = (ways.pop(_beginning(each, states), []) for each in (worse, better))
-        further = "another way" if len(ways) == 1 else f"{len(ways)} other ways"
-        rest = [score for way in ways.values() for score in way]
-        last = f", and {self._worth(rest, f'in {further}')}" if rest else ""
-        goes = "goes" if len(one) == 1 else "go"
-        return (
-            f" Of the {len(kept)} programs kept, {self._worth(one, f'{goes} on as program 1 does')}, "
-            f"{self._worth(other, f'as program {len(self.scores)}')}{last}."
-        )
-
-    def _worth(self, scores: Sequence[float], way: str) -> str:
-        """Return the number of `scores`, the words `way`, and the best of the scores, such as "3 as program 2 (…)"."""
-        best = f" (best score there {max(scores, key=self.objective.utility):.6g})" if scores else ""
-        return f"{len(scores)} {way}{best}"
 
 
 def shown_numbers(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
@@ -167,20 +138,6 @@ def _state(trajectory: Trajectory, step: int) -> NDArray[Any]:
     """Return the state at a step; for prefixes only its last decision, since earlier steps were compared before."""
     state = trajectory.state(step)
     return state[-1:] if trajectory.kind == "prefixes" else state
-
-
-def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
-    """Return the first `states` states of a trajectory (all, if it has fewer) as bytes, to count equal beginnings."""
-    if isinstance(trajectory, Samples):
-        return b"".join(_beginning(run, states) for run in trajectory.runs)
-    if trajectory.kind == "vectors":
-        return trajectory.data[:states].tobytes()
-    # a trajectory holds its integers in the smallest type for all of them, so equal beginnings may be of two types
-    if trajectory.ends is None:
-        return trajectory.data[:states].astype(np.int64).tobytes()
-    # where states end belongs to them: [1][2, 3] and [1, 2][3] hold the same data
-    ends = trajectory.ends[:states]
-    return ends.tobytes() + trajectory.data[: int(ends[-1])].astype(np.int64).tobytes()
 
 
 # Names of the stretches into which the steps are divided: quarters of the longest trajectory.

@@ -110,12 +110,16 @@ def sendable(text: str) -> str:
 
 
 # The parts of a text that follow from the run's state or behaviours, by their names in `wording.PARTS`.
-DEFERRED = ("run", "tried", "failures", "behaviour")
+DEFERRED = ("leader", "run", "tried", "failures", "behaviour", "goal")
+# The part that tells prompts with equal programs apart, filled in last.
+ANGLE = "angle"
 # Words for each part of DEFERRED that was left out of a prompt; the part that is left out first comes first.
 LEFT_OUT = {
+    "angle": "angle",
     "tried": "ideas tried",
     "failures": "recent failures",
     "behaviour": "behaviour",
+    "leader": "the best program",
     "run": "the run so far",
 }
 
@@ -143,7 +147,7 @@ def fill_places(text: str, parts: Mapping[str, str]) -> str:
 
 def without_placeholders(text: str) -> str:
     """Return a prompt's text without its places for DEFERRED: it then says nothing of the run."""
-    return fill_places(text, dict.fromkeys(DEFERRED, ""))
+    return fill_places(text, {**dict.fromkeys((*DEFERRED, ANGLE), ""), "goal": "better"})
 
 
 def fill_within_budget(prompt: Prompt, parts: Mapping[str, Callable[[], str]], tokens: int | None) -> Prompt:

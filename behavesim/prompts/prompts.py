@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.base.tokens import estimate_tokens
 from behavesim.programs.answer import add_fence
+from behavesim.programs.functions import without_docstrings
 from behavesim.prompts.behaviour_diff import Parting, shown_numbers
 from behavesim.prompts.feedback import (
+    ANGLE,
     DEFERRED,
     FEEDBACK_SHOWN,
+    LEFT_OUT,
     Shorter,
     cut_to_tokens,
     fill_within_budget,
     fit_to_budget,
     fits,
+    has_place,
     place,
     prose,
     quote_lines,
@@ -27,11 +32,14 @@ from behavesim.prompts.feedback import (
     with_advice,
 )
 from behavesim.prompts.shown import (
+    attempts_in_words,
     compare_by_instance,
     describe_run,
     describe_score_and_metrics,
     failures_in_words,
+    goal_in_words,
     ideas_in_words,
+    leader_in_words,
     parts_of,
     ways_in_words,
 )
@@ -39,7 +47,7 @@ from behavesim.prompts.wording import PARTS, AnswerFormat, Wording, contract
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member, Note
-from behavesim.state.state import RunState
+from behavesim.state.state import RunState, text_hash
 from behavesim.task import InWords, Objective, Task
 
 # Most characters of a hint that prompts show: 50 words were asked for, and some models write pages.
@@ -66,6 +74,8 @@ class Prompts:
     """The run's settings; `prompt_feedback`, `prompt_times` and `prompt_angles` say what prompts hold."""
     answering: AnswerFormat
     """How programs are shown and asked for."""
+    documented: str = ""
+    """The template, whose long docstrings the contract gives once for all programs; "" if programs keep theirs."""
 
     @classmethod
     def of_run(cls, settings: Settings, task: Task) -> Prompts:
@@ -75,19 +85,22 @@ class Prompts:
         """
         answering = AnswerFormat.of(task)
         says = settings.prompt_feedback != "none"
+        # a wording of one's own may leave the contract out, and then no docstring is to spare
+        documented = task.template if settings.prompts == "full" else ""
         said = {
             **{each: place(each) if says else "" for each in DEFERRED},
             "description": sendable(task.description),
             "about": " ".join(sendable(task.description).strip().split("\n\n")[0].split()),
             "contract": sendable(contract(task, settings.timeout_s, settings.memory_mb)),
-            "template": add_fence(sendable(task.template), answering.label),
+            "template": add_fence(sendable(without_docstrings(task.template, documented)), answering.label),
             "entry_point": task.entry_point,
             "form": answering.form,
+            "angle": place(ANGLE) if settings.prompt_angles and settings.prompts != "paper" else "",
             "base": "the program above",  # of first prompts; the others say it themselves
             "files": answering.files,
         }
         wording = Wording.load(settings.prompts, answering.variant)
-        prompts = cls(wording, said, task.objective_on("search"), InWords(task), settings, answering)
+        prompts = cls(wording, said, task.objective_on("search"), InWords(task), settings, answering, documented)
         prompts._refuse_too_few_tokens()
         return prompts
 
@@ -97,6 +110,10 @@ class Prompts:
         shows = self.settings.prompt_times and self.settings.prompt_feedback != "none"
         return self.settings.timeout_s if shows else 0.0
 
+    def _code(self, source: str) -> str:
+        """Return a program as prompts show it, in a fenced block."""
+        return add_fence(without_docstrings(source, self.documented), self.answering.label)
+
     def showing_template(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
         """Return the prompt `name`, such as "initial", that shows the template and no other program.
 
@@ -104,13 +121,9 @@ class Prompts:
         these out. `operator` is recorded with the prompt; "" means `name`.
         """
         # an angle is an idea to begin from, by the candidate's number: a resumed run gives it the same one
-        known = self.wording.angles if self.settings.prompt_angles else []
-        turn, line = divmod(number, len(known) or 1)
+        angle = self.wording.first_angle(number) if self.settings.prompt_angles else ""
         feedback = self.settings.prompt_feedback
         score = "" if template is None or feedback == "none" else describe_score_and_metrics(template, self.objective)
-        angle = known[line] if known else ""
-        if known and turn % len(known):  # all lines were begun from once: two of them are combined
-            angle += f" Combine this with another start: {known[(number + turn) % len(known)]}"
         parts = {"angle": angle, "template_score": score}
         return self._prompt(name, parts, operator)
 
@@ -120,7 +133,9 @@ class Prompts:
         `words` are further parts of the text by their names in `wording.PARTS`.
         """
         says = self.settings.prompt_feedback != "none"
-        known = parts_of(programs, self.objective, says, self._limit_s, self.answering.label)
+        known = dict(parts_of(programs, self.objective, says, self._limit_s, self._code))
+        if says:
+            del known["goal"]  # the run's own goal is filled in when the prompt is sent
         parts = {"spread": compare_by_instance(programs, self.objective) if says else "", **known, **words}
         return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
 
@@ -131,12 +146,15 @@ class Prompts:
         """
         programs = shown_numbers(asked)
         members = [state.members[each] for each in programs if each in state.members]
+        has_leader = has_place(asked.prompt.text, "leader")
         told = {
-            "run": lambda: describe_run(state, members, self.in_words, self._limit_s),
+            "leader": lambda: leader_in_words(state, members, self._limit_s, self._code) if members else "",
+            "run": lambda: describe_run(state, members, self.in_words, has_leader),
             "failures": lambda: failures_in_words(state, programs),
+            "goal": lambda: goal_in_words(state),
         }
         if self.settings.prompt_feedback != "behaviour" or not state.tried.ran:
-            told |= {"tried": lambda: ideas_in_words(state, members), "behaviour": str}
+            told |= {"tried": lambda: ideas_in_words(state, members, asked.prompt.operator), "behaviour": str}
         elif not members:
             told |= {"behaviour": str}
         prompt = fill_within_budget(asked.prompt, told, self.settings.prompt_tokens)
@@ -144,10 +162,24 @@ class Prompts:
             prompt = replace(prompt, text=with_advice(prompt.text, state, asked.candidate))
         # last, and within the tokens that the rest leaves: these words are the first that a prompt can do without
         scores = tuple(each.scores for each in members)
-        kept = tuple((each.candidate, each.scores) for each in state.members.values())
-        parting = Parting(programs, scores, self.in_words, self.objective, kept)
-        told = {"tried": lambda: ways_in_words(behaviours.ways()), "behaviour": lambda: parting.in_words(behaviours)}
-        return replace(asked, prompt=fill_within_budget(prompt, told, self.settings.prompt_tokens))
+        parting = Parting(programs, scores, self.in_words, self.objective, state.tried.best_scores)
+        told = {
+            "tried": lambda: ways_in_words(behaviours.ways(), attempts_in_words(state, members, asked.prompt.operator)),
+            "behaviour": lambda: parting.in_words(behaviours),
+        }
+        prompt = fill_within_budget(prompt, told, self.settings.prompt_tokens)
+        return replace(asked, prompt=self._at_an_angle(prompt, asked, state))
+
+    def _at_an_angle(self, prompt: Prompt, asked: Asked | NoteAsked, state: RunState) -> Prompt:
+        """Return a prompt with an angle in its place, the first with which it equals no earlier prompt of the run."""
+        if not has_place(prompt.text, ANGLE) or isinstance(asked, NoteAsked):
+            return fill_within_budget(prompt, {ANGLE: str}, None)
+        for angle in self.wording.later_angles(prompt.operator, asked.candidate + self.settings.seed):
+            angled = fill_within_budget(prompt, {ANGLE: partial(str, angle)}, self.settings.prompt_tokens)
+            # one that has no room for an angle stays as it is
+            if text_hash(angled.text) not in state.asked_texts or LEFT_OUT[ANGLE] in angled.left_out:
+                return angled
+        raise AssertionError("there is no end of angles")
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
         """Return the prompt `name` that shows programs and a model's hint, which is cut; "" is left out."""
@@ -173,9 +205,7 @@ class Prompts:
         )
         parts = {
             "prompt": asked.prompt.text,
-            "reply": add_fence(rejected.source, self.answering.label)
-            if rejected.source
-            else reply[:REPLY_SHOWN].strip(),
+            "reply": self._code(rejected.source) if rejected.source else reply[:REPLY_SHOWN].strip(),
             "reason": rejected.reason,
             "message": f"{rejected.message}\n\n{told}" if told else rejected.message,
         }
@@ -209,11 +239,11 @@ class Prompts:
         """Yield what to leave out about programs: scores, times and feedback, all but the best, most of its code."""
         for behind in range(len(programs)):
             what = f"program {behind} of {len(programs)}" if behind else "scores"
-            yield what, parts_of(programs[behind:], self.objective, scores=False, label=self.answering.label)
+            yield what, parts_of(programs[behind:], self.objective, scores=False, code=self._code)
         yield from self._shorter_task()  # before the best program is cut: code says more than rules
         for share in KEPT_SHARES:
             best = replace(programs[-1], source=cut_to_tokens(programs[-1].source, share), thought="")
-            yield "end of the program", parts_of([best], self.objective, scores=False, label=self.answering.label)
+            yield "end of the program", parts_of([best], self.objective, scores=False, code=self._code)
 
     def _shorter_task(self) -> tuple[Shorter, ...]:
         """Return what to leave out about the task: its rules, then all but the first paragraph of its description."""

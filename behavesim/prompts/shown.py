@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from statistics import fmean, stdev
 from typing import Literal
 
-from behavesim.base.text import count_noun
-from behavesim.programs.answer import add_fence
-from behavesim.prompts.feedback import IDEA_SHOWN, failure_in_words, feedback_in_words, metrics_in_words, prose
+from behavesim.base.text import count_noun, shorten
+from behavesim.programs.answer import add_fence, fenced_blocks
+from behavesim.prompts.feedback import failure_in_words, feedback_in_words, metrics_in_words, prose
 from behavesim.state.events import TEMPLATE, CandidateId
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
-from behavesim.state.views import BehaviourGroup
+from behavesim.state.views import Attempt, BehaviourGroup
 from behavesim.task import InWords, Objective
 
 # Most instances whose scores prompts show; of a task with more, the program's score and a table of this many.
@@ -21,32 +22,39 @@ INSTANCES_SHOWN = 8
 REACHED = 1e-9
 
 
+# The words before the best program where it is none of those to start from. The offline proposer leaves that one out.
+LEADER = "The best program so far, to compare with."
+# Returns a program's text as prompts show it, in a fenced block.
+Code = Callable[[str], str]
+
+
 def parts_of(
-    programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float = 0.0, label: str = "python"
+    programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float = 0.0, code: Code = add_fence
 ) -> Mapping[str, str]:
     """Return the parts of a text that are about programs, at least one, by the names in `wording.PARTS`.
 
-    `scores`: whether scores, metrics and feedback are shown. CPU times are shown beside `limit_s`, the limit on them in
-    seconds; 0 leaves them out. `label` is that of the fenced blocks.
+    `scores`: whether scores, metrics and feedback are shown. CPU times are shown if they are above a third of
+    `limit_s`, the limit on them in seconds; 0 leaves them out.
     """
     one = len(programs) == 1
     last = "second" if len(programs) == 2 else "last"
     has_best = not one and programs[-1].utility > programs[-2].utility
     return {
-        "shown": _shown(programs, objective, scores, limit_s, label),
-        "programs": _listed("program", programs, label),
-        "algorithms": _listed("algorithm", programs, label),
-        "worse": add_fence(programs[0].source, label),
-        "better": add_fence(programs[-1].source, label),
+        "shown": _shown(programs, objective, scores, limit_s, code),
+        "programs": _listed("program", programs, code),
+        "algorithms": _listed("algorithm", programs, code),
+        "worse": code(programs[0].source),
+        "better": code(programs[-1].source),
         "comparison": f"The {last} program is better than those before it." if has_best else "",
         "aim": "it" if one else "all of them",
-        "base": "the program above" if one else "program 1, the first of those above",
+        "goal": f"better than {'it' if one else 'all of them'}",
+        "base": "the last program above" if one else "program 1 above",
         "best": "it" if one else "the best of them",
         "reached": _reached(programs, objective) if scores else "",
     }
 
 
-def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float, label: str) -> str:
+def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float, code: Code) -> str:
     """Return the programs as the wording `full` shows them, with times, ideas and, if `scores`, scores and feedback."""
     if len(programs) == 1:
         said = ["Here is a program that solves the problem."]
@@ -57,24 +65,51 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
         said = [f"Here are {len(programs)} programs that solve the problem, {order}."]
     for number, each in enumerate(programs, 1):
         title = "" if len(programs) == 1 else f"Program {number}. "
-        facts = [describe_score_and_metrics(each, objective)] if scores else []
-        facts += [time_in_words(each, limit_s)] if limit_s else []
-        facts += [f"Its idea: {prose(each.thought)}"] if each.thought else []
-        said += [f"{title}{' '.join([*filter(None, facts), 'Its code:'])}", add_fence(each.source, label)]
+        said += [f"{title}{_facts(each, objective, scores, limit_s)}", code(each.source)]
         said += feedback_in_words(each) if scores else []
     return "\n\n".join(said)
 
 
-def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], label: str) -> str:
+def _facts(program: Member, objective: Objective, scores: bool, limit_s: float) -> str:
+    """Return the words before a program's code: score and metrics if `scores`, its time, and its whole idea."""
+    # scores on single instances stand in the table of `describe_run`
+    said = [f"{describe_score(program, objective, False)} {metrics_in_words(program.metrics, program.score)}".strip()]
+    facts = said if scores else []
+    facts += [time_in_words(program, limit_s)] if limit_s else []
+    facts += [f"Its idea: {prose(program.thought)}"] if program.thought else []
+    return " ".join([*filter(None, facts), "Its code:"])
+
+
+def leader_in_words(state: RunState, shown: Sequence[Member], limit_s: float, code: Code) -> str:
+    """Return the best program so far with score, idea and code; "" if it is among `shown`, or another as good is."""
+    leader = state.leader
+    if leader is None or any(each.utility >= leader.utility for each in shown):
+        return ""
+    return f"{LEADER} {_facts(leader, state.objective, True, limit_s)}\n\n{code(leader.source)}"
+
+
+def programs_to_vary(prompt: str) -> list[str]:
+    """Return the programs in the fenced blocks of a prompt, without the best one that stands beside them."""
+    found = fenced_blocks(prompt)
+    return found[1:] if LEADER in prompt.partition("```")[0] else found
+
+
+def goal_in_words(state: RunState) -> str:
+    """Return what a new program should score, as "better than 6.21, the best so far"; "better" if nothing has run."""
+    leader = state.leader
+    return "better" if leader is None else f"better than {leader.score:.6g}, the best so far"
+
+
+def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], code: Code) -> str:
     """Return programs, called `noun`, as the paper's prompts show them, without scores; algorithms have their ideas."""
     ends = [":" if noun == "program" else f". {_idea(each)}" for each in programs]
     if len(programs) == 1:
         article = "a" if noun == "program" else "an"
-        return f"Here is {article} {noun} that solves the problem{ends[0]}\n\n{add_fence(programs[0].source, label)}"
+        return f"Here is {article} {noun} that solves the problem{ends[0]}\n\n{code(programs[0].source)}"
     order = "; they score the same" if _are_equal(programs) else ", from worse to better"
     said = [f"Here are {len(programs)} {noun}s that solve the problem{order}."]
     for number, (each, end) in enumerate(zip(programs, ends, strict=True), 1):
-        said += [f"{noun.capitalize()} {number}{end}", add_fence(each.source, label)]
+        said += [f"{noun.capitalize()} {number}{end}", code(each.source)]
     return "\n\n".join(said)
 
 
@@ -121,11 +156,12 @@ def describe_score_and_metrics(program: Member, objective: Objective) -> str:
     return f"{describe_score(program, objective)} {metrics_in_words(program.metrics, program.score)}".rstrip()
 
 
-def describe_score(program: Member, objective: Objective) -> str:
-    """Return a program's score as a sentence, with its gap to the best known, and the scores of few instances."""
+def describe_score(program: Member, objective: Objective, by_instance: bool = True) -> str:
+    """Return a score as a sentence, with its gap to the best known and, if asked for, the scores of few instances."""
     each = " ".join(f"{score:.5g}" for score in program.scores)
-    by_instance = f" ({each} on the single instances)" if 1 < len(program.scores) <= INSTANCES_SHOWN else ""
-    return f"Score {program.score:.6g}{by_instance}{describe_gap(objective.gap(program.score))}."
+    is_told = by_instance and 1 < len(program.scores) <= INSTANCES_SHOWN
+    single = f" ({each} on the single instances)" if is_told else ""
+    return f"Score {program.score:.6g}{single}{describe_gap(objective.gap(program.score))}."
 
 
 def describe_gap(gap: float | None) -> str:
@@ -137,24 +173,29 @@ def describe_gap(gap: float | None) -> str:
     return ", as good as the best known" if gap >= -REACHED else ", better than the best known"
 
 
+# Share of the limit on CPU time from which prompts say what a program used: below it there is room enough.
+TOLD_FROM = 1 / 3
+
+
 def time_in_words(program: Member, limit_s: float) -> str:
-    """Return the CPU time (s) that counts and the limit as a sentence, else all CPU time; "" if neither is known."""
-    if program.counted_s is not None:
-        return f"It took {program.counted_s:.2g} of the {limit_s:g} s of CPU time that count."
-    return "" if program.cpu_s is None else f"It took {program.cpu_s:.2g} s of CPU time."
+    """Return the CPU time (s) that counts, or all, and what is left of the limit; "" if unknown or below a third."""
+    used = program.cpu_s if program.counted_s is None else program.counted_s
+    if used is None or used <= TOLD_FROM * limit_s:
+        return ""
+    return f"It took {used:.2g} s of CPU time and left {max(0.0, limit_s - used):.2g} s."
 
 
-def describe_run(state: RunState, shown: Sequence[Member], words: InWords, limit_s: float = 0.0) -> str:
+def describe_run(state: RunState, shown: Sequence[Member], words: InWords, is_leader_shown: bool = False) -> str:
     """Return how many programs a run has tried, its best score, and how far behind `shown` are on each instance.
 
-    "" before the first candidate is registered. If the best program is not among `shown`, its CPU time is said beside
-    `limit_s`, the limit in seconds; 0 leaves it out. Raises TaskError as `InWords` does.
+    "" before the first candidate is registered. `is_leader_shown` is whether the prompt has a place for the best
+    program beside `shown`. Raises TaskError as `InWords` does.
     """
     tried = state.tried
     if not state.registered:
         return ""
-    failed = str(tried.failed or "none")
-    said = f"The search has tried {count_noun(state.registered, 'program')} so far, of which {failed} failed."
+    failed = f", of which {tried.failed} failed" if tried.failed else ""
+    said = f"The search has tried {count_noun(state.registered, 'program')} so far{failed}."
     best, template = state.best, state.template
     if best is None:
         return f"{said} None of them ran."
@@ -163,10 +204,10 @@ def describe_run(state: RunState, shown: Sequence[Member], words: InWords, limit
         known = f"which scores {template.score:.6g}{describe_gap(state.objective.gap(template.score))}"
         return f"{said} None is better than the program that the search began with, {known}.\n\n{table}".rstrip()
     at = next((number for number, each in enumerate(shown, 1) if each.score == best.score), None)
+    if at is None and is_leader_shown:
+        return f"{said}\n\n{table}".rstrip()
     which = "is not shown here" if at is None else "is the one above" if len(shown) == 1 else f"is program {at} above"
     said += f" The best one scores {best.score:.6g}{describe_gap(state.objective.gap(best.score))}, and {which}."
-    if at is None and limit_s:
-        said = f"{said} {time_in_words(best, limit_s)}".rstrip()
     return f"{said}\n\n{table}".rstrip()
 
 
@@ -200,38 +241,97 @@ def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterato
         yield f"    {names[index]:<{width}}  {best[index]:>11.6g}  {'  '.join(cells)}"
 
 
-# Most ideas, or ways, in the list of what was tried; one more line sums up the other ways.
+# Most ways in the list of what was tried; one more line sums up the others.
 WAYS_SHOWN = 8
+# Most ideas of other programs, and most attempts at the shown ones, in the list of what was tried.
+IDEAS_SHOWN = 2
+ATTEMPTS_SHOWN = 3
 
 
-def ideas_in_words(state: RunState, shown: Sequence[Member] = ()) -> str:
-    """Return a line for each of the best ideas that `shown` do not tell, with its best score; "" if there is none."""
-    known = {each.thought for each in shown}
-    ideas = [idea for idea in state.tried.ideas if idea.thought not in known]
-    if not ideas:
-        return ""
-    lines = [f"- {idea.score:.6g}: {prose(idea.thought, IDEA_SHOWN)}" for idea in ideas[:WAYS_SHOWN]]
-    which = "best other ideas" if shown else "best ideas"
-    return "\n".join([f"The {which} tried so far, each with the score of its best program:", *lines])
+def ideas_in_words(state: RunState, shown: Sequence[Member] = (), operator: str = "") -> str:
+    """Return what was tried from the shown programs, and the best other ideas; "" if there is neither.
+
+    Ideas that the prompt tells whole, of `shown` and of the best program, are left out, the others cut after their
+    mechanism. `operator` is as in `attempts_in_words`.
+    """
+    attempts = _attempts(state, shown, operator)
+    told = _told(state, shown) | {attempt.thought for attempt, *_ in attempts}
+    ideas = [idea for idea in state.tried.ideas if idea.thought not in told][: IDEAS_SHOWN if shown else WAYS_SHOWN]
+    said = [attempts_in_words(state, shown, operator)]
+    if ideas:
+        which = "best other ideas" if shown else "best ideas"
+        said.append(f"The {which} so far, by score:")
+        said += [f"- {idea.score:.6g}: {mechanism(idea.thought)}" for idea in ideas]
+    return "\n".join(filter(None, said))
 
 
-def ways_in_words(ways: Sequence[BehaviourGroup]) -> str:
-    """Return a line for each of the best ways, and one on the rest; "" if none has an idea."""
+def attempts_in_words(state: RunState, shown: Sequence[Member], operator: str) -> str:
+    """Return a line for each attempt at the shown programs, losses first, those by the same `operator` preferred.
+
+    Each is compared with the better of the shown programs that it was written from. "" without any.
+    """
+    lines = []
+    for attempt, number, change in _attempts(state, shown, operator):
+        became = f"{abs(change):.3g} {'better' if change > 0 else 'worse'} than" if change else "as good as"
+        which = "it" if len(shown) == 1 else f"program {number}"
+        lines.append(f"- {attempt.score:.6g}, {became} {which}: {mechanism(attempt.thought)}")
+    which = "this program" if len(shown) == 1 else "these programs"
+    return "\n".join([f"Tried from {which} before, the losses first:", *lines]) if lines else ""
+
+
+def _attempts(state: RunState, shown: Sequence[Member], operator: str) -> list[tuple[Attempt, int, float]]:
+    """Return the attempts that a prompt tells: each with the number of its parent, and how much better it is than it.
+
+    Losses come first: what was tried and did not help is what a model would otherwise try again.
+    """
+    told, utility = _told(state, shown), state.objective.utility
+    found: dict[CandidateId, tuple[Attempt, int, float]] = {}
+    for number, parent in enumerate(shown, 1):  # the better parent comes later, and counts
+        for attempt in state.tried.attempts.get(parent.candidate, ()):
+            if attempt.thought not in told:
+                found[attempt.candidate] = attempt, number, utility(attempt.score) - parent.utility
+    latest = sorted(found.values(), key=lambda each: (each[2] > 0, each[0].operator != operator, -each[0].candidate))
+    return sorted(latest[:ATTEMPTS_SHOWN], key=lambda each: each[2])
+
+
+def _told(state: RunState, shown: Sequence[Member]) -> set[str]:
+    """Return the thoughts that a prompt with these programs tells whole: theirs and the best program's beside them."""
+    leader = [state.leader] if shown and state.leader is not None else []
+    return {each.thought for each in (*shown, *leader)}
+
+
+# Fewest and most characters of an idea's mechanism: its first clause that is long enough.
+MECHANISM = (60, 160)
+
+
+def mechanism(thought: str) -> str:
+    """Return the beginning of an idea: up to the first end of a sentence or clause, at most MECHANISM[1] characters."""
+    fewest, most = MECHANISM
+    words = prose(thought)
+    ends = [end.start() for end in _CLAUSE.finditer(words) if fewest <= end.start() <= most]
+    return words if len(words) <= most else words[: ends[0]] + "…" if ends else shorten(words, most)
+
+
+_CLAUSE = re.compile(r"(?<=[^.;:,])[.;:,] ")
+
+
+def ways_in_words(ways: Sequence[BehaviourGroup], attempts: str = "") -> str:
+    """Return `attempts` and a line for each of the best ways, and one on the rest; "" if there is nothing to tell."""
     # a way is a group of programs that do nearly the same; `ways` are all of the run, best first
     if not any(way.idea for way in ways):
-        return ""
+        return attempts
     said = [
         "What was tried so far, a line for each behaviour (programs that do nearly the same count together): the best "
         "score, how many programs, and the idea of the best one."
     ]
+    most = IDEAS_SHOWN if attempts else WAYS_SHOWN
     said += [
-        f"- {way.score:.6g} ({way.count}): {prose(way.idea, IDEA_SHOWN) or 'its idea was not told'}"
-        for way in ways[:WAYS_SHOWN]
+        f"- {way.score:.6g} ({way.count}): {mechanism(way.idea) or 'its idea was not told'}" for way in ways[:most]
     ]
-    if rest := ways[WAYS_SHOWN:]:
+    if rest := ways[most:]:
         more = count_noun(sum(way.count for way in rest), "program")
         said.append(f"- {count_noun(len(rest), 'other behaviour')} ({more}), none of which scores better.")
-    return "\n".join(said)
+    return "\n".join([*filter(None, [attempts]), *said])
 
 
 # Most failures shown, the latest, of programs that were written from any of those that the prompt shows.

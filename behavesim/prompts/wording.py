@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 from string import Template
 from textwrap import indent
@@ -20,7 +21,7 @@ from typing import Literal
 
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text_file import read_text_file
-from behavesim.programs.functions import functions_in, signature
+from behavesim.programs.functions import LONG_DOCSTRING, functions_in, long_docstrings, signature
 from behavesim.task import Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask, separate_files
 
@@ -32,7 +33,7 @@ SHIPPED = ("full", "paper", "small")
 PARTS = frozenset(
     {
         *("description", "about", "contract", "template", "template_score", "entry_point"),  # about the task
-        *("shown", "run", "tried", "behaviour", "failures"),  # about the run and its programs
+        *("leader", "shown", "run", "tried", "behaviour", "failures", "goal"),  # about the run and its programs
         *("programs", "algorithms", "worse", "better", "comparison", "aim", "best", "reached"),
         *("prompt", "reply", "reason", "message"),  # of a repair
         *("angle", "spread", "hint", "hints", "known", "set", "adds", "answer", "answer_with_idea"),
@@ -40,6 +41,8 @@ PARTS = frozenset(
     }
 )
 HERE = Path(__file__).parent
+# Ends a prompt that would otherwise equal an earlier one, with the number of those.
+_ASKED_BEFORE = "Asked before ({}); take another way."
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,33 @@ class Wording:
     def angles(self) -> list[str]:
         """Ideas to begin from, for prompts with the template alone if `prompt_angles` is set. Empty without any."""
         return self.texts.get("angles", "").splitlines()
+
+    def first_angle(self, number: int) -> str:
+        """Return the angle of a prompt that shows the template alone, another for each candidate's number; "" if none.
+
+        Each line of `angles` is taken once, then each pair of them.
+        """
+        known = self.angles
+        turn, line = divmod(number, len(known) or 1)
+        if not known:
+            return ""
+        pairing, again = turn % len(known), turn // len(known)
+        angle = known[line]
+        if pairing:  # all lines were begun from once: two of them are combined
+            angle += f" Combine this with another start: {known[(number + pairing) % len(known)]}"
+        return f"{angle} {_ASKED_BEFORE.format(again)}" if again else angle
+
+    def later_angles(self, operator: str, number: int) -> Iterator[str]:
+        """Yield angles of a prompt that shows programs, the one of this candidate's number first; never twice the same.
+
+        Those of the text `later_angles` come first, in turn; then numbered requests for something else, without end.
+        """
+        lines = (line.partition(":") for line in self.texts.get("later_angles", "").splitlines())
+        known = [said.strip() for operators, _, said in lines if operator in operators.split()]
+        # by rounds, so that an operator that takes every n-th turn is not given the same angle each time
+        first = number + number // max(1, len(known))
+        yield from (known[(first + place) % len(known)] for place in range(len(known)))
+        yield from (_ASKED_BEFORE.format(again) for again in count(1))
 
 
 def absolute_wording(name: str) -> str:
@@ -214,7 +244,7 @@ STATELESS = (
     "It must keep nothing between calls: some are repeated in a fresh process and another order (not timed); a program "
     "that answers otherwise there is rejected."
 )
-UNSEEDED = "- Random numbers that it does not seed come out the same each time, so that equal programs score equally."
+UNSEEDED = "- Random numbers that it does not seed are the same in every run."
 SEEDED = "- Random numbers must be seeded anew in each call, or its answers depend on the calls before."
 
 
@@ -227,13 +257,14 @@ def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
     if isinstance(task, EvaluatorTask):
         rules = _evaluator_rules(task, timeout_s, memory_mb)
         if not task.calls_a_function:
-            return "\n".join(["Rules:", *rules])
+            return "\n\n".join([*_documentation(task), "\n".join(["Rules:", *rules])])
     else:
         rules = [task.rules.strip(), *_limits(task, timeout_s, memory_mb)]
     return "\n\n".join(
         [
             f"The function to write is `{task.entry_point}`. It is called like this:",
-            indent(_interface(task), "    "),  # not in a fenced block: those hold example programs
+            indent(_interface(task, task.entry_point), "    "),  # not in a fenced block: those hold example programs
+            *_documentation(task),
             "\n".join(["Rules:", *filter(None, rules)]),
         ]
     )
@@ -246,18 +277,17 @@ def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> l
     is_python = ".py" in task.template if not task.suffix else task.suffix == ".py"
     rules = [
         _judged(task),
-        "Only text between a line with EVOLVE-BLOCK-START and its EVOLVE-BLOCK-END may change; all other text is put "
-        "back as it was."
+        "Only text between EVOLVE-BLOCK-START and EVOLVE-BLOCK-END may change; all other text is put back."
         if has_blocks
         else "",
         f"The evaluation has stages: to be evaluated to the end, a program needs {passing}." if thresholds else "",
-        f"Evaluator and program together have {timeout_s:g} s of CPU time and {memory_mb} MB of memory. They cannot "
-        "reach the network, and can write to temporary files alone.",
+        f"Evaluator and program together have {timeout_s:g} s of CPU time and {memory_mb} MB of memory, no network, "
+        "and temporary files alone to write to.",
         "The program may import the standard library of Python 3.11 and the libraries that the first program imports; "
         "others may not be installed."
         if is_python
         else "",
-        "An exception, a result that the evaluator finds invalid, or a limit that is passed loses the program.",
+        "An exception, an invalid result or a passed limit loses the program.",
         _objective(task, 1),
     ]
     return [f"- {rule}" for rule in rules if rule]
@@ -274,28 +304,40 @@ def _judged(task: EvaluatorTask) -> str:
     )
 
 
-def _interface(task: Task) -> str:
-    """Return the signature of the task's entry point in its template, and its docstring, if any, indented."""
-    function = functions_in(task.template)[task.entry_point]
+def _documentation(task: Task) -> list[str]:
+    """Return paragraphs on functions of the template other than the entry point, whose long docstrings stand here once.
+
+    In the programs that prompts show, they are short (`without_docstrings`).
+    """
+    functions, said = functions_in(task.template) if long_docstrings(task.template) else {}, list[str]()
+    for name, function in functions.items():
+        text = ast.get_docstring(function) or ""
+        if name != task.entry_point and len(text) >= LONG_DOCSTRING:
+            said += [f"What `{name}` is about, for all programs below:", indent(text, "    ")]
+    return said
+
+
+def _interface(task: Task, name: str) -> str:
+    """Return the signature of a function of the task's template, and its docstring, if any, indented."""
+    function = functions_in(task.template)[name]
     return "\n".join(filter(None, [signature(function), indent(ast.get_docstring(function) or "", "    ")]))
 
 
 def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
     """Return the rules of every task without an evaluator, one a line."""
     count = len(instances_of(task, "search"))
-    judged = "one instance" if count == 1 else f"{count} instances, one after another in the same process"
-    compiling = ", compiling and imports included,"
+    judged = "one instance" if count == 1 else f"{count} instances, one after another in one process"
+    compiling = ", compiling and imports included"
     if task.first_call_s:
-        compiling = f", imports included, and {task.first_call_s:g} s more for its first call, in which numba compiles;"
-    together, on_any = ("", "") if count == 1 else (" for all of them together", ", on whichever instance")
+        compiling = f", imports included, and {task.first_call_s:g} s more for its first call, in which numba compiles"
+    together, on_any = ("", "") if count == 1 else (" for all of them", " on any instance")
     return [
-        f"- A program is judged on {judged}. {STATELESS if task.stateless else 'What it keeps between calls is kept.'}",
-        f"- It has {timeout_s:g} s of CPU time{together}{compiling} {memory_mb} MB of memory and "
-        "one thread. Later, on other instances, it has as much time for each.",
-        "- It may import the standard library of Python 3.11, numpy, scipy and numba. Files, the network and other "
-        "processes are out of its reach.",
+        f"- It is judged on {judged}. {STATELESS if task.stateless else 'What it keeps between calls is kept.'}",
+        f"- It has {timeout_s:g} s of CPU time{together}{compiling}, {memory_mb} MB and one thread.",
+        "- It may import the standard library of Python 3.11, numpy, scipy and numba, but use no files, network or "
+        "other processes.",
         SEEDED if task.stateless else UNSEEDED,
-        f"- An exception, a result that breaks a rule, or a limit that is passed loses the program{on_any}.",
+        f"- An exception, a broken rule or a passed limit{on_any} loses the program.",
         f"- {_objective(task, count)}",
     ]
 

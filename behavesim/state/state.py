@@ -119,6 +119,8 @@ class RunState:
     """The notes (texts) that the method asked for, by their numbers."""
     shown_parents: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
     """The parents that prompts have shown so far, by operator; those that show none are left out."""
+    asked_texts: set[bytes] = field(default_factory=set)
+    """A hash of every prompt for a program so far, so that none is asked twice word for word."""
     rejected_from: Counter[GroupName | None] = field(default_factory=Counter)
     """Number of registered candidates that were rejected, by the group that their question named; None for no group."""
     models: dict[str, ModelRecord] = field(default_factory=dict)
@@ -149,6 +151,7 @@ class RunState:
             return
         if event.prompt.operator != INJECTED:
             self.last_asked = event
+            self.asked_texts.add(text_hash(event.prompt.text))
         elif (program := self.next_injected) is not None:
             self.injected.remove(program)
         else:
@@ -400,6 +403,11 @@ class RunState:
         if not isinstance(candidate.outcome, Evaluated):
             raise JournalError(f"candidate {candidate.id} is not feasible, and cannot be a member of the archive")
         return Member.of(candidate.outcome, self.objective.utility(candidate.outcome.score), candidate)
+
+
+def text_hash(text: str) -> bytes:
+    """Return a hash of a prompt's text, equal in every process."""
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
 
 # What applies an event, by type; all others: `_apply_to_run`. A look-up costs less than a chain of comparisons.

@@ -111,6 +111,20 @@ class Failed:
     rejected: Rejected
 
 
+# Number of feasible candidates that are remembered for each program that they were written from, the latest ones.
+ATTEMPTS = 12
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A feasible candidate that a prompt with other programs led to: what it tried, and what became of it."""
+
+    candidate: CandidateId
+    score: float
+    thought: str
+    operator: str
+
+
 @dataclass(frozen=True)
 class Idea:
     """The thought of a program, which is not empty, and the program's score."""
@@ -138,6 +152,8 @@ class PromptHistory:
     score."""
     failures: deque[Failed] = field(default_factory=lambda: deque(maxlen=FAILED))
     """The last FAILED candidates that were rejected, in the order of their numbers."""
+    attempts: dict[CandidateId, deque[Attempt]] = field(default_factory=dict)
+    """By program, the last ATTEMPTS feasible candidates with a thought whose prompt showed it as a parent."""
 
     def take(self, registered: OpenCandidate, objective: Objective) -> None:
         """Count a candidate that is registered now; it must have an outcome."""
@@ -151,6 +167,11 @@ class PromptHistory:
             self.best_scores = tuple(map(better, self.best_scores or outcome.scores, outcome.scores))
             if outcome.thought:
                 self._take_idea(Idea(outcome.score, outcome.candidate, outcome.thought), objective)
+                asked = registered.asked
+                attempt = Attempt(outcome.candidate, outcome.score, outcome.thought, asked.prompt.operator)
+                for parent in asked.parents:
+                    if parent != TEMPLATE:  # every first program would be an attempt at it
+                        self.attempts.setdefault(parent, deque(maxlen=ATTEMPTS)).append(attempt)
 
     def _take_idea(self, idea: Idea, objective: Objective) -> None:
         same = next((each for each in self.ideas if each.thought == idea.thought), None)

@@ -151,6 +151,13 @@ class InWords:
     task: Task
     split: Split = "search"
 
+    @property
+    def are_given(self) -> bool:
+        """Whether the task has words of its own for decisions; else they are bare numbers, as with an evaluator."""
+        kind = type(self.task)
+        own = (kind.in_words, kind.choice_in_words) != (Task.in_words, Task.choice_in_words)
+        return own and self.task.score_source == "trusted"
+
     def name(self, index: int) -> str:
         """Return what kind of instance the one at `index` is, in a few words; "" if the task does not say."""
         return self._line("instance_name", LONGEST_NAME, index)

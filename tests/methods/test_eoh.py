@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
-from behavesim.programs.answer import fenced_blocks
+from behavesim.prompts.shown import programs_to_vary
 from behavesim.similarity import BehaveSim
 from behavesim.state.events import Added, Asked, Compared, Evaluated, NotAdded
 from behavesim.state.state import RunState
@@ -54,7 +54,7 @@ def test_parents_are_different_members_shown_from_worse_to_better(method: str) -
         assert set(event.parents) <= set(population(state))
         shown = [state.members[parent] for parent in event.parents]
         assert [member.utility for member in shown] == sorted(member.utility for member in shown)
-        assert [block.strip() for block in fenced_blocks(event.prompt.text)] == [m.source.strip() for m in shown]
+        assert [block.strip() for block in programs_to_vary(event.prompt.text)] == [m.source.strip() for m in shown]
 
 
 @pytest.mark.parametrize("method", METHODS)

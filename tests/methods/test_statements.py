@@ -18,6 +18,7 @@ from behavesim import prompts
 from behavesim.checks.method import INJECTED_PROGRAMS
 from behavesim.methods.method import method_of
 from behavesim.programs.answer import fenced_blocks
+from behavesim.prompts.shown import programs_to_vary
 from behavesim.state.events import INJECTED, TEMPLATE, Asked, NoteAsked
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
@@ -109,7 +110,7 @@ STATEMENTS: dict[str, Callable[[RunState, Sequence[Member]], bool]] = {
     "the difference between their scores": has_best,
     "makes the second program better": has_best,
     "what is good in both": has_best,
-    "best program so far": is_leader,
+    "This is the best program so far": is_leader,
     "one line of descent": are_a_line,
     "have in common, and why": are_several,
     "idea that the given algorithms share": are_several,
@@ -123,7 +124,7 @@ def test_what_a_prompt_says_of_its_programs_is_true(method: str, wording: str, f
     for state, event, shown in questions(method=method, prompts=wording, prompt_feedback=feedback):
         text = event.prompt.text
         sources = [each.source.strip() for each in shown] or [Toy.template.strip()]
-        assert [block.strip() for block in fenced_blocks(text)] == sources
+        assert [block.strip() for block in programs_to_vary(text)] == sources
         in_one_line = " ".join(text.split())
         for statement, is_true in STATEMENTS.items():
             if statement in in_one_line:
@@ -160,7 +161,7 @@ def test_the_template_counts_as_a_program_wherever_the_best_one_is_meant(method:
 
 @pytest.mark.parametrize(("samples", "n_init"), [(2, 8), (3, 9)])
 @pytest.mark.parametrize("method", ["funsearch", "funsearch+behavesim", "niche"])
-def test_candidates_that_share_a_prompt_share_none_with_those_before(method: str, samples: int, n_init: int) -> None:
+def test_candidates_that_share_programs_are_asked_in_other_words(method: str, samples: int, n_init: int) -> None:
     settings = {"method": method, "samples_per_prompt": samples, "n_init": n_init}
     deciding = method_of(
         fitting({"budget": 120, "window": 8, "islands": 4, "restart_every": 40, **settings}), Toy(), takes_notes=True
@@ -171,8 +172,9 @@ def test_candidates_that_share_a_prompt_share_none_with_those_before(method: str
             continue
         first = event.candidate - (event.candidate - n_init) % samples
         shared = [asked[number] for number in range(first, event.candidate) if number in asked]
-        if shared:
-            assert event.prompt == shared[0].prompt
+        if shared and all(parent in state.members for parent in shared[-1].parents):
+            assert (event.parents, event.group) == (shared[-1].parents, shared[-1].group)
+            assert event.prompt.text not in {each.prompt.text for each in asked.values()}
         else:
             state.last_asked = None  # nothing that was asked before is asked again
             wanted = deciding.ask(state, UNREAD, event.candidate)
@@ -181,6 +183,30 @@ def test_candidates_that_share_a_prompt_share_none_with_those_before(method: str
             firsts += event.candidate != first
         asked[event.candidate] = event
     assert firsts, "a person's program takes the first place of some"
+
+
+@pytest.mark.parametrize("wording", ["full", "small"])
+@pytest.mark.parametrize("method", METHODS)
+def test_no_model_is_asked_the_same_words_twice(method: str, wording: str) -> None:
+    texts = [
+        event.prompt.text
+        for event in events_of(method=method, prompts=wording, prompt_feedback="scores")
+        if isinstance(event, Asked) and event.prompt.operator != INJECTED
+    ]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_whoever_is_to_improve_sees_the_best_program_so_far_and_what_to_beat(method: str) -> None:
+    for state, event, shown in questions(method=method, prompts="full", prompt_feedback="scores"):
+        if not isinstance(event, Asked) or is_the_template(state, shown):
+            continue
+        assert state.leader is not None
+        sources = [block.strip() for block in fenced_blocks(event.prompt.text)]
+        best = [each for each in (*shown, state.leader) if each.utility >= state.leader.utility]
+        assert any(each.source.strip() in sources for each in best)
+        if event.prompt.operator in ("improve", "crossover", "e1", "m1"):
+            assert f"better than {state.leader.score:.6g}, the best so far" in event.prompt.text
 
 
 @pytest.mark.parametrize("mutation_rate", [0.0, 0.5])

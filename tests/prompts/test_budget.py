@@ -34,7 +34,7 @@ def test_the_least_important_is_left_out_first() -> None:
     said = [prompts("tsp", prompt_tokens=tokens).hinted("improve", PROGRAMS, "Wait.") for tokens in (2000, 1700, 1500)]
     for less, more in pairwise(said):
         assert more.left_out[: len(less.left_out)] == less.left_out
-    assert said[-1].left_out == ("scores", "program 1 of 2", "rules")
+    assert said[-1].left_out == ("angle", "scores", "program 1 of 2", "rules")
     assert [block.strip() for block in fenced_blocks(said[-1].text)] == [PROGRAMS[1].source.strip()]
 
 

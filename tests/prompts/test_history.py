@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
 from behavesim.prompts.behaviour_diff import Parting
-from behavesim.prompts.feedback import IDEA_SHOWN
-from behavesim.prompts.shown import describe_run, failures_in_words, ideas_in_words, prose, ways_in_words
+from behavesim.prompts.shown import (
+    MECHANISM,
+    describe_run,
+    failures_in_words,
+    ideas_in_words,
+    mechanism,
+    prose,
+    ways_in_words,
+)
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt, Rejected, Reply, Responded
@@ -44,10 +51,7 @@ def test_the_best_score_and_the_gaps_by_instance_are_said() -> None:
         "best known, and is not shown here.\n\nHow far behind the best score so far on each instance, in %:\n"
     )
     assert "    3 50 cities, uniform       6.1027       9.05       1.73" in said.split("\n")
-    timed = replace(example(), best=replace(example().best or PROGRAMS[0], counted_s=3.456))
-    assert "and is not shown here. It took 3.5 of the 12 s of CPU time that count.\n\n" in describe_run(
-        timed, PROGRAMS, TSP, limit_s=12
-    )
+    assert "The best one" not in describe_run(example(), PROGRAMS, TSP, is_leader_shown=True)
     shown = replace(example(), best=replace(PROGRAMS[1], score=6.0, utility=-6.0))
     assert "and is program 2 above." in describe_run(shown, [PROGRAMS[0], replace(PROGRAMS[1], score=6.0)], TSP)
     assert describe_run(RunState(TSP.task.objective), PROGRAMS, TSP) == ""
@@ -85,7 +89,7 @@ def test_only_the_best_ideas_are_remembered_each_once() -> None:
 def test_the_list_of_ideas_leaves_out_those_of_the_programs_shown() -> None:
     tried = PromptHistory(ideas=(Idea(2.0, 0, "nearest first"), Idea(3.0, 1, "farthest first")))
     state, shown = RunState(Objective("minimise"), tried=tried), replace(PROGRAMS[0], thought="nearest first")
-    title = "The best other ideas tried so far, each with the score of its best program:"
+    title = "The best other ideas so far, by score:"
     assert ideas_in_words(state, [shown]) == f"{title}\n- 3: farthest first"
     assert ideas_in_words(state, [shown, replace(shown, thought="farthest first")]) == ""
 
@@ -93,7 +97,31 @@ def test_the_list_of_ideas_leaves_out_those_of_the_programs_shown() -> None:
 def test_a_long_idea_ends_after_a_word_and_says_that_it_is_cut() -> None:
     long = PromptHistory(ideas=(Idea(2.0, 0, "visit the nearest " * 50),))
     line = ideas_in_words(RunState(Objective("minimise"), tried=long)).split("\n")[1]
-    assert line.endswith(("the…", "visit…", "nearest…")) and len(line) <= len("- 2: ") + IDEA_SHOWN
+    assert line.endswith(("the…", "visit…", "nearest…")) and len(line) <= len("- 2: ") + MECHANISM[1]
+
+
+def test_what_was_tried_from_the_shown_programs_is_told_with_what_it_lost() -> None:
+    state = RunState(Objective("minimise"))
+    for number, (score, operator) in enumerate([(9.0, "m1"), (4.0, "m1"), (8.0, "e1"), (7.0, "e1"), (5.0, "e1")], 10):
+        asked = Asked(number, (1, 2), None, Prompt("", operator))
+        outcome = Evaluated(number, "", score, (score,), (), f"Idea {number}.")
+        state.tried.take(OpenCandidate(asked, outcome=outcome), state.objective)
+    pair = [replace(PROGRAMS[0], score=7.0, utility=-7.0), replace(PROGRAMS[1], score=6.0, utility=-6.0)]
+    # losses before gains, those of the same kind of request before others, and then the later ones
+    assert ideas_in_words(state, pair, "e1").split("\n")[:4] == [
+        "Tried from these programs before, the losses first:",
+        "- 9, 3 worse than program 2: Idea 10.",
+        "- 8, 2 worse than program 2: Idea 12.",
+        "- 7, 1 worse than program 2: Idea 13.",
+    ]
+    assert "- 9, 2 worse than it: Idea 10." in ideas_in_words(state, pair[:1], "m1")
+    assert "Tried from" not in ideas_in_words(state, [replace(pair[0], candidate=3)], "m1")
+
+
+def test_an_idea_is_cut_after_its_mechanism() -> None:
+    idea = "Join the shortest edges until a tour stands, as savings do, each at once; then mend crossings " + "on " * 30
+    assert mechanism(idea) == "Join the shortest edges until a tour stands, as savings do, each at once…"
+    assert mechanism("Short.") == "Short."
 
 
 def test_a_line_for_each_behaviour_counts_those_that_do_nearly_the_same() -> None:
@@ -143,8 +171,7 @@ def test_every_prompt_with_programs_says_how_far_the_run_has_come() -> None:
 
 def test_a_single_program_is_told_where_its_cost_arises() -> None:
     near = [0, *range(1, 50)]
-    known = ((1, (7.0,) * 5), (2, (7.0, 6.0, 5.0, 7.0, 7.0)))
-    parting = Parting((1,), ((7.0,) * 5,), TSP, TSP.task.objective, known)
+    parting = Parting((1,), ((7.0,) * 5,), TSP, TSP.task.objective, (7.0, 6.0, 5.0, 7.0, 7.0))
     behaviours = Behaviours(BehaveSim(normaliser=50))
     behaviours.apply(Evaluated(1, "", 7.0, (7.0,) * 5, [Trajectory.prefixes(near)] * 5), [1])
     text = parting.in_words(behaviours)

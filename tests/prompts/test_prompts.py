@@ -15,7 +15,9 @@ from behavesim.base.errors import UsageError
 from behavesim.engine.admission import settings_from_person
 from behavesim.programs.answer import fenced_blocks
 from behavesim.programs.extract import extract
+from behavesim.programs.functions import without_docstrings
 from behavesim.programs.reading import FunctionForm, Request
+from behavesim.prompts.feedback import without_placeholders
 from behavesim.prompts.prompts import Prompts
 from behavesim.prompts.shown import describe_gap
 from behavesim.prompts.wording import PARTS, SHIPPED, Wording, wording_hash
@@ -68,6 +70,7 @@ def test_only_programs_are_fenced_and_nothing_is_left_to_fill_in(wording: str) -
     for name, prompt in specimens(prompts("tsp", wording)):
         sources = [program.source.strip() for program in PROGRAMS]
         template = TaskReference("tsp").load().template.strip()
+        template = without_docstrings(template, template if wording == "full" else "")
         assert {block.strip() for block in fenced_blocks(prompt.text)} <= {*sources, template, "def …"}, name
         assert not re.search(r"\$\w", prompt.text), name
         assert "\n\n\n" not in re.sub(r"```.*?```", "(code)", prompt.text, flags=re.DOTALL), name
@@ -86,10 +89,7 @@ def test_the_papers_wording_has_neither_contract_nor_scores() -> None:
 
 def test_scores_are_shown_with_their_gap_and_each_instance() -> None:
     shown = member("def number(): return 3", 2.5, scores=(2.0, 3.0))
-    assert (
-        "Score 2.5 (2 3 on the single instances), 150 % behind the best known."
-        in toy().showing_programs("improve", [shown]).text
-    )
+    assert "Score 2.5, 150 % behind the best known." in toy().showing_programs("improve", [shown]).text
     assert "Score" not in toy(prompt_feedback="none").showing_programs("m1", [shown]).text
 
 
@@ -141,13 +141,13 @@ def test_first_prompts_say_what_the_template_scores() -> None:
 
 def test_what_programs_took_is_said_where_it_is_asked_for_and_known() -> None:
     known, unknown = member("def number(): return 3", cpu_s=3.456), member("def number(): return 4")
-    assert (
-        "Score 1, as good as the best known. It took 3.5 s of CPU time. Its code:"
-        in toy(prompt_times=True).showing_programs("m1", [known]).text
-    )
+    asking = toy(prompt_times=True, timeout_s=10)
+    said = "Score 1, as good as the best known. It took 3.5 s of CPU time and left 6.5 s. Its code:"
+    assert said in asking.showing_programs("m1", [known]).text
     counted = member("def number(): return 3", cpu_s=13.456, counted_s=3.456)
-    said = toy(prompt_times=True, timeout_s=20).showing_programs("m1", [counted]).text
-    assert "It took 3.5 of the 20 s of CPU time that count. Its code:" in said
+    assert "It took 3.5 s of CPU time and left 6.5 s. Its code:" in asking.showing_programs("m1", [counted]).text
+    # below a third of the limit there is room enough
+    assert "CPU time. Its" not in toy(prompt_times=True, timeout_s=11).showing_programs("m1", [counted]).text
     for asking, program in (
         (toy(prompt_times=True), unknown),
         (toy(prompt_times=True, prompt_feedback="none"), known),
@@ -158,11 +158,15 @@ def test_what_programs_took_is_said_where_it_is_asked_for_and_known() -> None:
 
 
 async def test_what_programs_took_comes_from_the_journal() -> None:
-    settings = {"method": "eoh", "population": 8, "budget": 60, "prompt_times": True}
+    settings = {"method": "eoh", "population": 8, "budget": 60, "prompt_times": True, "timeout_s": 0.25}
     journal = MemoryJournal()
     assert await (await search(journal, settings)).run() == "budget"
     events = [decode(*row) for row in journal.rows]
-    told = [each for each in events if isinstance(each, Asked) and "It took 0.1 s of CPU time." in each.prompt.text]
+    told = [
+        each
+        for each in events
+        if isinstance(each, Asked) and "It took 0.1 s of CPU time and left 0.15 s." in each.prompt.text
+    ]
     assert told
     slower = [replace(each, cpu_s=7.0) if isinstance(each, Evaluated) and each.cpu_s else each for each in events]
     for journalled, differs in ((events, False), (slower, True)):
@@ -231,16 +235,15 @@ def test_a_failed_reply_is_shown_as_a_reply() -> None:
 
 def test_first_prompts_differ_by_angle_unless_that_is_turned_off() -> None:
     same, varied, paper = toy(prompt_angles=False), toy(), toy("paper")
-    for asking, count in ((same, 1), (varied, 64), (paper, 1)):
+    for asking, count in ((same, 1), (varied, 70), (paper, 1)):
         assert len({asking.showing_template("template", number).text for number in range(70)}) == count
 
 
 def test_ones_own_texts_take_the_place_of_ours(tmp_path: Path) -> None:
     (tmp_path / "improve.md").write_text("Beat $aim:\n\n$angle\n\n$shown\n")
     asking = toy(str(tmp_path))
-    assert asking.showing_programs("improve", [member("def number(): return 1")]).text.startswith(
-        "Beat it:\n\nHere is a program"
-    )
+    text = asking.showing_programs("improve", [member("def number(): return 1")]).text
+    assert without_placeholders(text).startswith("Beat it:\n\nHere is a program")
     assert asking.showing_template("template", 0) == toy().showing_template("template", 0)
     before = wording_hash(str(tmp_path))
     (tmp_path / "improve.md").write_text("Beat $aim by far:\n\n$shown\n")
