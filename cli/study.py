@@ -13,6 +13,7 @@ from behavesim_studies import (
     portfolio,
     prediction,
     programs_of_runs,
+    prompts,
     results,
     sets,
     similarity,
@@ -65,6 +66,7 @@ from .options import (
     figures_option,
     metric_of_text,
     read_run,
+    run_folder,
 )
 from .output import busy, print_result, print_written, tell
 from .trial import REJECTED, try_once
@@ -253,6 +255,20 @@ def study_prediction(
     busy("trying the best programs of each run on held-out instances, and comparing them by every metric")
     unseen = asyncio.run(evaluate_held_out(loaded, list(map(prediction.choose_programs, loaded))))
     _show(prediction.study(loaded, unseen), as_json)
+
+
+@study.command("prompts")
+def study_prompts(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN", help="Runs, or their folders.", autocompletion=complete_runs),
+    ],
+    assignments: Assignments = None,
+    runs_dir: RunsDir = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Print which questions the replies of runs lead to, as recorded and with --set; no model is asked, nothing run."""
+    _show(prompts.study([run_folder(runs_dir, run) for run in runs], assignments or ()), as_json)
 
 
 @study.command("generalisation")

@@ -80,3 +80,14 @@ def test_an_unknown_study_is_a_usage_error(behavesim: Command) -> None:
     ended = behavesim("study", "nothing")
     assert ended.code == 2
     assert "Traceback" not in ended.err
+
+
+def test_the_questions_that_the_same_replies_lead_to_are_counted(finished: Command) -> None:
+    rows = finished("study", "prompts", "first", "--set", "window=1", "--json").document["rows"]
+    assert [row["settings"] for row in rows] == ["as recorded", "window=1"]
+    assert all(row["repeats"] == 0 and row["shows_best"] in (None, 1.0) and row["tokens"] > 100 for row in rows)
+    assert set(rows[0]) == {"run", "settings", "prompts", "shows_best", "distance", "repeats", "tokens"}
+    assert rows[0]["prompts"] == rows[1]["prompts"]
+    assert finished("study", "prompts", "first", "--set", "method=eoh", "--json").document["rows"][1]["prompts"] > 0
+    assert "show the best" in finished("study", "prompts", "first").out
+    assert finished("study", "prompts", "first", "--set", "windows=1").code == 2
