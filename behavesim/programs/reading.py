@@ -105,8 +105,9 @@ class FunctionForm:
            function, the text outside is read from its first line of code.
         4. The program is the last block that defines the entry point with the right arguments. If the last block is
            left open, begins the entry point and cannot be parsed, no other block counts.
-           If there is one function in all blocks, of another name and with the template's parameters, it gets the name,
-           unless the reply was cut off or a person wrote it.
+           If all blocks define one function, of another name and with the template's parameters, the last gets the
+           name, unless the reply was cut off or a person wrote it. Blocks without a function, such as a command for a
+           shell, do not count.
         5. Imports for names that it uses and does not define come from the template, else from OFFERED.
 
         Only the last BLOCKS_READ blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`.
@@ -160,7 +161,14 @@ def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failu
     readings = [_read_tidied(block, wanted) for block in parts]
     begun = parts and not parts[-1].closed and f"def {wanted.entry.name}" in parts[-1].code
     # a draft must not stand for the program that the model did not finish
-    return readings[-1:] if begun and isinstance(readings[-1], Failure) else readings
+    if begun and isinstance(readings[-1], Failure):
+        return readings[-1:]
+    if not any(isinstance(each, Parsed) and callables(each.tree) for each in readings):
+        return readings
+    # beside a function, a command for a shell is no program that could not be read
+    return [
+        each for each, part in zip(readings, parts, strict=True) if isinstance(each, Parsed) or _functions(part.code)
+    ]
 
 
 def _read_tidied(block: Block, wanted: _Wanted) -> Parsed | Failure:
@@ -210,7 +218,8 @@ def _choose_reading(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Pa
         failures.append(failure)
     defining = [program for program in programs if callables(program.tree)]
     # small models name it as they like; it is clear what they mean where nothing else can be meant
-    if len(defining) == 1 and not unread and wanted.is_whole and not wanted.is_own:
+    names = {tuple(callables(each.tree)) for each in defining}
+    if len(names) == 1 and not unread and wanted.is_whole and not wanted.is_own:
         source = rename_function(defining[0].source, defining[0].tree, wanted.entry)
         try:
             return _with_imports(wanted.parser.parse(source), wanted) if source else _weightiest(failures)
