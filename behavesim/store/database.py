@@ -30,14 +30,7 @@ EVENTS = """CREATE TABLE events (
     seal      INTEGER             -- a hash of the other columns: a row without it is damaged, or another program's
 ) STRICT"""
 _INDEX = "CREATE INDEX events_of_candidate ON events (candidate, type);"
-_OWNER = """
-CREATE TABLE owner (  -- who appends: one row, which each commit of a process compares with its own token
-    token   TEXT NOT NULL,
-    host    TEXT NOT NULL,
-    process INTEGER NOT NULL
-) STRICT;
-"""
-TABLES = f"{EVENTS};\n{_INDEX}\n{_OWNER}"
+TABLES = f"{EVENTS};\n{_INDEX}\n"
 PASSAGES = """
 CREATE TABLE passages (  -- of prompts, which have most of their text in common: see the view `prompts`
     number INTEGER PRIMARY KEY,

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
-import socket
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -38,14 +36,6 @@ LIMIT_BYTES = 64 << 20
 _INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 _LAST = "SELECT coalesce(max(seq), 0) FROM events"
-# Aborts a commit if another process has taken over the journal: needed on file systems where locks have no effect.
-#
-# There, another process may also have replaced the write-ahead log: `has_log` returns false then.
-_OWNED = """
-CREATE TEMP TRIGGER owned BEFORE INSERT ON main.events
-WHEN (SELECT token FROM main.owner) IS NOT '{token}' OR NOT has_log()
-BEGIN SELECT RAISE(ABORT, 'the journal has another owner'); END
-"""
 
 
 class SqliteJournal:
@@ -96,7 +86,7 @@ class SqliteJournal:
                     await self._db.executescript(NEW_JOURNAL)
                 for pragma in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", *self._log.pragmas):
                     await self._db.execute_fetchall(pragma)
-                await self._take_over()
+                [(self._last,)] = await self._db.execute_fetchall(_LAST)
             except BaseException:
                 await await_finished(self._db.close())
                 raise
@@ -112,7 +102,7 @@ class SqliteJournal:
     async def append(self, events: Sequence[Event]) -> None:
         """Commit events in one transaction: on return they survive the death of this process."""
         # Also if the caller is cancelled: else events could be in the journal of which the search knows nothing. Raises
-        # JournalError if another process owns the journal, or if these events or earlier syncs failed.
+        # JournalError if another process appended meanwhile, or if these events or earlier syncs failed.
         await await_finished(self._append(events))
 
     async def earlier_outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
@@ -136,21 +126,8 @@ class SqliteJournal:
                 self._last += len(rows)
                 self._log.committed()
 
-    async def _take_over(self) -> None:
-        """Record this process as the owner; the previous owner's next commit fails if it is still alive."""
-        token = secrets.token_hex(8)
-        # the first change takes the write lock, so nobody can append between it and the reading of the last number
-        await self._db.execute_fetchall("DELETE FROM owner")
-        await self._db.execute_fetchall(
-            "INSERT INTO owner VALUES (?, ?, ?)", (token, socket.gethostname(), os.getpid())
-        )
-        [(self._last,)] = await self._db.execute_fetchall(_LAST)
-        await self._db.commit()
-        await self._db.create_function("has_log", 0, self._log.log_check())
-        await self._db.execute_fetchall(_OWNED.format(token=token))
-
     async def _insert(self, rows: Sequence[tuple[object, ...]], passages: dict[int, str]) -> None:
-        """Commit rows and the passages of their prompts, or nothing; JournalError if another process owns it."""
+        """Commit rows and the passages of their prompts, or nothing."""
         try:
             if passages:
                 await self._db.executemany(_INSERT_PASSAGE, passages.items())
@@ -158,18 +135,14 @@ class SqliteJournal:
             await self._db.commit()
         except BaseException as error:
             await self._db.rollback()  # else the next commit would write these rows, too
-            if isinstance(error, sqlite3.IntegrityError):  # the trigger, or a number that another process has used
-                raise await self._disowned() from error
+            # The numbers follow on this process's last one, so a second writer that gets past the run's lock ends here:
+            # of two rows with one number the second is refused, and no event is written over or decided upon twice.
+            if isinstance(error, sqlite3.IntegrityError):
+                raise JournalError(
+                    f"{self._path}: another process writes this journal; only one may: end the other one, then resume "
+                    "the run. Nothing more was written here, and what had been committed stays"
+                ) from error
             raise
-
-    async def _disowned(self) -> JournalError:
-        """Return the error for a commit refused because another process has appended or taken over."""
-        owners = await self._db.execute_fetchall("SELECT host, process FROM owner")
-        named = "".join(f", process {process} on {host} was the last to open it" for host, process in owners)
-        return JournalError(
-            f"{self._path}: another process writes this journal{named}; only one may: end the other one, then resume "
-            "the run. Nothing more was written here, and what had been committed stays"
-        )
 
     @property
     def _db(self) -> aiosqlite.Connection:
@@ -204,16 +177,6 @@ class WriteAheadLog:
         """Statements for the connection that commits: when SQLite moves the log, and to what length it then cuts it."""
         pages = max(1, self._limit // PAGE_BYTES)
         return f"PRAGMA wal_autocheckpoint = {pages}", f"PRAGMA journal_size_limit = {self._limit}"
-
-    def log_check(self) -> Callable[[], bool]:
-        """Return a function that says whether the log at this path is still the one that is there now."""
-        now = self._log.stat()
-
-        def is_still_so() -> bool:
-            # a missing log is no replaced one: if the whole folder was moved, commits still reach the log in it
-            return not self._log.exists() or os.path.samestat(self._log.stat(), now)
-
-        return is_still_so
 
     def committed(self) -> None:
         """Note a commit, and sync in the background; raises OSError if syncing earlier commits failed."""
