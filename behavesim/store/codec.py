@@ -1,22 +1,18 @@
-"""Events as rows: a type, a JSON payload and the trajectories as one blob, under a seal; and the passages of prompts.
+"""Events as rows: a type, a JSON payload, and trajectories or a compressed prompt as a blob, under a seal.
 
-The seal is a hash of the other columns: a row whose seal is wrong was damaged, or another program wrote it. Prompts are
-split at blank lines and each different passage is stored once, since the prompts of a run repeat the task's description
-and its best programs: 28 MB of prompts had 1.2 MB of different passages.
+The seal is a hash of the other columns: a row whose seal is wrong was damaged, or another program wrote it.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Mapping
+import zlib
 from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from behavesim.base.text import one_line
 from behavesim.state.events import STORED_AS, Asked, Evaluated, Event, NoteAsked
@@ -28,23 +24,19 @@ HIGHEST = (1 << 63) - 1
 Row = tuple[int, float, int | None, str, str, bytes | None]
 
 
-def row_of(seq: int, at: float, event: Event, passages: dict[int, str]) -> tuple[*Row, int]:
-    """Return event number `seq` as a row with its seal; its prompt's passages are added to `passages` by number."""
-    kind, payload, data = encode(event, passages)
+def row_of(seq: int, at: float, event: Event) -> tuple[*Row, int]:
+    """Return event number `seq` as a row with its seal."""
+    kind, payload, data = encode(event)
     row: Row = seq, at, getattr(event, "candidate", None), kind, payload, data
     return *row, seal(*row)
 
 
-def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, str, bytes | None]:
-    """Return the type, the JSON payload and the blob of an event; the blob is None unless it has trajectories."""
-    # with `passages`, a prompt's text becomes the numbers of its passages, which are added there
+def encode(event: Event) -> tuple[str, str, bytes | None]:
+    """Return the type, the JSON payload and the blob of an event: its trajectories or its prompt's text, or None."""
     kind = type(event).__name__
-    if isinstance(event, Asked | NoteAsked) and passages is not None:
-        parts = split_passages(event.prompt.text)
-        passages.update(parts)
-        values = _adapter(kind).serializer.to_python(replace(event, prompt=replace(event.prompt, text="")))
-        values["prompt"]["text"] = [number for number, _ in parts]
-        return kind, to_json(values).decode(), None
+    if isinstance(event, Asked | NoteAsked):
+        payload = _adapter(kind).serializer.to_json(replace(event, prompt=replace(event.prompt, text="")))
+        return kind, payload.decode(), _compress(event.prompt.text)
     if isinstance(event, Evaluated):
         payload = _adapter(kind).serializer.to_json(replace(event, trajectories=()))
         return kind, payload.decode(), pack_states(event.trajectories)
@@ -63,14 +55,12 @@ def is_storable(event: Event) -> bool:
 
 _EVALUATED, _PROMPTING = Evaluated.__name__, (Asked.__name__, NoteAsked.__name__)
 _OF_CANDIDATES = frozenset(name for name, kind in STORED_AS.items() if "candidate" in kind.__dataclass_fields__)
-# What `decode` gets for events that have no prompt.
-NO_PASSAGES: Mapping[int, str] = MappingProxyType({})
 
 
-def decode(kind: object, payload: object, blob: object, passages: Mapping[int, str] = NO_PASSAGES) -> Event:
+def decode(kind: object, payload: object, blob: object) -> Event:
     """Return the event of a row by its type, JSON payload and blob, which may hold anything.
 
-    Raises ValueError, of one line, if the row holds no event, or if a passage of its prompt is missing from `passages`.
+    Raises ValueError, of one line, if the row holds no event.
     """
     if not isinstance(kind, str) or kind not in STORED_AS:
         raise ValueError(f"there is no event of type {kind!r:.40}")
@@ -79,7 +69,6 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
     values = from_json(payload, allow_inf_nan=False)  # which the digest and the reports could not take
     if not isinstance(values, dict):
         raise ValueError("its payload is no JSON object")
-    text = _text_taken(values, passages) if kind in _PROMPTING else ""
     try:
         event = _adapter(kind).validator.validate_python(values)
     except ValidationError as error:
@@ -91,23 +80,15 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
     # Trajectories stay packed until somebody reads them; `decode_whole` checks them, too.
     if kind == _EVALUATED:
         object.__setattr__(event, "trajectories", Behaviour(blob))
-    elif text:
-        object.__setattr__(event.prompt, "text", text)
+    elif kind in _PROMPTING:
+        object.__setattr__(event.prompt, "text", _decompress(blob))
     found: Event = event
     return found
 
 
-def _text_taken(values: dict[str, Any], passages: Mapping[int, str]) -> str:
-    """Return the text of a payload's prompt, and leave "" in its place; "" if it is not stored as passages."""
-    if not isinstance(prompt := values.get("prompt"), dict) or not isinstance(numbers := prompt.get("text"), list):
-        return ""
-    prompt["text"] = ""
-    return join_passages(numbers, passages)
-
-
-def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[int, str]) -> Event:
+def decode_whole(kind: object, payload: object, blob: object) -> Event:
     """Return the event of a row as `decode` does; ValueError also if its trajectories cannot be unpacked."""
-    event = decode(kind, payload, blob, passages)
+    event = decode(kind, payload, blob)
     if isinstance(event, Evaluated):
         unpack(pack_states(event.trajectories))
     return event
@@ -140,57 +121,69 @@ def hash_63(data: bytes) -> int:
     return int.from_bytes(blake2b(data, digest_size=8).digest()) >> 1
 
 
-# What stands between two passages: a blank line. A passage's number is a hash of its text, so that a commit can write
-# passages without reading those that are stored: equal text has an equal number, and is ignored.
-GAP = "\n\n"
+# The longest prompt in bytes. A made-up blob of a few kB could else expand to gigabytes when somebody reads it.
+_LONGEST = 1 << 26
+# What most prompts say, as zlib's dictionary. It is part of the file format: if it changes, no older prompt can be read.
+#
+# Each row stands alone. With the run's first prompt as the dictionary, its loss would cost all prompts.
+_DICTIONARY = b"""\
+The function to write is `. It is called like this:
+        Args:
+        Return:
+Rules:
+- A program is judged on 5 instances, one after another in the same process. What it keeps between calls is kept.
+- It has 50 s of CPU time for all of them together, compiling and imports included, 2048 MB of memory and one \
+thread. Later, on other instances, it has as much time for each.
+- It may import the standard library of Python 3.11, numpy, scipy and numba. Files, the network and other processes \
+are out of its reach.
+- Random numbers that it does not seed come out the same each time, so that equal programs score equally.
+- An exception, a result that breaks a rule, or a limit that is passed loses the program, on whichever instance.
+- The score, the mean over the instances, is better the lower it is.
+
+Here are 2 programs that solve the problem, the better one last.
+
+The search has tried 1,000 programs so far, of which 10 failed. The best one scores , and is not shown here.
+
+How far behind the best score so far on each instance, in %:
+    instance              best so far  program 1  program 2
+The best other ideas tried so far, each with the score of its best program:
+Programs that failed lately; do not repeat their mistakes:
+- exception: IndexError: index 3 is out of bounds for axis 1 with size 3 (line 21) (its idea:
+
+Write a program that scores better than all of them. Find what holds the best of them back, and change the step that \
+is the cause; where another principle should win, take that. A program that does the same in other words is worth \
+nothing.
+
+Answer in two parts and nothing else. First your idea in braces, {like this}: one to three sentences that name no \
+program by number and say what the code really does, with what it takes from others. Then the complete program, \
+imports included, in one fenced Python block. It defines ` as described above; helper functions may stand beside it.
+```
+
+Program 1. Score 1.0 ( on the single instances). Its idea: . Its code:
+
+```python
+import numpy as np
 
 
-def split_passages(text: str) -> list[tuple[int, str]]:
-    """Return the passages of a text in order, each as (number, passage); `join_passages` undoes it."""
-    return [(_number(passage), passage) for passage in text.split(GAP)]
+def """
 
 
-def join_passages(numbers: list[Any], passages: Mapping[int, str]) -> str:
-    """Return the text of the passages with these numbers; ValueError if one is unknown, damaged or no number."""
+def _compress(text: str) -> bytes:
+    data = text.encode()
+    if len(data) > _LONGEST:
+        raise ValueError(f"a prompt has {len(data):,} bytes, more than {_LONGEST:,}")
+    packer = zlib.compressobj(zdict=_DICTIONARY)
+    return packer.compress(data) + packer.flush()
+
+
+def _decompress(blob: object) -> str:
+    if not isinstance(blob, bytes):
+        raise ValueError("its prompt is missing")
+    unpacker = zlib.decompressobj(zdict=_DICTIONARY)
     try:
-        return GAP.join(map(passages.__getitem__, numbers))
-    except (LookupError, TypeError) as error:
-        raise ValueError("a passage of its prompt is missing, or damaged") from error
-
-
-def is_passage(number: int, text: object) -> bool:
-    """Whether `text` is a string and `number` is its passage number."""
-    return isinstance(text, str) and _number(text) == number
-
-
-def _number(passage: str) -> int:
-    return hash_63(passage.encode())
-
-
-_SELECT_ALL = "SELECT number, text FROM passages"
-_SELECT = "SELECT text FROM passages WHERE number = ?"
-
-
-class Passages(dict[int, str]):
-    """The passages of a journal by number, each read from the database on first use and then kept in memory.
-
-    `at_once`: the first use reads all that are not damaged, which takes less time than a query for each.
-    """
-
-    def __init__(self, db: sqlite3.Connection, at_once: bool = False) -> None:
-        super().__init__()
-        self._db = db
-        self._at_once = at_once
-
-    def __missing__(self, number: int) -> str:
-        """Read a passage and keep it; LookupError if it is missing or damaged, TypeError if it is no number."""
-        if self._at_once:
-            self._at_once = False
-            self.update(row for row in self._db.execute(_SELECT_ALL) if is_passage(*row))
-            if number in self:
-                return self[number]
-        # SQLite takes no larger integers
-        row = self._db.execute(_SELECT, (number,)).fetchone() if 0 <= number < 1 << 63 else None
-        if row is None or not is_passage(number, row[0]):
-            raise LookupError(number)
-        return self.setdefault(number, row[0])
+        text = unpacker.decompress(blob, _LONGEST + 1).decode()
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise ValueError("its prompt is damaged") from error
+    if not unpacker.eof:
+        raise ValueError("its prompt is cut off")
+    return text

@@ -11,7 +11,7 @@ from typing import Any
 
 from behavesim.base.text import one_line
 from behavesim.state.events import CandidateId, Event, RunStarted
-from behavesim.store.codec import Passages, decode_whole, is_passage, is_sealed
+from behavesim.store.codec import decode_whole, is_sealed
 from behavesim.store.database import (
     UNREADABLE,
     check_time,
@@ -47,7 +47,7 @@ def damages(path: Path) -> list[str]:
 
 def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
     """Yield a line for each undecodable event or gap in the numbers, for a wrong first event, or for no event."""
-    expected, passages = 1, Passages(db)
+    expected = 1
     for seq, at, kind, payload, data in db.execute("SELECT seq, at, type, payload, data FROM events ORDER BY seq"):
         if seq != expected:
             yield f"events {expected} to {seq - 1} are missing"
@@ -55,7 +55,7 @@ def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
             yield "event 1 is not the beginning of a run"
         try:
             check_time(at)
-            decode_whole(kind, payload, data, passages)
+            decode_whole(kind, payload, data)
         except ValueError as error:
             yield one_line(f"event {seq} ({kind}) cannot be read: {error}")
         expected = seq + 1
@@ -76,13 +76,11 @@ def read_damaged(path: Path) -> dict[int, tuple[float, Event]]:
     # a row that occurs in both is the same in both. A row counts only if its seal fits, so damage cannot invent an
     # event. The layout of the files is SQLite's published file format (https://sqlite.org/fileformat2.html). Rows are
     # read both with and without the log: a damaged page in it must not hide a sound one in the database.
-    rows = [row for pages in _images(path) for row in _rows(pages)]
-    passages = {number: text for number, text, *_ in rows if is_passage(number, text)}
+    rows = [row for pages in _images(path) for row in _rows(pages) if is_sealed(row[:-1], row[-1])]
     events: dict[int, tuple[float, Event]] = {}
-    for seq, at, candidate, kind, payload, data, seal in rows:
-        if is_sealed((seq, at, candidate, kind, payload, data), seal):
-            with suppress(ValueError):  # a sealed prompt may have lost a passage
-                events.setdefault(seq, (at, decode_whole(kind, payload, data, passages)))
+    for seq, at, _, kind, payload, data, _ in rows:
+        with suppress(ValueError):  # anybody can seal a row
+            events.setdefault(seq, (at, decode_whole(kind, payload, data)))
     return dict(sorted(events.items()))
 
 
@@ -119,7 +117,7 @@ def _overlaid(pages: Sequence[bytes], log: bytes, size: int) -> list[bytes]:
 
 # The first byte of a page that holds rows of a table.
 LEAF = b"\x0d"
-# A table that reads rows of `events`, and those of `passages` too: a row's missing columns are NULL.
+# A table that reads the rows of `events`, whatever is in their columns.
 _TABLE = "CREATE TABLE leaf (seq INTEGER PRIMARY KEY, at REAL, candidate, type, payload, data, seal)"
 # Makes one page the whole table, so that no other page of the tree is needed to read its rows.
 _ROOT = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = {}; PRAGMA writable_schema = RESET"

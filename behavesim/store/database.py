@@ -19,24 +19,18 @@ from behavesim.base.text import one_line
 # The version of the tables, which SQLite keeps as the file's `user_version`; it changes with them.
 #
 # A further view needs no other version: only people read views, and older journals lack it.
-VERSION = 6
+VERSION = 7
 EVENTS = """CREATE TABLE events (
     seq       INTEGER PRIMARY KEY,
     at        REAL NOT NULL,      -- seconds since 1970, UTC: the clock when the session began, and the seconds since
     candidate INTEGER,            -- NULL for events of the run; -1 is the template
     type      TEXT NOT NULL,
     payload   TEXT NOT NULL,      -- JSON
-    data      BLOB,               -- trajectories of an Evaluated candidate
+    data      BLOB,               -- trajectories of an Evaluated candidate; the text of a prompt, compressed
     seal      INTEGER             -- a hash of the other columns: a row without it is damaged, or another program's
 ) STRICT"""
 _INDEX = "CREATE INDEX events_of_candidate ON events (candidate, type);"
 TABLES = f"{EVENTS};\n{_INDEX}\n"
-PASSAGES = """
-CREATE TABLE passages (  -- of prompts, which have most of their text in common: see the view `prompts`
-    number INTEGER PRIMARY KEY,
-    text   TEXT NOT NULL
-) STRICT;
-"""
 VIEWS = """
 CREATE VIEW candidates AS
 WITH latest AS (  -- a candidate that was repaired was asked, answered and rejected before; the last of each counts
@@ -87,16 +81,6 @@ SELECT
 FROM events AS outcome, json_each(outcome.payload, '$.metrics') AS metric
 WHERE outcome.seq IN (SELECT max(seq) FROM events WHERE type IN ('Evaluated', 'Rejected') GROUP BY candidate)
 ORDER BY outcome.candidate;
-
-CREATE VIEW prompts AS  -- what was asked for each candidate; more than once for one that was repaired
-SELECT seq, candidate, events.payload ->> '$.prompt.operator' AS operator, (
-    SELECT group_concat(text, char(10, 10)) FROM (
-        SELECT coalesce(passages.text, part.value) AS text
-        FROM json_each(events.payload, '$.prompt.text') AS part LEFT JOIN passages ON passages.number = part.value
-        ORDER BY part.key
-    )
-) AS text
-FROM events WHERE type IN ('Asked', 'NoteAsked');
 
 CREATE VIEW ranked AS  -- every feasible candidate; the lowest cost is the best, whichever way the task goes
 WITH objective AS (
@@ -166,7 +150,7 @@ WHERE events.type IN ('Responded', 'NoteReceived')
 GROUP BY model, tier;
 """
 # Makes an empty file a journal without events, in one transaction.
-NEW_JOURNAL = f"BEGIN IMMEDIATE; {TABLES} {PASSAGES} {VIEWS} PRAGMA user_version = {VERSION}; COMMIT;"
+NEW_JOURNAL = f"BEGIN IMMEDIATE; {TABLES} {VIEWS} PRAGMA user_version = {VERSION}; COMMIT;"
 
 
 @contextmanager

@@ -34,7 +34,6 @@ LATEST_START = LATEST - 10 * 365 * 86400.0
 # Until then the database's file does not change, so that a folder copied during a run is whole.
 LIMIT_BYTES = 64 << 20
 _INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 _LAST = "SELECT coalesce(max(seq), 0) FROM events"
 
 
@@ -119,18 +118,15 @@ class SqliteJournal:
     async def _append(self, events: Sequence[Event]) -> None:
         async with self._turn:
             now = self._clock_offset + self._steady()
-            passages: dict[int, str] = {}
-            rows = [row_of(seq, now, event, passages) for seq, event in enumerate(events, self._last + 1)]
+            rows = [row_of(seq, now, event) for seq, event in enumerate(events, self._last + 1)]
             with translate_errors(self._path):
-                await self._insert(rows, passages)
+                await self._insert(rows)
                 self._last += len(rows)
                 self._log.committed()
 
-    async def _insert(self, rows: Sequence[tuple[object, ...]], passages: dict[int, str]) -> None:
-        """Commit rows and the passages of their prompts, or nothing."""
+    async def _insert(self, rows: Sequence[tuple[object, ...]]) -> None:
+        """Commit all rows or none."""
         try:
-            if passages:
-                await self._db.executemany(_INSERT_PASSAGE, passages.items())
             await self._db.executemany(_INSERT, rows)
             await self._db.commit()
         except BaseException as error:

@@ -6,7 +6,7 @@ All functions raise JournalError if the journal, or what is asked of it, cannot 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from behavesim.state.events import (
     Reply,
     Responded,
 )
-from behavesim.store.codec import NO_PASSAGES, Passages, decode
+from behavesim.store.codec import decode
 from behavesim.store.database import check_time, open_database, unreadable
 from behavesim.trajectory import Behaviour
 
@@ -44,13 +44,12 @@ def read_events(
         if not any(field.name == "candidate" for kind in only for field in fields(kind)):  # which the index finds
             query = query.replace("WHERE", "WHERE candidate IS NULL AND")
     with open_database(path) as connection:
-        passages = Passages(connection, at_once=not after)
         for expected, (seq, at, kind, payload, data) in enumerate(connection.execute(query, (after,)), after + 1):
             if seq != expected and not only:
                 missing = f"{path}: events {expected} to {seq - 1} are missing"
                 raise JournalError(f"{missing}; the file is damaged, `behavesim verify` says where")
             try:
-                time, event = check_time(at), decode(kind, payload, data, passages)
+                time, event = check_time(at), decode(kind, payload, data)
             except ValueError as error:
                 raise unreadable(path, seq, error) from error
             yield seq, time, event
@@ -97,14 +96,14 @@ def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
     query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = ? ORDER BY seq DESC"
     with open_database(path) as connection:
         row = connection.execute(query, (candidate, kind.__name__)).fetchone()
-        return None if row is None else event_of(path, row, Passages(connection))
+        return None if row is None else event_of(path, row)
 
 
-def event_of(path: Path, row: Sequence[Any], passages: Mapping[int, str] = NO_PASSAGES) -> Event:
-    """Return the event of a row (number, type, payload, blob); `passages` are those of its prompt, if it has one."""
+def event_of(path: Path, row: Sequence[Any]) -> Event:
+    """Return the event of a row (number, type, payload, blob); JournalError if it cannot be read."""
     seq, kind, payload, data = row
     try:
-        return decode(kind, payload, data, passages)
+        return decode(kind, payload, data)
     except ValueError as error:
         raise unreadable(path, seq, error) from error
 

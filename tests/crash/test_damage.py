@@ -6,6 +6,7 @@ import asyncio
 import random
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -75,7 +76,7 @@ async def test_a_sound_run_is_sound(run: RunFolder) -> None:
     [
         ("type = 'Added' AND payload ->> 'group' = '1'", "json_set(payload, '$.group', '2')", "group='1'"),
         ("type = 'Compared'", "json_set(payload, '$.to_groups.0', 0.123)", "to_groups="),
-        ("type = 'Asked' AND candidate = 30", "json_set(payload, '$.prompt.text', 'Please.')", "prompt="),
+        ("type = 'Asked' AND candidate = 30", f"payload, data = x'{zlib.compress(b'Please.').hex()}'", "prompt="),
         ("type = 'Regrouped'", "json_set(payload, '$.groups', json('{}'))", "groups="),
     ],
 )

@@ -26,7 +26,7 @@ def test_a_whole_journal_has_no_damage(path: Path) -> None:
 @pytest.mark.parametrize(
     ("statements", "lines"),
     [
-        (["DELETE FROM events WHERE seq IN (4, 5, 7)"], ["events 4 to 5 are missing", "events 7 to 7 are missing"]),
+        (["DELETE FROM events WHERE seq IN (5, 6, 8)"], ["events 5 to 6 are missing", "events 8 to 8 are missing"]),
         (["DELETE FROM events WHERE seq = 1"], ["events 1 to 1 are missing"]),
         (["DELETE FROM events"], ["there is no event"]),
         (["UPDATE events SET seq = 99 WHERE seq = 1", "UPDATE events SET seq = 1 WHERE seq = 2"], None),

@@ -56,7 +56,7 @@ DEEP = "[" * 100_000
 )
 def test_a_row_that_holds_no_event_is_a_value_error_of_one_line(kind: Any, payload: Any, blob: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said) as caught:
-        decode_whole(kind, payload, blob, {})
+        decode_whole(kind, payload, blob)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) <= 500
 

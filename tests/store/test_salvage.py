@@ -11,7 +11,7 @@ import pytest
 from behavesim.state.events import Event, NotAdded, RunStopped
 from behavesim.store.codec import seal
 from behavesim.store.damage import read_damaged
-from behavesim.store.database import PASSAGES, TABLES
+from behavesim.store.database import TABLES
 from behavesim.store.reading import read_events
 from tests.store.test_journal import EVENTS
 from tests.store.written import written
@@ -76,10 +76,9 @@ def test_pages_of_another_size_are_read(tmp_path: Path, size: int) -> None:
     source = written(tmp_path / "run.db", [*EVENTS, *texts(3000)])
     with closing(sqlite3.connect(tmp_path / "other.db", isolation_level=None)) as db:
         db.execute(f"PRAGMA page_size = {size}")
-        db.executescript(TABLES + PASSAGES)
+        db.executescript(TABLES)
         db.execute("ATTACH ? AS source", (str(source),))
-        for table in ("events", "passages"):
-            db.execute(f"INSERT INTO {table} SELECT * FROM source.{table}")
+        db.execute("INSERT INTO events SELECT * FROM source.events")
     assert read_damaged(tmp_path / "other.db") == known(source)
 
 
