@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from behavesim.analysis.summary_cache import load_summary
+from behavesim.analysis.summary import load_summary
 from behavesim.base.errors import BehavesimError
 from behavesim.reports.tables import DISPENSABLE, runs_table
 from behavesim.reports.terminal import show_rows

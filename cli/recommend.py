@@ -13,8 +13,7 @@ from behavesim.analysis import portfolio as against
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.recommendation import shortlist_table
 from behavesim.analysis.run import Run
-from behavesim.analysis.run_summary import summary
-from behavesim.analysis.summary import RecommendedProgram
+from behavesim.analysis.summary import RecommendedProgram, summary
 from behavesim.application.held_out import absence
 from behavesim.application.recommendation import (
     has_rivals,

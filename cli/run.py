@@ -13,7 +13,7 @@ import typer
 
 from behavesim.analysis.provenance import beside_original
 from behavesim.analysis.run import Run
-from behavesim.analysis.summary_cache import save_summary
+from behavesim.analysis.summary import save_summary
 from behavesim.application import session
 from behavesim.application.console import show_search
 from behavesim.application.experiment.plan import DryRun, dry_run

@@ -12,7 +12,7 @@ import typer
 from behavesim.analysis.candidate_details import CandidateDetails, candidate_details
 from behavesim.analysis.difference import program_difference
 from behavesim.analysis.run import Run
-from behavesim.analysis.run_summary import in_force, state_of
+from behavesim.analysis.summary import last_settings, state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
 from behavesim.application.demonstration import play_recording, unpack_recording
@@ -76,7 +76,7 @@ def watch(
     asyncio.run(watched(followed))
     typer.echo(plain(moment_of(followed)), err=True)  # what the live view showed may have been older
     typer.echo(f"run {followed.folder.run}: {state_of(followed)}")
-    for line in ending(followed, in_force(followed), followed.state.stopped):
+    for line in ending(followed, last_settings(followed), followed.state.stopped):
         say(line)
 
 

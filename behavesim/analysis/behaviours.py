@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.run import Run, metric_column, metric_names
-from behavesim.analysis.summary import SCORE_AND_GAP, TOP, Scored
-from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
+from behavesim.analysis.candidates import Candidate, metric_column, metric_names
+from behavesim.analysis.run import Run
+from behavesim.analysis.table import COUNT, DISTANCE, SCORE, SCORE_AND_GAP, TOP, Column, Scored, Table
 from behavesim.base.text import count_noun
 from behavesim.similarity.clustering import Join, average_linkage, joins, median_distance
 

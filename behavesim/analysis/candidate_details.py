@@ -8,8 +8,7 @@ from typing import Any
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.summary import SCORE_AND_GAP, Scored
-from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Column, Table, cells_of
+from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, SCORE_AND_GAP, Column, Scored, Table, cells_of
 from behavesim.base.score_source import ScoreSource
 from behavesim.store.reading import read_prompt, read_reply
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import Sample, mean_of_all, mean_of_known, sample
-from behavesim.analysis.summary import SCORE_AND_GAP, TOP, Scored
-from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
+from behavesim.analysis.table import COUNT, DISTANCE, SCORE, SCORE_AND_GAP, TOP, Column, Scored, Table
 from behavesim.state.state import RunState
 
 # Largest number of points of a convergence curve: enough for a smooth curve, and it bounds the size of a report.

@@ -13,8 +13,7 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.recommendation import decisive, gain
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import mean_of_all
-from behavesim.analysis.summary import TOP
-from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, cells_of
+from behavesim.analysis.table import COUNT, FRACTION, SCORE, TOP, Column, Table, cells_of
 from behavesim.base.errors import TaskError
 from behavesim.state.events import TEMPLATE
 from behavesim.state.protocols import Judge

@@ -12,8 +12,7 @@ from typing import Literal, get_args
 from behavesim.analysis.convergence import Diversity
 from behavesim.analysis.held_out import HeldOut, HeldOutMean
 from behavesim.analysis.report import RunReport
-from behavesim.analysis.summary import Scored
-from behavesim.analysis.table import DISTANCE, FRACTION, MEAN_COUNT, RATIO, SCORE, Column, Unit
+from behavesim.analysis.table import DISTANCE, FRACTION, MEAN_COUNT, RATIO, SCORE, Column, Scored, Unit
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.plugins import Kind
 from behavesim.base.text import one_line

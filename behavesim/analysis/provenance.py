@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.run_summary import in_force
+from behavesim.analysis.summary import last_settings
 from behavesim.base.errors import BehavesimError
 from behavesim.base.notices import LoggedNotices, Notice
 from behavesim.evaluators.tracing import in_words
@@ -129,7 +129,7 @@ def _budgets(run: Run) -> list[int]:
     used = run.state.used_budgets
     if not used:
         return [run.settings.budget]
-    return used if run.state.asked <= used[-1] else [*used, in_force(run).budget]
+    return used if run.state.asked <= used[-1] else [*used, last_settings(run).budget]
 
 
 def _task_words(task: str) -> list[str]:

@@ -40,9 +40,8 @@ from behavesim.analysis.convergence import (
 from behavesim.analysis.held_out import HeldOut, SplitScores, Unseen, held_out_table, split_scores, splits_table
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.run import Run
-from behavesim.analysis.run_summary import summary
-from behavesim.analysis.summary import TOP, Summary
-from behavesim.analysis.table import Table
+from behavesim.analysis.summary import Summary, summary
+from behavesim.analysis.table import TOP, Table
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
 from behavesim.base.text import one_line

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, overload
@@ -13,13 +11,21 @@ from typing import TYPE_CHECKING, Literal, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.candidates import Candidate, CandidateLike, Candidates, number_of
-from behavesim.analysis.summary import TOKEN_KINDS, Scored
+from behavesim.analysis.candidates import (
+    Candidate,
+    CandidateLike,
+    Candidates,
+    Record,
+    calls_by_candidate,
+    frame,
+    number_of,
+    token_sums,
+)
+from behavesim.analysis.table import Scored
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError, UnknownCandidate, UsageError
 from behavesim.base.plugins import as_part_errors
 from behavesim.base.score_source import ScoreSource, mark
-from behavesim.base.tokens import Usage
 from behavesim.state.events import (
     TEMPLATE,
     Added,
@@ -28,7 +34,6 @@ from behavesim.state.events import (
     NotAdded,
     PortfolioChosen,
     Recommended,
-    Responded,
     RunForked,
     RunStarted,
 )
@@ -37,7 +42,7 @@ from behavesim.state.state import RunState
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import Activity, read_events, read_trajectories
-from behavesim.task import Metrics, Task, TaskReference, call_task, number_from
+from behavesim.task import Task, TaskReference, call_task, number_from
 from behavesim.trajectory import Behaviour
 
 if TYPE_CHECKING:
@@ -45,79 +50,6 @@ if TYPE_CHECKING:
 
     from behavesim.analysis.portfolio import Clearing, Entrant, Portfolio, Scores
     from behavesim.similarity import BehaveSim
-
-
-# The candidates of a run as flat records, and as a data frame, for other tools.
-
-
-# Kinds of tokens that have a column in a data frame, and in the view `candidates` of a journal; other kinds have none.
-TOKENS = ("prompt", "completion")
-
-
-@dataclass(frozen=True)
-class Record(Candidate):
-    """A candidate with its gap (see `Run.gap`; None if unknown), who computed its score, and its tokens.
-
-    `tokens` maps each of TOKEN_KINDS to the sum over all answered requests of the candidate, repairs included. A sum is
-    None if there was no request, or if one of them did not report this kind.
-    """
-
-    gap: float | None = None
-    score_source: ScoreSource = "trusted"
-    tokens: Mapping[str, int | None] = field(default_factory=dict)
-
-
-def calls_by_candidate(journal: Path) -> defaultdict[CandidateId, list[Usage]]:
-    """Return the tokens of each answered request, by candidate; raises JournalError if the journal cannot be read."""
-    calls: defaultdict[CandidateId, list[Usage]] = defaultdict(list)
-    for _, _, event in read_events(journal, only=(Responded,)):
-        if isinstance(event, Responded):
-            calls[event.candidate].extend(event.reply.calls)
-    return calls
-
-
-def token_sums(calls: Sequence[Usage]) -> dict[str, int | None]:
-    """Return the sum of the tokens of a candidate's requests, `calls`, for each of TOKEN_KINDS.
-
-    A sum is None if there is no request, or if one of them did not report this kind.
-    """
-    counts = {kind: [getattr(call, kind) for call in calls] for kind in TOKEN_KINDS}
-    return {kind: None if None in each or not each else sum(each) for kind, each in counts.items()}
-
-
-def metric_names(metrics: Iterable[Metrics]) -> list[str]:
-    """Return the names of all metrics of some programs, each once, in the order of their first appearance."""
-    return list(dict.fromkeys(name for each in metrics for name in each))
-
-
-def metric_column(name: str) -> str:
-    """Return the name of a metric's column in files, "metrics.NAME", so that it equals no other column's name."""
-    return f"metrics.{name}"
-
-
-def frame(records: Sequence[Record], instances: int) -> pandas.DataFrame:
-    """Return a data frame with a row for each record and a column for the score on each of so many `instances`.
-
-    The index is the candidate's number. Raises ImportError if pandas is not installed.
-    """
-    import pandas
-
-    scores = [f"score.{place}" for place in range(1, instances + 1)]
-    columns = [each.name for each in fields(Candidate) if each.name not in ("metrics", "scores")]
-    columns.insert(columns.index("score") + 1, "gap")
-    columns += [f"{kind}_tokens" for kind in TOKENS]
-    columns += [*scores, *map(metric_column, metric_names(each.metrics for each in records))]
-    rows = [
-        vars(each)
-        | {f"{kind}_tokens": each.tokens.get(kind) for kind in TOKENS}
-        | dict(zip(scores, each.scores, strict=False))
-        | {metric_column(name): value for name, value in each.metrics.items()}
-        for each in records
-    ]
-    return pandas.DataFrame(rows, columns=columns).set_index("candidate")
-
-
-# A run, read from its journal.
 
 
 # Number of equal parts of the budget after each of which `archives` keeps the islands: a figure has room for ten.
@@ -291,6 +223,15 @@ class Run:
         """
         assert candidate.score is not None, "a feasible candidate has a score"
         return self.state.objective.utility(candidate.score)
+
+    def validated_gain(self, candidate: Candidate) -> float | None:
+        """Return the gain on the template over search and validation instances by which a program was recommended.
+
+        It is a fraction; None if the candidate was not tried, or if the template failed there: then mean scores
+        decided.
+        """
+        event = self.state.recommended
+        return None if event is None or TEMPLATE not in event.worth else event.worth.get(candidate.candidate)
 
     def gap(self, score: float | None) -> float | None:
         """Return a score's gap to the best known score: 0.1 is 10 % worse, negative is better.

@@ -1,53 +1,48 @@
-"""The summary of a run: its settings, results and costs; kept light, as a list of runs loads it."""
+"""A run's summary: its state, results and costs; the run's folder keeps it until the run changes.
+
+`behavesim list` loads this module and often nothing else, so what is slow to import is imported inside functions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from hashlib import sha256
+from typing import TYPE_CHECKING, Literal
 
-from behavesim.analysis.table import FRACTION, SCORE, Column
+from pydantic import TypeAdapter
+
+from behavesim.analysis.table import TOP, Scored
+from behavesim.base.errors import JournalError
 from behavesim.base.score_source import ScoreSource
-from behavesim.base.tokens import Spending
+from behavesim.base.tokens import Price, Spending, Tokens
+from behavesim.base.version import __version__
 from behavesim.state.advice import Advice
+from behavesim.store.database import last_event
+from behavesim.store.folder import SUMMARY, RunFolder
+
+if TYPE_CHECKING:
+    from behavesim.analysis.run import Run
+    from behavesim.base.config import Settings
 
 # State of a run. "running": a process holds the run. "finished": its budget is spent. "stopped": a cap, a person or a
 # kill ended it. "failed": an error ended it.
 State = Literal["running", "finished", "stopped", "failed"]
-
+# A run's state by the reason for which it ended; for every other reason, such as a cap, it is "stopped".
+ENDED: Mapping[str, State] = {"budget": "finished", "failed": "failed"}
 # Value of `stopped_by` if no end of the run was recorded and no process holds it any more.
 KILLED = "killed"
-# Kinds of tokens; prompt tokens include the cached ones, completion tokens those of reasoning.
-TOKEN_KINDS = ("prompt", "cached", "completion", "reasoning")
-# Number of best distinct programs that reports show and average.
-TOP = 10
-# The columns of a table for the score and the gap of a program.
-SCORE_AND_GAP = (Column("score", SCORE), Column("gap", FRACTION))
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A feasible candidate: its number, -1 for the template, its score in the task's unit, and its gap.
-
-    The gap is a fraction; None if the best known score is missing or 0.
-    """
-
-    candidate: int
-    score: float
-    gap: float | None
-
-    @property
-    def cells(self) -> tuple[int, float, float | None]:
-        """The number, score and gap (None if unknown), as cells of a row and as the first fields of a subclass."""
-        return self.candidate, self.score, self.gap
+# Version of what a summary's fields mean: it grows when a field changes its meaning, so that older caches are not read.
+FORMAT = 3
 
 
 @dataclass(frozen=True)
 class RecommendedProgram(Scored):
-    """The program chosen on validation instances; `validation_score` is its score there, in the task's unit.
+    """The program chosen on validation instances; `validation_score` is its score there.
 
-    `gain` is its gain on the template over search and validation instances, a fraction; None if unknown. `registered`
-    is the number of the run's registered candidates that it was chosen from; later ones were not considered.
+    `gain` is its gain on the template over search and validation instances, a fraction. `registered` is the number of
+    candidates that it was chosen from; later ones were not considered.
     """
 
     validation_score: float
@@ -59,28 +54,20 @@ class RecommendedProgram(Scored):
 class Summary:
     """A run at a glance: scores in the task's unit, gaps as fractions; a field is None if unknown or not applicable.
 
-    `stopped_by` names what ended the run, "killed" if its process was; None while it runs. `failure` says what went
-    wrong if an error ended it. `asked` and `feasible` count candidates; `rejected` counts them by reason. `seconds` is
-    active time, without pauses between sessions. `unit` says what scores are numbers of, "" if the task does not.
+    `stopped_by` names what ended the run. `rejected` counts candidates by reason. `seconds` is active time, without
+    pauses between sessions. `unit` says what scores are numbers of.
 
-    `best` is the best candidate, even if the template scores as high or higher; comparisons of methods use it.
-    `best_program` is what the run found: the best candidate, or the template (-1) until a candidate is better. Its
-    program is in best.py. Both are None while nothing is feasible. `gain` is how much better than the template's score
-    the best candidate's is, as a fraction of it; negative if it is worse. If the template scores 0, it is the plain
-    difference. `top10_gap` is the mean gap of the ten best distinct programs,
-    of all if fewer.
+    `best` is the best candidate, even if the template scores higher: comparisons of methods use it. `best_program` is
+    what the run found, and what best.py holds: the best candidate, or the template (-1) until a candidate is better.
+    `gain` is how much better `best` is than the template, as a fraction of its score; if that is 0, the difference.
+    `top10_gap` is the mean gap of the ten best distinct programs.
 
-    `tokens` maps each of TOKEN_KINDS to a sum; all are None if there were answers and none reported its tokens.
-    `cost_usd` is the cost of these tokens, None if unknown. `estimated` has tokens and cost with estimates for answers
-    that did not report theirs; None if all did. `unanswered` is the number of requests that were sent and given up,
-    which may have been billed.
+    `tokens` maps each kind of token to a sum, and `cost_usd` is its cost. `estimated` adds estimates for replies that
+    did not report their tokens; None if all did. `unanswered` requests were sent and given up, and may be billed.
 
-    `isolation` names how well the sandbox shuts candidates off. `score_source` is "self-reported" if an evaluator in
-    the sandbox computes the scores, where programs could change them, else "trusted". `behaviour` names what programs
-    are compared by: the task's "trajectory", or what an evaluator left, which is "calls", "answers", "metrics" or
-    "trajectory.json" (docs/how-to/traces.md); None if unknown. `digest` is a SHA-256 of all registered candidates'
-    sources, scores and islands, as hexadecimal digits. `advice` has what a person advised the model, and the first
-    candidates with (`since`) and, if it is in force no longer, without it (`until`).
+    `score_source` is "self-reported" if an evaluator beside the programs computes the scores. `behaviour` names what
+    programs are compared by (docs/how-to/traces.md). `digest` is a SHA-256 of all registered candidates' sources,
+    scores and islands. `advice` has what a person advised the model.
     """
 
     run: str
@@ -110,10 +97,9 @@ class Summary:
     failure: str | None = None
     unit: str = ""
     advice: tuple[Advice, ...] = ()
-    best_program: Scored | None = field(init=False)
+    best_program: Scored | None = field(init=False)  # a field, so that JSON has it
 
     def __post_init__(self) -> None:
-        """Derive `best_program`, which is a field so that JSON has it."""
         object.__setattr__(self, "best_program", self.best if self.beats_template else self.template)
 
     @property
@@ -130,3 +116,142 @@ class Summary:
     def open(self) -> int:
         """Number of candidates asked for that are neither feasible nor rejected yet."""
         return self.asked - self.feasible - self.rejections
+
+
+def summary(run: Run) -> Summary:
+    """Return the summary of a run as far as it has been read.
+
+    Raises UsageError if the settings in the run's folder, which name prices, are invalid.
+    """
+    from behavesim.analysis.statistics import mean_of_all
+    from behavesim.proposers.prices import Prices
+
+    state, settings, how_it_ended = run.state, run.settings, state_of(run)
+    price = Prices.named(last_settings(run).prices).cost
+    spending, unanswered = Spending.of(state.tally.tokens, price), state.tally.unanswered + given_up(run)
+    return Summary(
+        run=run.folder.run,
+        state=how_it_ended,
+        stopped_by=KILLED if how_it_ended == "stopped" and state.stopped is None else state.stopped,
+        task=settings.task,
+        method=settings.method,
+        proposer=settings.proposer,
+        seed=settings.seed,
+        asked=state.asked,
+        feasible=state.tally.feasible,
+        rejected=dict(sorted(state.tally.rejected.items())),
+        template=None if run.template is None else run.scored(run.template),
+        best=None if run.best is None else run.scored(run.best),
+        gain=state.gain,
+        recommended=_recommended(run),
+        top10_gap=mean_of_all([run.gap(candidate.score) for candidate in run.ranked()[:TOP]]),
+        tokens=_tokens(state.tally.tokens),
+        cost_usd=_reported_cost(state.tally.tokens, price, unanswered),
+        estimated=spending if spending.estimated else None,
+        unanswered=unanswered,
+        isolation=state.isolation,
+        score_source=run.score_source,
+        behaviour=run.behaviour,
+        seconds=round(run.active_s, 3),
+        digest=state.digest(),
+        failure=state.failure or None,
+        unit=state.objective.unit,
+        advice=state.advice,
+    )
+
+
+def state_of(run: Run) -> State:
+    """Return whether a run goes on, or how it ended.
+
+    A run that recorded no end and that no process holds was killed: it is "stopped".
+    """
+    if run.state.stopped is None:
+        return "running" if run.is_held else "stopped"
+    return ENDED.get(run.state.stopped, "stopped")
+
+
+def given_up(run: Run) -> int:
+    """Return the number of requests that were under way when the run ended and may have been billed.
+
+    It is 0 for a running run, if no model was asked, or if the proposer keeps its requests, as batches are. A killed
+    run could not count them: then it is an upper bound, at most the number of connections.
+    """
+    from behavesim.proposers.proposer import keeps_requests, models_asked
+
+    # A proposer of one's own may ask models that no setting names: then earlier answers show it.
+    asks = bool(models_asked(run.settings)) or any(used.calls for used in run.state.tally.tokens.values())
+    if not asks or state_of(run) == "running" or keeps_requests(run.settings):
+        return 0
+    return min(run.state.waiting, run.settings.connections) if run.state.under_way is None else run.state.under_way
+
+
+def last_settings(run: Run) -> Settings:
+    """Return the settings of the last session, which may name other prices than the journal's first event.
+
+    They are the journal's if the folder has none. Raises UsageError if they are invalid.
+    """
+    from behavesim.state.settings import settings_from_journal
+
+    return settings_from_journal(run.folder.read_settings()) if run.folder.settings.is_file() else run.settings
+
+
+def _tokens(used: Mapping[str, Tokens]) -> dict[str, int | None]:
+    from behavesim.analysis.candidates import TOKEN_KINDS
+
+    # An answer that did not report its tokens counts as 0. If none reported them, all are None: 0 would look free.
+    calls, unreported = sum(each.calls for each in used.values()), sum(each.unreported for each in used.values())
+    is_unknown = calls > 0 and unreported == calls
+    return {kind: None if is_unknown else sum(getattr(each, kind) for each in used.values()) for kind in TOKEN_KINDS}
+
+
+def _recommended(run: Run) -> RecommendedProgram | None:
+    event, chosen, registered = run.state.recommended, run.recommended, run.state.recommended_of
+    if event is None or chosen is None or registered is None:
+        return None
+    validation = event.validation[chosen.candidate]
+    assert validation is not None, "what failed on validation instances is not recommended"
+    return RecommendedProgram(*run.scored(chosen).cells, validation, run.validated_gain(chosen), registered)
+
+
+def _reported_cost(tokens: Mapping[str, Tokens], price: Price, unanswered: int) -> float | None:
+    """Return the cost of all requests in USD, without tokens that an endpoint did not report; None if unknown."""
+    if unanswered and not any(used.calls for used in tokens.values()):
+        return None  # every request was given up, and may have been billed
+    total = 0.0
+    for model, used in tokens.items():
+        cost = price(model, used) if used.calls else 0.0  # proposers without requests, such as genetic, have no price
+        if cost is None or (used.calls and used.unreported == used.calls):
+            return None
+        total += cost
+    return total
+
+
+def load_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
+    """Return the summary of a run, from the cache in its folder if the run has not changed since.
+
+    Otherwise it reads the journal, about 1 s for 10 000 candidates, and writes the cache unless `is_kept` is False.
+    """
+    seal, _, text = (folder.kept(SUMMARY) or "").partition("\n")
+    is_held = folder.is_running()  # before the journal is read: a run that ends in between would seem killed
+    if seal == _seal(folder, is_held, last_event(folder.journal), text):
+        return TypeAdapter(Summary).validate_json(text)
+    from behavesim.analysis.run import Run
+
+    run = Run.load(folder.path)
+    return save_summary(run) if is_kept else summary(run)
+
+
+def save_summary(run: Run) -> Summary:
+    """Return the summary of a loaded run, and write it to the cache if the folder allows that."""
+    found = summary(run)
+    text = TypeAdapter(Summary).dump_json(found).decode()
+    with suppress(JournalError):  # the summary can be shown even if the disk is full
+        run.folder.keep(SUMMARY, f"{_seal(run.folder, run.is_held, len(run.events_at), text)}\n{text}")
+    return found
+
+
+def _seal(folder: RunFolder, is_held: bool, events: int, text: str) -> str:
+    # A hash of all that a summary depends on: a cache with another one is old, or was damaged.
+    parts = (__version__, FORMAT, *Summary.__annotations__, folder.run, events, is_held, text)
+    settings = folder.settings.read_bytes() if folder.settings.is_file() else b""
+    return sha256(repr(parts).encode() + settings).hexdigest()

@@ -177,3 +177,26 @@ def facts_table(name: str, title: str, facts: Mapping[str, str | None]) -> Table
     """Return a table without headings, with a row for each of the `facts` that is not None."""
     rows = tuple((what, fact) for what, fact in facts.items() if fact is not None)
     return Table(name, title, (Column("what", title=""), Column("value", title="")), rows)
+
+
+# Number of best distinct programs that reports show and average.
+TOP = 10
+# The columns of a table for the score and the gap of a program.
+SCORE_AND_GAP = (Column("score", SCORE), Column("gap", FRACTION))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A feasible candidate: its number, -1 for the template, its score in the task's unit, and its gap.
+
+    The gap is a fraction; None if the best known score is missing or 0.
+    """
+
+    candidate: int
+    score: float
+    gap: float | None
+
+    @property
+    def cells(self) -> tuple[int, float, float | None]:
+        """The number, score and gap (None if unknown), as cells of a row and as the first fields of a subclass."""
+        return self.candidate, self.score, self.gap

@@ -9,7 +9,7 @@ from socket import SO_REUSEADDR, SOL_SOCKET, socket
 from typing import Any
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.summary import TOP
+from behavesim.analysis.table import TOP
 from behavesim.application.evaluation import program_of, read_program
 from behavesim.base.config import Settings, cores
 from behavesim.base.errors import UsageError

@@ -61,7 +61,7 @@ class LoadedRun(Run):
     @property
     def summary(self) -> Summary:
         """State, results and costs as `behavesim report` shows them; raises UsageError if its prices are invalid."""
-        from behavesim.analysis.run_summary import summary
+        from behavesim.analysis.summary import summary
 
         return summary(self)
 

@@ -29,8 +29,7 @@ from behavesim.analysis.groups import Ranks, RunGroup
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
-from behavesim.analysis.summary import TOP
-from behavesim.analysis.table import FRACTION
+from behavesim.analysis.table import FRACTION, TOP
 from behavesim.base.errors import UsageError
 from behavesim.base.score_source import ScoreSource
 from behavesim.reports.comparison_tables import family_names

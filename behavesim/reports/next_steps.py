@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
-from behavesim.analysis.run_summary import given_up
-from behavesim.analysis.summary import Summary
+from behavesim.analysis.summary import Summary, given_up
 from behavesim.base.config import Settings
 from behavesim.base.text import count_noun, one_line
 from behavesim.engine.caps import BY_NAME

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from behavesim.analysis.summary import Scored, Summary
+from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import (
     COUNT,
     FRACTION,
     SCORE,
     Column,
+    Scored,
     Table,
     facts_table,
 )

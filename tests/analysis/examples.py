@@ -10,7 +10,8 @@ from behavesim.analysis.behaviours import DistinctCounts
 from behavesim.analysis.convergence import Checkpoint, DiversityAt
 from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
 from behavesim.analysis.report import Origin, RunReport
-from behavesim.analysis.summary import Scored, Summary
+from behavesim.analysis.summary import Summary
+from behavesim.analysis.table import Scored
 from behavesim.engine.admission import settings_from_person
 
 UNKNOWN = HeldOutMean(None, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.behaviours import Cluster, clustering, clusters_table, joins_table
-from behavesim.analysis.summary import Scored
+from behavesim.analysis.table import Scored
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import feasible, journalled, started

@@ -9,7 +9,7 @@ import pytest
 from behavesim.analysis.behaviours import DistinctCounts, TopProgram, distinct, top, top_table
 from behavesim.analysis.candidate_details import RejectionReason, failures, failures_table
 from behavesim.analysis.convergence import Diversity, IslandSummary, islands, islands_table
-from behavesim.analysis.summary import Scored
+from behavesim.analysis.table import Scored
 from tests.analysis.journals import asked, clustered, feasible, journalled, rejected, started
 
 A, B = [0, 1, 2, 3], [0, 3, 2, 1]

@@ -11,7 +11,8 @@ from behavesim.analysis.convergence import DiversityAt
 from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
 from behavesim.analysis.metrics import BY_NAME, METRICS
 from behavesim.analysis.report import RunReport
-from behavesim.analysis.summary import RecommendedProgram, Scored
+from behavesim.analysis.summary import RecommendedProgram
+from behavesim.analysis.table import Scored
 from tests.analysis.examples import made
 
 BARE = made("eoh", 0, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from behavesim.analysis.run import Record
+from behavesim.analysis.candidates import Record
 from behavesim.base.tokens import Usage
 from behavesim.state.events import Added, Evaluated, NotAdded, Rejected
 from behavesim.trajectory import Trajectory

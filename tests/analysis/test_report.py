@@ -13,7 +13,7 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.convergence import convergence, diversity, diversity_over_time, islands
 from behavesim.analysis.report import Origin, report
 from behavesim.analysis.run import Run
-from behavesim.analysis.run_summary import summary
+from behavesim.analysis.summary import summary
 from behavesim.reports.files import json_document
 from behavesim.reports.screens import comparison_first_screen
 from tests.analysis.examples import tried

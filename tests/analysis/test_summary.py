@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.run_summary import state_of, summary
-from behavesim.analysis.summary import RecommendedProgram, Scored
-from behavesim.analysis.summary_cache import load_summary, save_summary
+from behavesim.analysis.summary import RecommendedProgram, load_summary, save_summary, state_of, summary
+from behavesim.analysis.table import Scored
 from behavesim.base.tokens import Usage
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
 

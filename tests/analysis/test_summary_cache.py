@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.run_summary import summary
-from behavesim.analysis.summary_cache import load_summary
+from behavesim.analysis.summary import load_summary, summary
 from behavesim.store.folder import SUMMARY
 from tests.analysis.journals import asked, feasible, journalled, started, stopped
 

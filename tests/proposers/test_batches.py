@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.run_summary import summary
+from behavesim.analysis.summary import summary
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.base.errors import ProposerError

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from behavesim.analysis.behaviours import DistinctCounts
-from behavesim.analysis.summary import RecommendedProgram, Scored, Summary
+from behavesim.analysis.summary import RecommendedProgram, Summary
+from behavesim.analysis.table import Scored
 from behavesim.reports.tables import headline_table, runs_table, summary_table
 from behavesim.state.advice import Advice
 from tests.analysis.examples import made

@@ -20,8 +20,7 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.held_out import read_held_out
 from behavesim.analysis.report import report, try_or_note
 from behavesim.analysis.run import Run
-from behavesim.analysis.summary import Summary
-from behavesim.analysis.summary_cache import load_summary
+from behavesim.analysis.summary import Summary, load_summary
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import one_line
 from behavesim.reports.page.comparison import ComparisonDocument, comparison_document

@@ -15,14 +15,14 @@ from pydantic import TypeAdapter
 
 from behavesim.analysis.behaviours import BehaviourMap, DistinctCounts, TopProgram, behaviour_map
 from behavesim.analysis.candidate_details import Ancestor, RejectionReason, lineage
-from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.candidates import Candidate, metric_names
 from behavesim.analysis.convergence import Checkpoint, DiversityAt, Improvement
 from behavesim.analysis.difference import Pair, Scene, agreement, candidates_in_groups, playback, with_pictures
 from behavesim.analysis.held_out import HeldOut, read_held_out
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.provenance import Provenance, provenance_of, without_folders
 from behavesim.analysis.report import UNMEASURED, RunReport, report, try_or_note
-from behavesim.analysis.run import Run, metric_names
+from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary
 from behavesim.base.text import short_name
 from behavesim.reports.figures import dendrogram_of
