@@ -100,7 +100,7 @@ class PromptsStudy:
         return (Table("prompts", "questions that the same replies lead to", columns, rows, caption),)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Recording:
     """What a run's journal holds that another order of questions needs: replies and outcomes, by candidate."""
 
