@@ -61,6 +61,10 @@ EditsOption = Annotated[
     typer.Option(help="Ask for whole programs, or for SEARCH/REPLACE edits (default: the configuration's, else full)."),
 ]
 MinimiseOption = Annotated[bool, typer.Option("--minimise", help="A lower score of the evaluator is better.")]
+BestKnownOption = Annotated[
+    float | None,
+    typer.Option(metavar="X", help="Best score known of the evaluator, which prompts and gaps are measured by."),
+]
 
 
 @contextmanager
@@ -90,6 +94,8 @@ def _read_options(options: Mapping[str, Any]) -> Wanted | None:
     evaluator = options.get("evaluator")
     flags = {"--program": "program", "--evaluator-config": "evaluator_config", "--edits": "edits"}
     given = [flag for flag, name in {**flags, "--minimise": "minimise"}.items() if options.get(name)]
+    best_known = options.get("best_known")
+    given += [] if best_known is None else ["--best-known"]
     if evaluator is None:
         if given:
             raise UsageError(f"{given[0]} belongs to an evaluator; name it with --evaluator")
@@ -97,7 +103,7 @@ def _read_options(options: Mapping[str, Any]) -> Wanted | None:
     program, configuration, edits = (options.get(name) for name in flags.values())
     # old releases of Typer, such as 0.19, give texts here: they make paths of them for the command alone
     program, configuration = program and Path(program), configuration and Path(configuration)
-    return Wanted(evaluator, program, configuration, edits, bool(options.get("minimise")))
+    return Wanted(evaluator, program, configuration, edits, bool(options.get("minimise")), best_known)
 
 
 # Write a task file around an evaluator, whose score is then trusted.

@@ -39,6 +39,7 @@ from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorTask
 
 from .evaluator import (
+    BestKnownOption,
     ConfigurationOption,
     EditsOption,
     EvaluatorOption,
@@ -230,6 +231,7 @@ def run(
     evaluator_config: ConfigurationOption = None,
     edits: EditsOption = None,
     minimise: MinimiseOption = False,
+    best_known: BestKnownOption = None,
     budget: Budget = None,
     method: MethodName = None,
     proposer: ProposerName = "auto",

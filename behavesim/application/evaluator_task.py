@@ -42,7 +42,8 @@ class Wanted:
 
     `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read, if there is one. If
     `edits` is None, the configuration decides; if that says nothing, it is "full". `is_minimised` says that lower
-    scores are better; those of EoH's problems always are.
+    scores are better; those of EoH's problems always are. `best_known` is the best score known; None leaves it to the
+    configuration.
     """
 
     evaluator: str
@@ -50,6 +51,7 @@ class Wanted:
     configuration: Path | None = None
     edits: Edits | None = None
     is_minimised: bool = False
+    best_known: float | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ def _completed(wanted: Wanted, convention: Convention, place: str, known: Mappin
     if wanted.program is not None and not wanted.program.exists():
         raise UsageError(f"there is no program {wanted.program}; name a file, or a folder of files, with --program")
     values = {name: value for name, value in known.items() if name not in _SETTINGS}
+    if wanted.best_known is not None:
+        values["best_known"] = wanted.best_known
     if wanted.edits is not None:
         values["edits"] = wanted.edits
     is_minimised = wanted.is_minimised or convention == "eoh"

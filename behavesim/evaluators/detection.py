@@ -151,6 +151,7 @@ class _Read(BaseModel):
     is_diff: bool | None = Field(None, alias="diff_based_evolution")
     description: str | None = Field(None, alias="prompt.system_message")
     timeout_s: float | None = Field(None, alias="evaluator.timeout")
+    best_known: float | None = None
     has_stages: bool = Field(True, alias="evaluator.cascade_evaluation")
     thresholds: tuple[float, ...] = Field((0.5, 0.75, 0.9), alias="evaluator.cascade_thresholds")
 
@@ -163,6 +164,7 @@ class _Read(BaseModel):
             "edits": None if self.is_diff is None else "diff" if self.is_diff else "full",
             "description": None if self.description is None else self.description.strip(),
             "timeout_s": self.timeout_s,
+            "best_known": self.best_known,
             "thresholds": (self.has_stages and self.thresholds[:thresholds]) or None,
         }
         return {name: value for name, value in found.items() if value is not None}
@@ -197,7 +199,7 @@ def read_configuration(path: Path, thresholds: int) -> Configuration:
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
     flat = _flat(said if isinstance(said, dict) else {})
-    read = {known.alias for known in _Read.model_fields.values()}
+    read = {known.alias or name for name, known in _Read.model_fields.items()}
     try:
         found = _Read.model_validate(flat)
     except ValidationError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
+import importlib.util
 import operator
 import os
 import re
@@ -16,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
+from behavesim.base.errors import BehavesimError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import parse
 from behavesim.evaluators.conventions import Run
@@ -23,7 +25,14 @@ from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Res
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
 from behavesim.state.protocols import Postponed, Sandbox, unnoticed
-from behavesim.task.evaluated import Convention, EvaluatorFile, separate_files
+from behavesim.task.evaluated import (
+    CALLS_METRIC,
+    LIBRARY_METRIC,
+    Convention,
+    EvaluatorFile,
+    first_program,
+    separate_files,
+)
 from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
 
@@ -63,9 +72,15 @@ def load(given: str) -> Callable[[str], bytes]:
     # what a first result imports and caches is in all forks then
     Result(0.0, numbers({"score": 0.5}), "none", steps=metric_steps({"score": 0.5})).encoded()
 
+    first = _first_program(file)
+
     def evaluate(source: str) -> bytes:
         os.chdir(file.folder)  # the folder may have been replaced by an empty one of the same name
-        return _evaluated(run, file, source).encoded()
+        recorder = Recorder()
+        found = _evaluated(run, file, source, recorder)
+        if source == first:
+            found = replace(found, metrics={**found.metrics, **_surroundings(file, recorder)})
+        return found.encoded()
 
     return evaluate
 
@@ -79,9 +94,31 @@ def _fork_processes() -> None:
         multiprocessing.set_start_method("fork")
 
 
-def _evaluated(run: Run, file: EvaluatorFile, source: str) -> Result:
+# Libraries that prompts name if the sandbox has them.
+LIBRARIES = ("numpy", "scipy", "numba", "pandas", "sklearn", "networkx", "sympy", "ortools", "cvxpy", "torch", "jax")
+
+
+def _first_program(file: EvaluatorFile) -> str | None:
+    """Return the text of the task's first program; None where the sandbox cannot read it."""
+    try:
+        return first_program(Path(file.program))
+    except (OSError, BehavesimError):
+        return None
+
+
+def _surroundings(file: EvaluatorFile, recorder: Recorder) -> dict[str, float]:
+    """Return, as private metrics of the first program, how often it was called and which libraries there are.
+
+    They stand in the journal, so that prompts can name them and say the same when they are derived again.
+    """
+    found = {CALLS_METRIC: float(recorder.calls)} if recorder.calls else {}
+    if file.convention == "command":  # it may run another Python
+        return found
+    return found | {f"{LIBRARY_METRIC}{name}": 1.0 for name in LIBRARIES if importlib.util.find_spec(name)}
+
+
+def _evaluated(run: Run, file: EvaluatorFile, source: str, recorder: Recorder) -> Result:
     """Return the result of one evaluation; whatever evaluator and program raise is a failure in it."""
-    recorder = Recorder()
     with _output_to(_SAID):
         try:
             found = run(_written(source, file), recorder)

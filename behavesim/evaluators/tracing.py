@@ -304,6 +304,11 @@ class Recorder:
         self._has_met = False
 
     @property
+    def calls(self) -> int:
+        """The number of calls from outside the program so far."""
+        return self._calls
+
+    @property
     def steps(self) -> tuple[int, ...]:
         """A number for each recorded call; calls that returned the same have equal numbers.
 

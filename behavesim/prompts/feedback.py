@@ -110,7 +110,7 @@ def sendable(text: str) -> str:
 
 
 # The parts of a text that follow from the run's state or behaviours, by their names in `wording.PARTS`.
-DEFERRED = ("leader", "run", "tried", "failures", "behaviour", "goal")
+DEFERRED = ("surroundings", "leader", "run", "tried", "failures", "behaviour", "goal")
 # The part that tells prompts with equal programs apart, filled in last.
 ANGLE = "angle"
 # Words for each part of DEFERRED that was left out of a prompt; the part that is left out first comes first.

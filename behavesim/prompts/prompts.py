@@ -43,12 +43,13 @@ from behavesim.prompts.shown import (
     parts_of,
     ways_in_words,
 )
-from behavesim.prompts.wording import PARTS, AnswerFormat, Wording, contract
+from behavesim.prompts.wording import PARTS, AnswerFormat, Wording, contract, surroundings_in_words
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState, text_hash
 from behavesim.task import InWords, Objective, Task
+from behavesim.task.evaluated import EvaluatorTask
 
 # Most characters of a hint that prompts show: 50 words were asked for, and some models write pages.
 HINT_SHOWN = 600
@@ -91,7 +92,7 @@ class Prompts:
             **{each: place(each) if says else "" for each in DEFERRED},
             "description": sendable(task.description),
             "about": " ".join(sendable(task.description).strip().split("\n\n")[0].split()),
-            "contract": sendable(contract(task, settings.timeout_s, settings.memory_mb)),
+            "contract": _contract(settings, task),
             "template": add_fence(sendable(without_docstrings(task.template, documented)), answering.label),
             "entry_point": task.entry_point,
             "form": answering.form,
@@ -152,6 +153,7 @@ class Prompts:
             "run": lambda: describe_run(state, members, self.in_words, has_leader),
             "failures": lambda: failures_in_words(state, programs),
             "goal": lambda: goal_in_words(state),
+            "surroundings": lambda: surroundings_in_words(state.template),
         }
         if self.settings.prompt_feedback != "behaviour" or not state.tried.ran:
             told |= {"tried": lambda: ideas_in_words(state, members, asked.prompt.operator), "behaviour": str}
@@ -258,6 +260,13 @@ class Prompts:
             if not fits(shortest, self.settings.prompt_tokens):
                 needed = estimate_tokens(shortest)
                 raise UsageError(f"prompt_tokens should be at least {needed}: the shortest first prompt takes as many")
+
+
+def _contract(settings: Settings, task: Task) -> str:
+    """Return a task's contract, for an evaluator with the place for what its first evaluation taught."""
+    said = sendable(contract(task, settings.timeout_s, settings.memory_mb))
+    has_place = isinstance(task, EvaluatorTask) and settings.prompt_feedback != "none"
+    return f"{said}\n\n{place('surroundings')}" if has_place else said
 
 
 def _without_places(parts: Mapping[str, str]) -> dict[str, str]:

@@ -321,8 +321,8 @@ def ways_in_words(ways: Sequence[BehaviourGroup], attempts: str = "") -> str:
     if not any(way.idea for way in ways):
         return attempts
     said = [
-        "What was tried so far, a line for each behaviour (programs that do nearly the same count together): the best "
-        "score, how many programs, and the idea of the best one."
+        "What was tried so far, by behaviour: the best score, how many programs do nearly the same, and the best one's "
+        "idea."
     ]
     most = IDEAS_SHOWN if attempts else WAYS_SHOWN
     said += [
@@ -347,7 +347,7 @@ def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
     lines += [failure_in_words(each) for each in state.failures if each.candidate not in own]
     if not lines:
         return ""
-    return "\n".join(["Programs that failed lately; do not repeat their mistakes:", *dict.fromkeys(lines)])
+    return "\n".join(["Programs that failed lately; do not repeat it:", *dict.fromkeys(lines)])
 
 
 def _origin(parents: Set[CandidateId], shown: Sequence[CandidateId]) -> str:

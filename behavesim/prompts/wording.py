@@ -22,8 +22,9 @@ from typing import Literal
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text_file import read_text_file
 from behavesim.programs.functions import LONG_DOCSTRING, functions_in, long_docstrings, signature
+from behavesim.state.members import Member
 from behavesim.task import Task, instances_of
-from behavesim.task.evaluated import EvaluatorTask, separate_files
+from behavesim.task.evaluated import CALLS_METRIC, LIBRARY_METRIC, EvaluatorTask, separate_files
 
 # The wordings of this package.
 #
@@ -283,14 +284,29 @@ def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> l
         f"The evaluation has stages: to be evaluated to the end, a program needs {passing}." if thresholds else "",
         f"Evaluator and program together have {timeout_s:g} s of CPU time and {memory_mb} MB of memory, no network, "
         "and temporary files alone to write to.",
-        "The program may import the standard library of Python 3.11 and the libraries that the first program imports; "
-        "others may not be installed."
+        "The program may import the standard library of Python 3.11, and what else is installed, such as what the "
+        "first program imports."
         if is_python
         else "",
         "An exception, an invalid result or a passed limit loses the program.",
         _objective(task, 1),
     ]
     return [f"- {rule}" for rule in rules if rule]
+
+
+def surroundings_in_words(template: Member | None) -> str:
+    """Return rules that the evaluation of the first program taught: how often it is called, and which libraries exist.
+
+    "" if nothing is known, as for tasks without an evaluator.
+    """
+    known = {} if template is None else template.metrics
+    rules = []
+    if calls := known.get(CALLS_METRIC):
+        rules.append(f"- In one evaluation, the functions of the first program are called {calls:g} times.")
+    libraries = [name.removeprefix(LIBRARY_METRIC) for name in known if name.startswith(LIBRARY_METRIC)]
+    if libraries:
+        rules.append(f"- Libraries that it may import: {', '.join(libraries)}.")
+    return "\n".join(rules)
 
 
 def _judged(task: EvaluatorTask) -> str:
@@ -313,7 +329,7 @@ def _documentation(task: Task) -> list[str]:
     for name, function in functions.items():
         text = ast.get_docstring(function) or ""
         if name != task.entry_point and len(text) >= LONG_DOCSTRING:
-            said += [f"What `{name}` is about, for all programs below:", indent(text, "    ")]
+            said += [f"What `{name}` means below:", indent(text, "    ")]
     return said
 
 

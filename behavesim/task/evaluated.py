@@ -16,6 +16,7 @@ from behavesim.base.errors import TaskError, UsageError, nearest
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.text import parse, validation_message
 from behavesim.base.text_file import read_text_file
+from behavesim.task.score import PRIVATE
 from behavesim.task.task import Direction, Objective, Solution, Split, Task
 from behavesim.trajectory import AlgorithmRun
 
@@ -23,6 +24,10 @@ from behavesim.trajectory import AlgorithmRun
 Convention = Literal["openevolve", "shinka", "llm4ad", "eoh", "command"]
 # How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown.
 Edits = Literal["full", "diff"]
+# Name of the metric that holds how often the first program's functions are called in an evaluation.
+CALLS_METRIC = f"{PRIVATE}.calls"
+# Beginning of the names of metrics of the first program, one for each library that the sandbox has.
+LIBRARY_METRIC = f"{PRIVATE}.library."
 # What the behaviours of a task without an evaluator are taken from: `Task.trajectory`.
 TRAJECTORY = "trajectory"
 

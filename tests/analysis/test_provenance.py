@@ -16,14 +16,14 @@ from tests.analysis.journals import PROVENANCE, feasible, journalled, recommende
 
 def test_the_command_names_what_decides_and_the_table_all_that_differs(tmp_path: Path) -> None:
     provenance = PROVENANCE | {"behavesim": "1.2", "python": "3.11"}
-    settings = {"proposer": "genetic", "islands": 2, "workers": 3, "prompt_times": True}
+    settings = {"proposer": "genetic", "islands": 2, "workers": 3, "prompt_times": False}
     events = [started(provenance, **settings), feasible(0, 3.0)]
     made = provenance_of(journalled(tmp_path / "a", *events))
     later = provenance_of(journalled(tmp_path / "b", *events, recommended(0, c0=1.0)))
     assert (later.began_at, later.last_at) == (made.began_at, made.last_at), "a choice is no part of the search"
     assert made.commands == (
         "behavesim run tsp --method funsearch --proposer genetic --budget 20 --seed 7 "
-        "--set prompt_times=true --set islands=2",
+        "--set prompt_times=false --set islands=2",
     )
     assert {each.name for each in made.settings} == {"prompt_times", "workers", "islands"}
     assert Setting("workers", "3", "1") in made.settings

@@ -78,6 +78,14 @@ def test_a_flag_beats_the_configuration(behavesim: Command, tmp_path: Path) -> N
     assert (ended.document["asked"], ended.document["seed"]) == (2, 1)
 
 
+def test_the_best_known_score_is_kept_with_the_task(behavesim: Command, tmp_path: Path) -> None:
+    given = FOLDERS["command"].made(tmp_path)
+    ended = behavesim("run", *given, "--best-known", 0.5, "--budget", 2, "--json")
+    assert ended.code == 0, ended.err
+    assert made_file(tmp_path)["best_known"] == 0.5
+    assert behavesim("run", "tsp", "--best-known", 5.0).code == 2
+
+
 def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:
     ended = behavesim("run", *FOLDERS["command"].made(tmp_path), "--minimise", "--budget", 2, "--json")
     assert ended.code == 0, ended.err

@@ -15,9 +15,11 @@ from behavesim.programs.edits import edits_in
 from behavesim.programs.extract import extract, form_of
 from behavesim.programs.reading import Program, Request
 from behavesim.prompts.prompts import Prompts
+from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, Prompt, Rejected
 from behavesim.state.members import Member
-from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
+from behavesim.state.state import RunState
+from behavesim.task.evaluated import CALLS_METRIC, LIBRARY_METRIC, EvaluatorFile, EvaluatorTask
 
 PYTHON = "import math\n# EVOLVE-BLOCK-START\ndef f():\n    return 1\n# EVOLVE-BLOCK-END\n"
 KINDS = ["full", "paper"]
@@ -55,7 +57,7 @@ def texts(task: EvaluatorTask, wording: str) -> dict[str, str]:
 @pytest.mark.parametrize("edits", ["full", "diff"])
 def test_no_prompt_speaks_of_a_function_or_leaves_anything_to_fill_in(tmp_path, wording, edits):
     for name, text in texts(task_of(tmp_path, "x\n", "program.cpp", edits=edits), wording).items():
-        text = text.replace("\0failures\0", "").replace("\0goal\0", "better")
+        text = text.replace("\0failures\0", "").replace("\0surroundings\0", "").replace("\0goal\0", "better")
         assert not re.search(r"\$\w|Python|``(?!`)|\bfunction\b", text.replace("```", "")), (name, text)
         assert "  " not in text.replace("    ", ""), name
 
@@ -115,6 +117,33 @@ def test_a_function_that_an_evaluator_calls_is_described_as_in_other_tasks(tmp_p
     )
     text = texts(task, "full")["improve"]
     assert "    def weigh(x" in text and "The weight of x." in text and "it defines `weigh`" in text
+
+
+def test_what_the_evaluation_of_the_first_program_taught_is_said(tmp_path):
+    task = task_of(tmp_path)
+    prompts, state = asking(task, "full"), RunState(task.objective)
+    known = {"speed": 1.0, CALLS_METRIC: 3113.0, f"{LIBRARY_METRIC}numpy": 1.0, f"{LIBRARY_METRIC}scipy": 1.0}
+    for metrics, said in ((known, True), ({}, False)):
+        state.template = Member(-1, task.template, 0.5, 0.5, metrics=metrics)
+        asked = Asked(0, (-1,), None, prompts.showing_template("template", 0, state.template))
+        text = prompts.completed(asked, state, Behaviours()).prompt.text
+        assert ("the functions of the first program are called 3113 times" in text) == said
+        assert ("Libraries that it may import: numpy, scipy." in text) == said
+        assert "private" not in text and "\0" not in text and "\n\n\n" not in text
+
+
+def test_a_docstring_that_all_programs_repeat_stands_once_and_answers_get_it_back(tmp_path):
+    long = "Return the weight of x." + " It has many words." * 20
+    source = f'def weigh(x):\n    """{long}"""\n    return x\n'
+    task = task_of(tmp_path, source)
+    for name, text in texts(task, "full").items():
+        if name != "repair":
+            assert text.count(long) == 1, name
+    assert texts(task, "paper")["improve"].count(long) == 2
+    *_, shown = fenced_blocks(texts(task, "full")["improve"])
+    assert '"""weigh: as described above."""' in shown
+    found = extract(form_of(task), Request(f"```python\n{shown}\n```", task.template))
+    assert isinstance(found, Program) and found.source == source
 
 
 def test_a_text_of_ones_own_takes_the_place_of_either(tmp_path):
