@@ -60,9 +60,8 @@ CHOICES = tuple(Column(name, COUNT) for name in ("runs", "better", "equal", "wor
 def comparison_tables(found: RunComparison) -> list[Table]:
     """Return the tables of a comparison, task after task, and last the groups' mean ranks over all tasks.
 
-    Each task has one table per entry of TITLES, with each group's mean, standard deviation and 95 % interval of each
-    metric. Then come the tests between groups, the distances between islands over time, and the recommended programs
-    beside the best of the search. Tables without rows are left out.
+    Each task has one table per entry of TITLES, then the tests between groups, the distances between islands over time,
+    and the recommended programs beside the best of the search. Tables without rows are left out.
     """
     metrics = {metric.name: metric for metric in found.metrics}
     tables = []
@@ -75,11 +74,10 @@ def comparison_tables(found: RunComparison) -> list[Table]:
 
 
 def family_names(tasks: Sequence[TaskComparison]) -> list[str]:
-    """Return a distinct name for each entry, in order.
+    """Return a distinct name for each entry, in order: the task's name.
 
-    It is the task's name. Two task files of one name are named by their paths. If a task has several sets of instances,
-    the first 8 characters of the instances' hash follow the name, "unknown" if the runs did not record it. Names of
-    tasks with self-reported scores end in SELF_REPORTED.
+    Two task files of one name are named by their paths. If a task has several sets of instances, the beginning of the
+    instances' hash follows. Names of tasks with self-reported scores end in SELF_REPORTED.
     """
     sets = Counter(entry.task for entry in tasks)
     files = Counter(map(short_name, sets))
@@ -95,18 +93,14 @@ def family_names(tasks: Sequence[TaskComparison]) -> list[str]:
 
 
 def verdict_lines(found: RunComparison) -> list[str]:
-    """Return what the tests say, a sentence for each verdict, after the task's name if there are several tasks."""
+    """Return a sentence for each verdict, after the task's name if there are several tasks."""
     names = family_names(found.tasks)
     on = {} if len(names) < 2 else {task.family: f"{name}: " for task, name in zip(found.tasks, names, strict=True)}
     return [f"{on.get(each.family, '')}{each.sentence}" for each in verdicts(found)]
 
 
 def remarks(found: RunComparison) -> list[str]:
-    """Return a sentence on each kind of runs that a reader could miscount; none if there are none.
-
-    These are repeated runs (counted once), unfinished runs (left out of tests), tasks with several instance sets, and
-    runs whose scores are self-reported.
-    """
+    """Return a sentence on each kind of runs that a reader could miscount; none if there are none."""
     claimed = [each.summary.run for each in found.runs if each.summary.score_source == "self-reported"]
     apart = [name for name in family_names(found.tasks) if "(instances " in name]
     said = {
@@ -119,7 +113,6 @@ def remarks(found: RunComparison) -> list[str]:
 
 
 def _ranks(found: Ranks, metric: Metric, is_mixed: bool) -> Table:
-    """Return the table of mean ranks, best first; `is_mixed` adds that two sources of scores are ranked together."""
     rows = tuple(sorted(found.means.items(), key=lambda entry: entry[1]))
     test = "" if found.p is None else f"Friedman's test: p = {PROBABILITY.text(found.p)}. "
     caption = f"{test}Critical difference (Nemenyi, α = .05): {RATIO.text(found.critical)}."
@@ -129,7 +122,6 @@ def _ranks(found: Ranks, metric: Metric, is_mixed: bool) -> Table:
 
 
 def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: str) -> Table:
-    """Return the table of a task's groups with the metrics on one subject; `on` is the task's name for people."""
     known = {name for group in entry.groups for name in group.metrics}
     shown = [metric for metric in metrics if metric.about == about and metric.is_shown(known)]
     columns = (GROUP, Column("runs", COUNT), Column("candidates", WRITTEN), *(metric.column for metric in shown))
@@ -158,7 +150,6 @@ def _candidates_of_group(group: GroupResult) -> str:
 
 
 def _best_rows(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
-    """Return the indices of the groups with the best mean, several if they are equal."""
     # The list is empty if neither lower nor higher values are better on every task, or if all groups that have a value
     # have the same.
     known = {
@@ -180,7 +171,6 @@ def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
 
 
 def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Sequence[str]) -> Table:
-    """Return the table of a task's tests that have a p-value; its caption names its unfinished runs in `untested`."""
     # `metrics` are by name; `on` is the task's name for people.
     known = {test.metric for test in entry.tests}
     shown = {name for name in known if metrics[name].about is not None and metrics[name].is_shown(known)}
@@ -223,7 +213,6 @@ def _test(test: GroupTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
 
 
 def _over_time(entry: TaskComparison, on: str) -> Table:
-    """Return the table of the distance between islands divided by the distance inside them; no rows without islands."""
     # A row is a group. The columns are 20, 40, 60, 80 and 100 % of the budget, as far as a group reached them: ten
     # columns would be too wide for a terminal. `on` names the task in the table's title.
     known = {group.label: _by_tenth(group) for group in entry.groups}
@@ -243,7 +232,6 @@ def _by_tenth(group: GroupResult) -> dict[int, float | None]:
 
 
 def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> Table:
-    """Return the table that compares recommended programs with the search's best, on held-out instances."""
     # It has no rows if they were not tried. `metrics` are by name; `on` is the task's name for people.
     columns = (Column("by"), *CHOICES, Column("mean", POINTS, title="mean advantage"), *P_VALUES)
     title = f"the recommended program beside the best of the search, on held-out instances of {on}"

@@ -54,10 +54,7 @@ def check_matplotlib() -> None:
 
 
 def new_figure(width_in: float, height_in: float, dpi: float = 100) -> Figure:
-    """Return an empty figure, sizes in inches, whose parts make room for one another.
-
-    `dpi` counts for PNG alone. Raises UsageError if matplotlib is not installed.
-    """
+    """Return an empty figure, sizes in inches; raises UsageError if matplotlib is not installed."""
     check_matplotlib()
     from matplotlib.figure import Figure
 
@@ -85,8 +82,7 @@ def check_figure(path: Path) -> None:
 def heatmap(labels: Sequence[str], similarities: ArrayLike, title: str) -> Figure:
     """Return the heat map of an (N, N) symmetric similarity matrix, N ≥ 2, with its dendrogram above.
 
-    Rows and columns are in the order of the dendrogram, whose heights are distances, 1 − similarity. `labels` are in
-    the order of the matrix. Raises UsageError if matplotlib is not installed.
+    Rows and columns are in the order of the dendrogram, whose heights are distances, 1 − similarity.
     """
     matrix = np.asarray(similarities, np.float64)
     drawing, height = dendrogram_of(matrix)
@@ -105,10 +101,9 @@ def heatmap(labels: Sequence[str], similarities: ArrayLike, title: str) -> Figur
 
 
 def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], float]:
-    """Return the dendrogram of an (N, N) similarity matrix, N ≥ 2, and the height of its root.
+    """Return the average-linkage dendrogram of an (N, N) similarity matrix, N ≥ 2, and the height of its root.
 
-    The dendrogram is the dict of scipy's `dendrogram`, joined by average linkage on 1 − similarity; leaf k of the
-    drawing is at 10 k + 5.
+    It is the dict of scipy's `dendrogram`; leaf k of the drawing is at 10 k + 5.
     """
     from scipy.cluster.hierarchy import dendrogram
 
@@ -163,10 +158,9 @@ def column_figure(height_in: float = 2.4, widths: float = 1.0) -> tuple[Figure, 
 
 
 def write_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write a figure as NAME.pdf and NAME.svg into the folder, and return both paths.
+    """Write a figure as NAME.pdf and NAME.svg into the folder, made if missing, and return both paths.
 
-    The folder is made if missing. The files hold no date, so equal figures give equal files. Raises UsageError if they
-    cannot be written.
+    The files hold no date, so equal figures give equal files. Raises UsageError if they cannot be written.
     """
     from matplotlib import rc_context
 
@@ -189,10 +183,7 @@ def say_whose(axes: Axes, sources: Iterable[ScoreSource]) -> None:
 
 
 def line_style(place: int) -> dict[str, Any]:
-    """Return the colour and dashes of curve number `place`, which no earlier curve has.
-
-    Each turn through COLOURS has its own dashes, so that people tell curves apart without seeing colours.
-    """
+    """Return the colour and dashes of curve number `place`, which no earlier curve has."""
     turn, colour = divmod(place, len(COLOURS))
     # further turns add as many dots to the longest pattern as there are turns too many
     dashes = DASHES[turn] if turn < len(DASHES) else DASHES[-1] + (1.0, 1.5) * (turn - len(DASHES) + 1)
@@ -202,8 +193,7 @@ def line_style(place: int) -> dict[str, Any]:
 def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Sequence[Checkpoint]) -> None:
     """Draw the best program (`improvements`) and the mean of the ten best (`checkpoints`) over numbers of candidates.
 
-    The vertical axis is the gap in per cent. If a gap is unknown, it is the score, and the mean of the ten best is left
-    out. Without a feasible candidate there are only the axes' labels.
+    The vertical axis is the gap in per cent; if a gap is unknown, the score, without the mean of the ten best.
     """
     end = checkpoints[-1].asked if checkpoints else 0
     has_gap = all(each.gap is not None for each in improvements)
@@ -220,8 +210,8 @@ def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Seque
 def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
     """Draw the mean best program of each group's runs over the number of candidates, with bands of 95 % confidence.
 
-    A group's curve ends where its shortest run ends. A group with fewer than FEWEST runs has no band. The vertical axis
-    is the gap in per cent, or the score if any run's gap is unknown.
+    A group's curve ends where its shortest run ends. The vertical axis is the gap in per cent, or the score if any
+    run's gap is unknown.
     """
     has_gap = all(group.has_gaps for group in groups)
     factor = FRACTION.factor if has_gap else 1.0
@@ -244,7 +234,7 @@ def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
 def draw_diversity(axes: Axes, runs: Mapping[str, Sequence[DiversityAt]]) -> None:
     """Draw for each run, over time, a box of the distances inside islands and a curve of the distance between them.
 
-    `runs` maps a run's name to its diversity at successive moments; there must be at least one run.
+    `runs` maps the name of each run, at least one, to its diversity at successive moments.
     """
     width = 0.8 / len(runs)  # the runs' boxes stand side by side at each moment, with a gap to the next
     for place, (name, moments) in enumerate(runs.items()):
@@ -279,7 +269,7 @@ def draw_tree(axes: Axes, similarities: NDArray[np.float64], labels: Sequence[st
 def draw_map(axes: Axes, places: Sequence[Place], objective: Objective, recommended: int | None) -> None:
     """Draw the places of programs in the plane, coloured by their rank in score; `places` must begin with the best.
 
-    The best program, the candidate `recommended` (None for none) and the template, if they are among them, are named.
+    The best program, the candidate `recommended` and the template, if they are among them, are named.
     """
     ranking = sorted(places, key=lambda place: (-objective.utility(place.score), place.candidate))
     ranks = {place.candidate: rank for rank, place in enumerate(ranking, 1)}
@@ -315,10 +305,7 @@ def draw_map(axes: Axes, places: Sequence[Place], objective: Objective, recommen
 
 
 def draw_portfolio(axes: Axes, chosen: Portfolio) -> None:
-    """Draw over k how good the first k programs are together: the gap in per cent, or the score if a gap is unknown.
-
-    On each instance the best of their scores counts.
-    """
+    """Draw over k how good the first k programs are together: the gap in per cent, or the score if one is unknown."""
     has_gap = all(each.together_gap is not None for each in chosen.members)
     worth = [
         FRACTION.factor * each.together_gap if has_gap and each.together_gap is not None else each.together
@@ -351,7 +338,6 @@ def draw_ranks(axes: Axes, ranks: Ranks) -> None:
 
 
 def _label(axes: Axes, across: str, up: str) -> None:
-    """Label the axes `across` and `up`, hide the frame at the top and right, and add a legend if curves have labels."""
     axes.set_xlabel(across, fontsize=8)
     axes.set_ylabel(up, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
@@ -370,16 +356,13 @@ DRAWN = 30
 class Plots:
     """The plots of a run. Each method draws on the given axes, or on new ones of pyplot if None, and returns them.
 
-    Without matplotlib, new axes raise UsageError.
+    New axes raise UsageError without matplotlib.
     """
 
     run: Run
 
     def convergence(self, axes: Axes | None = None) -> Axes:
-        """Draw the gap of the best program and the mean gap of the ten best, in %, over the number of candidates.
-
-        If gaps are unknown, only the best score is drawn.
-        """
+        """Draw the gap of the best program and the mean gap of the ten best, in %, over the number of candidates."""
         axes = axes_or_new(axes)
         draw_run(axes, improvements(self.run), convergence(self.run))
         say_whose(axes, [self.run.score_source])
@@ -388,7 +371,7 @@ class Plots:
     def diversity(self, axes: Axes | None = None) -> Axes:
         """Draw distances inside islands and between them after each tenth of the budget reached so far.
 
-        Raises UsageError if the run has not reached the first tenth or its task cannot be loaded.
+        Raises UsageError if the run has not reached the first tenth.
         """
         moments = diversity_over_time(self.run, SAMPLE)
         if not moments:
@@ -398,10 +381,9 @@ class Plots:
         return axes
 
     def dendrogram(self, axes: Axes | None = None, count: int = DRAWN) -> Axes:
-        """Draw the dendrogram, by behaviour, of the `count` best distinct programs, or of all if there are fewer.
+        """Draw the dendrogram, by behaviour, of the `count` best distinct programs.
 
-        Raises UsageError if `count` is less than 2, if the run has fewer programs than two, or if its task cannot be
-        loaded.
+        Raises UsageError if there are fewer than two.
         """
         name, candidates = self.run.folder.run, [program.candidate for program in self.run.ranked()[:count]]
         if len(candidates) < 2:
@@ -413,7 +395,7 @@ class Plots:
     def map(self, axes: Axes | None = None) -> Axes:
         """Draw the map of behaviours, coloured by rank; the best, the recommended program and the template are named.
 
-        Raises UsageError if no candidate is feasible or the task cannot be loaded.
+        Raises UsageError if no candidate is feasible.
         """
         places = behaviour_map(self.run).places
         if not places:
@@ -427,7 +409,7 @@ class Plots:
     def portfolio(self, axes: Axes | None = None, count: int = TOP) -> Axes:
         """Draw what the best of the first k programs of a portfolio reaches on the search's instances, k up to `count`.
 
-        Raises UsageError if no candidate is feasible, the task cannot be loaded, or `count` is less than 1.
+        Raises UsageError if no candidate is feasible.
         """
         chosen = self.run.portfolio(count)
         if not chosen.members:
@@ -460,9 +442,8 @@ def write_figures(compared: RunComparison, runs: Sequence[Run], folder: Path) ->
     """Write the figures of some runs to `folder` as PDF and SVG, and return the files.
 
     They are the convergence of each task's groups, the runs' diversity if one to three runs have one, and the groups'
-    ranks if there are any. One run alone gets its own convergence and, if it has two programs or more, the dendrogram
-    of the best. `compared` is the comparison of the runs. Raises UsageError if the folder cannot be written, the task
-    of a single run cannot be loaded, or matplotlib is not installed.
+    ranks. One run alone gets its own convergence and the dendrogram of the best. `compared` is the comparison of the
+    runs.
     """
     files = []
     for name, size, draw in _figures(compared, runs):
@@ -475,7 +456,6 @@ def write_figures(compared: RunComparison, runs: Sequence[Run], folder: Path) ->
 def _figures(
     compared: RunComparison, runs: Sequence[Run]
 ) -> Iterator[tuple[str, tuple[float, ...], Callable[[Axes], object]]]:
-    """Yield each figure's file name, the arguments of `column_figure`, and the function that draws it."""
     if len(runs) == 1:
         plots = Plots(runs[0])
         yield "convergence", (), plots.convergence
@@ -497,7 +477,6 @@ def _draw_ranks(compared: RunComparison, ranks: Ranks, axes: Axes) -> None:
 
 
 def _diversity_by_name(runs: Sequence[RunReport]) -> dict[str, Sequence[DiversityAt]]:
-    """Return the diversity of each run that has any, by the run's name, or by its folder where two have one name."""
     known = [run for run in runs if run.diversity_over_time]
     count = Counter(run.summary.run for run in known)
     names = [run.summary.run if count[run.summary.run] == 1 else str(run.origin.folder) for run in known]

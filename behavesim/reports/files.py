@@ -31,11 +31,10 @@ Row = Mapping[str, Any]
 
 
 def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
-    """Write each table that has rows as NAME.csv into the folder, and return the names of the files written.
+    """Write each table that has rows as NAME.csv into the folder, made if missing; return the names of these files.
 
-    The folder is made if missing. Files of an earlier report stay, but convergence, diversity, joins, groups,
-    groups_over_time, tests and recommended_vs_best are removed if they have no rows now. Raises UsageError if the
-    folder cannot be written, or if a metric has the name of a column of runs.csv.
+    Files of an earlier report stay, unless their table can be empty and is now. Raises UsageError if the folder cannot
+    be written, or if a metric has the name of a column of runs.csv.
     """
     labels = {run.summary.run: group.label for group in comparison.groups for run in group.runs}
     return _write_all(_of_runs(comparison.runs, labels) | _of_tasks(comparison.tasks), folder)
@@ -44,7 +43,7 @@ def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
 def write_tables(tables: Sequence[Table], folder: Path) -> list[str]:
     """Write each table that has rows as NAME.csv into the folder, made if missing; return the names of these files.
 
-    The file of a table without rows is deleted. Raises UsageError if the folder cannot be written.
+    The file of a table without rows is deleted.
     """
     return _write_all({table.name: _rows(table) for table in tables}, folder)
 
@@ -55,7 +54,6 @@ def _rows(table: Table) -> list[Row]:
 
 
 def _of_runs(runs: Sequence[RunReport], labels: Mapping[str, str]) -> dict[str, list[Row]]:
-    """Return rows by table name: `runs` has a row for each run, with the label of its group by the run's name."""
     # A run that is in no group has no label. Rows of other tables begin with the run's name and say who computed its
     # scores.
     found: dict[str, list[Row]] = {"runs": [{**_run_row(run), "group": labels.get(run.summary.run)} for run in runs]}
@@ -68,7 +66,6 @@ def _of_runs(runs: Sequence[RunReport], labels: Mapping[str, str]) -> dict[str, 
 
 
 def _run_row(run: RunReport) -> Row:
-    """Return the row of a run in runs.csv; raises UsageError if a metric has the name of another column."""
     summary = asdict(run.summary)
     best, recommended = summary.pop("best") or {}, summary.pop("recommended") or {}
     del summary["best_program"]  # it is the best candidate or the template, which have columns
@@ -94,7 +91,6 @@ def _run_row(run: RunReport) -> Row:
 
 
 def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, list[Row]]:
-    """Return rows by table name: groups, groups over time, tests and choices of all tasks."""
     rows: dict[str, list[Row]] = {"groups": [], "groups_over_time": [], "tests": [], "recommended_vs_best": []}
     for entry in tasks:
         on = {"task": entry.task, "instances": entry.instances, "score_source": entry.score_source}
@@ -114,7 +110,6 @@ def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, list[Row]]:
 
 
 def _write_all(tables: Mapping[str, list[Row]], folder: Path) -> list[str]:
-    """Write each table, given by its name, into the folder, and return the names of the files with rows."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in tables.items():
@@ -125,7 +120,6 @@ def _write_all(tables: Mapping[str, list[Row]], folder: Path) -> list[str]:
 
 
 def _write_rows(path: Path, rows: list[Row]) -> None:
-    """Write rows as CSV, with a column for each name that one of them has; without rows delete the file."""
     if not rows:
         path.unlink(missing_ok=True)
         return
@@ -161,7 +155,6 @@ def json_document(comparison: RunComparison) -> dict[str, Any]:
 
 
 def _run(run: RunReport) -> dict[str, Any]:
-    """Return a run's report as one flat mapping; its origin is left out, as it names folders."""
     unseen = {"held_out": run.held_out, "shifted": run.shifted}
     names = [*FIRST_PARTS, *(each.name for each in fields(run) if each.name not in OTHER_FIELDS)]
     parts = {name: getattr(run, name) for name in names} | {"notes": run.all_notes}
@@ -209,7 +202,6 @@ def write_export(run: Run, folder: Path, every: bool = False) -> int:
 
 
 def _suffix_of(run: Run) -> str:
-    """Return the suffix of the run's program files, "" if a program has several files; ".py" if no task is found."""
     try:
         return run.task().suffix
     except UsageError:  # programs can be read without their task

@@ -36,11 +36,10 @@ LONG = 200
 class LiveRun:
     """A run as it is at one moment; `run` is its name.
 
-    `active_s` is the time the run has been active, in seconds, pauses between sessions left out. `rate` is the recent
-    number of candidates registered per second, 0 if unknown. `cost_usd` is the cost of all requests so far in USD; it
-    includes estimates, and is None if a price is unknown.
-    `facts` are the method's own lines for the live view, by name. `is_warming` is true while the comparison of
-    behaviours is being loaded or compiled. `notices` are the messages of this session, oldest first.
+    `active_s` is without pauses between sessions. `rate` is the recent number of candidates registered per second, 0 if
+    unknown. `cost_usd` includes estimates; None if a price is unknown. `facts` are the method's own lines for the live
+    view. `is_warming` is true while the comparison of behaviours is being loaded. `notices` are those of this session,
+    oldest first.
     """
 
     run: str
@@ -72,7 +71,7 @@ class LiveRun:
 
     @property
     def answered(self) -> int:
-        """Number of candidates that were asked for in the whole run and do not wait for a reply."""
+        """Number of candidates asked for in the whole run that do not wait for a reply."""
         return self.state.asked - self.waiting
 
     @property
@@ -82,7 +81,7 @@ class LiveRun:
 
     @property
     def stuck(self) -> list[GroupName]:
-        """Names of the islands without a better program for `long` candidates or more; empty islands do not count."""
+        """Names of the islands with programs but without a better one for `long` candidates or more."""
         bests = {name: group.bests for name, group in self.state.islands.items() if group.members}
         return [name for name, best in bests.items() if best and self.state.registered - best[-1][0] >= self.long]
 
@@ -90,8 +89,7 @@ class LiveRun:
 def spending(live: LiveRun) -> dict[str, str | None]:
     """Return facts on requests, tokens and cost, with their caps; no facts if no request was answered.
 
-    "requests" is None without a cap on them. Tokens are "unknown" if no answer reported them and none are
-    estimated; the cost is "unknown" if a price is. What holds estimates is marked with "about".
+    What nobody knows is "unknown", and what holds estimates is marked with "about".
     """
     used, settings = live.state.tally.tokens.values(), live.settings
     whole = sum((each.with_estimates() for each in used), NO_TOKENS)
@@ -106,7 +104,6 @@ def spending(live: LiveRun) -> dict[str, str | None]:
 
 
 def _tokens(live: LiveRun, whole: Tokens, is_estimated: bool) -> str:
-    """Return the tokens used, their cap, and how many a minute; "unknown" if nothing is known of them."""
     if whole.unreported == whole.calls and not is_estimated:
         return "unknown"
     most = live.settings.max_tokens
@@ -117,7 +114,6 @@ def _tokens(live: LiveRun, whole: Tokens, is_estimated: bool) -> str:
 
 
 def _cost(live: LiveRun) -> str:
-    """Return the cost, its cap, and what an hour and the whole budget cost at the present rate."""
     most = live.settings.max_cost_usd
     known = f"{dollars(live.cost_usd)}{'' if most is None else f' of {dollars(most)}'}"
     a_reply = _a_reply(live, live.cost_usd)
@@ -128,7 +124,6 @@ def _cost(live: LiveRun) -> str:
 
 
 def _a_reply(live: LiveRun, amount: float | None) -> float | None:
-    """Return the total `amount` divided by the number of replies; None if it is None, or before FEW replies."""
     return amount / live.answered if amount is not None and live.answered >= FEW else None
 
 
@@ -209,8 +204,8 @@ NO_PROGRAM = float("-inf")
 def islands_panel(live: LiveRun, width: int, room: int) -> Table | None:
     """Return a table of the islands for `width` characters and `room` lines; None without islands.
 
-    If there are too many islands, the best are shown, at least one. If the columns are too wide together, those of
-    OMITTED are left out until a sparkline of the best score fits, and then the sparkline. The rest may be wider.
+    If there are too many islands, the best are shown. Columns that are too wide together are left out: those of OMITTED
+    until a sparkline of the best score fits, and then the sparkline.
     """
     state, found = live.state, islands(live.state)
     # Two lines are for the headings and for how many islands are left out.
@@ -230,7 +225,6 @@ def islands_panel(live: LiveRun, width: int, room: int) -> Table | None:
 
 
 def _columns(state: RunState, shown: Sequence[IslandSummary]) -> dict[str, list[str]]:
-    """Return the cells of each column by its name, as text; columns without any text are left out."""
     bests = [each.best for each in shown]
     columns = {
         "island": [each.name for each in shown],
@@ -253,7 +247,6 @@ def _trend(state: RunState, shown: Sequence[IslandSummary], width: int) -> list[
 
 
 def _drawn(state: RunState, shown: Sequence[IslandSummary], columns: Mapping[str, Sequence[str]], more: int) -> Table:
-    """Return the table of islands: the best ones are green, empty ones dim."""
     # `more` is the number of islands that are left out, which the table says.
     table = Table(box=None, header_style="bold", padding=(0, COLUMN_GAP, 0, 0), pad_edge=False)
     for name in columns:
@@ -272,7 +265,6 @@ def _utility(island: IslandSummary, state: RunState) -> float:
 
 
 def _best_of(found: Sequence[IslandSummary], state: RunState, count: int) -> list[IslandSummary]:
-    """Return the `count` best islands, in the order of creation."""
     ranked = sorted(found, key=lambda each: -_utility(each, state))
     return sorted(ranked[:count], key=lambda each: each.island)
 

@@ -31,10 +31,9 @@ _LATEX = {
 
 
 def latex(tables: Sequence[Table]) -> str:
-    """Return a floating LaTeX `table` for each table; the document must use the package booktabs.
+    """Return a floating LaTeX `table` for each table, after a comment that says which package they need.
 
-    The first line is a comment that says so. Labels are `tab:NAME`, in small letters, with -2, -3 … appended if several
-    tables have one name. Columns whose cells are all None are left out.
+    Labels are `tab:NAME`, with -2, -3 … appended if several tables have one name.
     """
     seen: Counter[str] = Counter()
     texts = ["% \\usepackage{booktabs}"]
@@ -58,8 +57,7 @@ def html_tables(tables: Sequence[Table]) -> str:
 def html_table(table: Table, first: Sequence[str] = ()) -> str:
     """Return a table as HTML, its title above and its caption below; all text is escaped.
 
-    Columns whose cells are all None are left out. `first`, if not empty, replaces the cells of the first column by HTML
-    such as links, which is not escaped. Raises ValueError if it does not have one text for each row.
+    `first`, if not empty, replaces the cells of the first column by HTML such as links, which is not escaped.
     """
     table = table.known
     heads, *rows = _cells(table, in_html, "<b>{}</b>".format)
@@ -78,7 +76,6 @@ def in_html(text: str) -> str:
 
 
 def _html_row(tag: str, kinds: Sequence[str], cells: Sequence[str]) -> str:
-    """Return a row of cells of this tag, which may have attributes; `kinds` are further attributes of each cell."""
     end = tag.split()[0]
     return f"<tr>{''.join(f'<{tag}{kind}>{cell}</{end}>' for kind, cell in zip(kinds, cells, strict=True))}</tr>"
 
@@ -114,7 +111,6 @@ def _markdown(table: Table) -> str:
 
 
 def _cells(table: Table, escaped: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
-    """Return the headings, then the cells row by row, as escaped text; `bold` marks those that stand out."""
     rows = [[escaped(column.heading) for column in table.columns]]
     for place, row in enumerate(table.texts):
         cells = enumerate(map(escaped, row))

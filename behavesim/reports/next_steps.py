@@ -41,11 +41,9 @@ MOST_NAMES = 4
 def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
     """Return lines that say what ended a run and which command to use next.
 
-    `reason` is as in the journal, such as "budget" or "max_cost"; "finished" if there was nothing left to resume; None
-    if the process was killed. `settings` are those of the last session. If too many candidates were rejected, or all of
-    them by the end of the budget or at another cap, the lines have an example and advice. After a kill, an interrupt or
-    an error they only say how many requests may be billed, and how to resume. Raises JournalError if the run's journal
-    cannot be read.
+    `reason` is as in the journal; "finished" if there was nothing left to resume; None if the process was killed.
+    `settings` are those of the last session. If too many candidates were rejected, or all of them, the lines have an
+    example and advice. Requests that may be billed are counted.
     """
     name = run.folder.argument
     resume, report = f"behavesim resume {name}", f"behavesim report {name}"
@@ -66,7 +64,6 @@ def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
 
 
 def _given_up(run: Run) -> list[str]:
-    """Return lines on requests that may have been billed, and on a batch that goes on; none if there are none."""
     requests = given_up(run)
     most = "up to " if run.state.under_way is None else ""
     said = f"{most}{count_noun(requests, 'request')} under way may have been billed, and are made again on resume"
@@ -76,7 +73,6 @@ def _given_up(run: Run) -> list[str]:
 
 
 def _nothing_feasible(run: Run) -> list[str]:
-    """Return lines on the reasons and an example if every candidate was rejected; no lines otherwise."""
     rejected = [each for each in run.candidates if each.status == "rejected"]
     if run.state.tally.feasible or not rejected:
         return []
@@ -85,7 +81,6 @@ def _nothing_feasible(run: Run) -> list[str]:
 
 
 def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:
-    """Return lines on the last candidate rejected for the most frequent reason: its message, its reply, and advice."""
     ((usual, _),) = Counter(each.reason or "" for each in rejected).most_common(1)
     example = next(each for each in reversed(rejected) if each.reason == usual)
     lines = [f"such as candidate {example.candidate} ({one_line(example.message or usual, SHOWN)})"]
@@ -97,7 +92,6 @@ def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:
 
 
 def _usual_reasons(rejected: Sequence[Candidate]) -> str:
-    """Return at most three most frequent reasons in brackets, such as "(3 out of memory, 1 timed out)"."""
     return f"({rejections(dict(Counter(each.reason or '' for each in rejected).most_common(USUAL)))})"
 
 
@@ -131,7 +125,6 @@ def command_lines(commands: Mapping[str, str], across: int) -> list[str]:
 
 
 def _going_on(summary: Summary, name: str) -> dict[str, str]:
-    """Return the command that follows a running run or resumes an unfinished one, and what it does; else {}."""
     if summary.state == "running":
         return {f"watch {name}": "follow it"}
     what = {"finished": "", "failed": "go on, once the cause is mended"}.get(summary.state, "go on with it")

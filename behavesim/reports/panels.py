@@ -57,10 +57,9 @@ def line(live: LiveRun) -> str:
 
 
 def head(live: LiveRun, is_boxed: bool = False) -> RenderableType:
-    """Return the run's name and main settings, progress bar, advice, and two latest messages, cut at 240 characters.
+    """Return the run's name and main settings, progress bar, the latest advice in force, and two latest messages.
 
-    Of the advice in force it has the latest sentence, and how many there are. `is_boxed` draws a box around
-    them, which takes two more lines.
+    `is_boxed` draws a box around them, which takes two more lines.
     """
     settings, state = live.settings, live.state
     models = settings.flat().get("models", ())
@@ -84,7 +83,6 @@ def _source(state: RunState) -> str:
 
 
 def _advice(state: RunState) -> list[Text]:
-    """Return a line on the advice in force; none if there is none."""
     in_force = [each for each in state.advice if each.is_in_force(state.asked)]
     if not in_force:
         return []
@@ -95,7 +93,6 @@ def _advice(state: RunState) -> list[Text]:
 
 
 def _progress(live: LiveRun) -> RenderableType:
-    """Return the progress bar, with the counts, the rate and the time beside it."""
     state, settings = live.state, live.settings
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column()
@@ -134,10 +131,7 @@ def _put_off(state: RunState) -> str | None:
 
 
 def diversity(live: LiveRun) -> Table:
-    """Return a table of how many behaviours differ, and how far newcomers are from their islands and from the others.
-
-    The shares of programs that repeat a behaviour, and of copies of a program, are of the feasible candidates.
-    """
+    """Return a table of how many behaviours differ, and how far newcomers are from their islands and from others."""
     tally = live.state.tally
     different = tally.feasible - tally.repeated_behaviours
     repeats = f"{_share(tally.repeated_behaviours, tally.feasible)} repeat{_of_late(tally.recent_repeats)}"
@@ -172,14 +166,12 @@ def _facts(rows: Mapping[str, str | None]) -> Table:
 
 
 def _feasible(state: RunState) -> str:
-    """Return how many outcomes are feasible and, once RECENT are known, the share rejected of late."""
     known = f"{state.tally.feasible:,} of {state.tally.outcomes:,}"
     is_told = len(state.tally.recent) == RECENT  # a share of fewer changes too much
     return known + (f"; of the last {RECENT} {100 * rejected_share(state):.0f} % rejected" if is_told else "")
 
 
 def _stuck(live: LiveRun) -> str | None:
-    """Return how many islands have had no better program for long, and their names; None if there are no islands."""
     known, stuck = live.state.islands, live.stuck
     if not known:
         return None
@@ -203,7 +195,6 @@ def _share(count: int, of: int) -> str:
 
 
 def _of_late(seen: Sequence[bool]) -> str:
-    """Return the share of True among the last RECENT values, as text in brackets; empty while there are fewer."""
     return f" ({_share(sum(seen), RECENT)} of the last {RECENT})" if len(seen) == RECENT else ""
 
 
@@ -223,7 +214,6 @@ def _rate(live: LiveRun) -> list[str]:
 
 
 def _awaited(live: LiveRun) -> list[str]:
-    """Return a text on how many replies of a folder or a command are missing; [] if none is, or for other proposers."""
     name, argument = proposer_parts(live.settings.proposer)
     prompts = count_noun(live.waiting, "prompt")
     said = {"folder": f"{prompts} in {argument} without NAME.reply.md", "command": f"{prompts} at the command"}
@@ -237,7 +227,6 @@ def legend(live: LiveRun) -> Text:
 
 
 def _left(live: LiveRun) -> list[str]:
-    """Return the remaining time as text, or that the comparison is being loaded; no text if the time is unknown."""
     if live.is_warming:
         return ["loading the comparison"]
     if live.left_s is None:
@@ -267,9 +256,8 @@ CURVE = (5, 12)
 class Dashboard:
     """Renderable of the live view of a run at one moment; it fills at most all but one line of the terminal.
 
-    A small terminal shows fewer parts. First the box around the run's name and progress goes, then the convergence
-    curve, why candidates fail, and the distances of behaviours. Islands go next, the worst first, and then the last
-    lines of the rest.
+    A small terminal shows fewer parts: first the box goes, then the curve, why candidates fail, and the distances of
+    behaviours; then islands, the worst first, and then the last lines of the rest.
     """
 
     def __init__(self, live: LiveRun) -> None:
@@ -306,7 +294,6 @@ def _laid_out(live: LiveRun, draw: Draw, width: int, room: int) -> Lines:
 
 
 def _side_by_side(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
-    """Return lines with the islands beside the other parts, and whether all other parts had room."""
     across = int(LEFT * width)
     left, is_whole = _fitting([draw(part(live), across) for part in (figures, diversity, failures)], room)
     right = draw(islands_panel(live, width - across - GAP, room), width - across - GAP)
@@ -315,7 +302,6 @@ def _side_by_side(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lin
 
 
 def _stacked(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
-    """Return lines with the parts below one another, and whether all of them had room."""
     first = draw(figures(live), width)
     islands = draw(islands_panel(live, width, room - len(first)), width)
     return _fitting([first, islands, *(draw(part(live), width) for part in (diversity, failures))], room)

@@ -38,10 +38,7 @@ from behavesim.store.folder import RunFolder
 
 
 def show_candidate(shown: CandidateDetails, with_prompt: bool = False, with_reply: bool = False) -> None:
-    """Print a candidate on stdout: facts and tables, any program and feedback and, if wanted, its prompt and its reply.
-
-    "there is no prompt" (or reply) stands for a wanted text that does not exist.
-    """
+    """Print a candidate on stdout: facts and tables, program and feedback and, if wanted, its prompt and its reply."""
     if shown.of.source is not None:
         show_text(shown.of.source, "python")
         show_lines("", [""])
@@ -74,7 +71,6 @@ def _facts(shown: CandidateDetails) -> Table:
 
 
 def _cpu(candidate: Candidate, limit_s: float | None) -> str | None:
-    """Return a candidate's CPU time, and what of it counts towards the limit where both are known; None if unknown."""
     if candidate.cpu_s is None:
         return None
     took = f"{SECONDS.text(candidate.cpu_s)} s"
@@ -84,7 +80,6 @@ def _cpu(candidate: Candidate, limit_s: float | None) -> str | None:
 
 
 def _rejected(candidate: Candidate) -> str | None:
-    """Return where and why a candidate was rejected, such as "in evaluation, timeout: …"; None if it was not."""
     if candidate.reason is None:
         return None
     why = f": {candidate.message}" if candidate.message else ""
@@ -92,10 +87,7 @@ def _rejected(candidate: Candidate) -> str | None:
 
 
 def show_difference(found: ProgramDifference) -> None:
-    """Print on stdout the diff of two programs' texts, their scores and similarity, and where their behaviours part.
-
-    A program without a score is shown with its status. The similarity is unknown unless both are feasible.
-    """
+    """Print on stdout the diff of two programs, their scores and similarity, and where their behaviours part."""
     show_text(found.diff or "the two programs have the same text", "diff")
     show_lines("", [""])
     alike = "unknown: not both are feasible" if found.similarity is None else DISTANCE.text(found.similarity)
@@ -105,7 +97,6 @@ def show_difference(found: ProgramDifference) -> None:
 
 
 def _worth(program: DiffedProgram) -> str:
-    """Return a program's score, gap and name as one line; its status and name if it has no score."""
     if program.score is None:
         return f"{program.status} ({program_name(program.candidate)})"
     return worth(program.candidate, program.score, program.gap)
@@ -143,7 +134,6 @@ def full_comparison(found: RunComparison) -> list[Section]:
 
 
 def _sections(found: RunComparison, is_full: bool) -> list[Section]:
-    """Return all sections; the commands to use next ask for the full report unless it `is_full` already."""
     names = [RunFolder(run.origin.folder).argument for run in found.runs]
     rows = runs_table([run.summary for run in found.runs])
     return [
@@ -197,7 +187,7 @@ def run_first_screen(run: RunReport, metrics: Chosen) -> list[Section]:
 
 
 def full_run_report(run: RunReport, metrics: Chosen) -> list[Section]:
-    """Return all sections of the report of a run, in the order of RUN_SECTIONS; tables it does not name come late."""
+    """Return all sections of the report of a run, in the order of RUN_SECTIONS."""
     found = [
         *of_tables([summary_table(run.summary, metrics), *run.tables()]),
         *_code(run),

@@ -46,8 +46,7 @@ DISPENSABLE = ("seed", "asked", "method", "task", "gap")
 def runs_table(summaries: Sequence[Summary]) -> Table:
     """Return a table with a row for each run, in order: the best program's score and gap, None without one.
 
-    A score of the template, which no candidate has beaten, is followed by "(template)". If any run's scores are
-    self-reported, a column has the source of each run's scores.
+    A score of the template, which no candidate has beaten, is followed by "(template)".
     """
     columns = (
         *(Column("run", is_whole=True), Column("state"), Column("task"), Column("method")),
@@ -64,11 +63,7 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
 
 
 def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
-    """Return the summary of a run as a table of facts.
-
-    `metrics` are further metrics to show, with their values before they are scaled for people (a fraction, not per
-    cent); None is shown as "unknown".
-    """
+    """Return the summary of a run as a table of facts, with the values of further `metrics`; None is "unknown"."""
     top10 = None if summary.top10_gap is None else f"{percent(summary.top10_gap)}, the mean of the ten best programs"
     facts = {
         "state": state_in_words(summary),
@@ -126,7 +121,6 @@ def _metrics(metrics: Mapping[Metric, float | None]) -> dict[str, str]:
 
 
 def _spent(summary: Summary) -> dict[str, str | None]:
-    """Return facts on tokens and cost; none if no request was sent, as nothing was spent then."""
     # "estimated" and "unanswered" are requests whose cost is not known exactly.
     used = {kind: count for kind, count in summary.tokens.items() if count != 0}
     if not used and not summary.cost_usd and summary.cost_usd is not None and not summary.unanswered:
@@ -167,7 +161,6 @@ def _candidates(summary: Summary) -> str:
 
 
 def _progress(summary: Summary) -> dict[str, str]:
-    """Return a line under "progress" that compares the best score with the template's."""
     # Without a best program it is the template's score, under "template"; there is no line without an evaluated
     # template.
     template, best, gain = summary.template, summary.best, summary.gain
@@ -180,14 +173,12 @@ def _progress(summary: Summary) -> dict[str, str]:
 
 
 def _best(summary: Summary) -> dict[str, str]:
-    """Return a line on the best program under "best"; "none yet" without one."""
     # If no candidate is better than the template, "best" is the template, and "best candidate" the best of them.
     best = {"best": _program(summary.best_program)}
     return best if summary.beats_template else {**best, "best candidate": _program(summary.best)}
 
 
 def _best_score_and_gap(summary: Summary) -> tuple[float | str | None, float | None]:
-    """Return the score and the gap of the best program; the score as text, marked, if that is the template."""
     program = summary.best_program
     if program is None:
         return None, None
@@ -199,7 +190,6 @@ def _program(program: Scored | None) -> str:
 
 
 def _recommended(summary: Summary) -> str | None:
-    """Return the recommended program as one line, with its score on validation instances and its gain."""
     # Without one it is None, since a task may have no validation instances, which the journal does not say. A run of an
     # evaluator gets a line that says so: an evaluator beside the programs has one data set.
     program = summary.recommended
@@ -218,7 +208,6 @@ def _recommended(summary: Summary) -> str | None:
 
 
 def _time(summary: Summary) -> str:
-    """Return as text the run's active time, and how many candidates it asked for per unit of this time."""
     # The rate is left out if there is no candidate or no time.
     seconds = summary.seconds
     known = f"{seconds:.1f} s" if seconds < MINUTE_S else clock(seconds)

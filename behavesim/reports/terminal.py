@@ -28,7 +28,7 @@ PLAIN = 80
 
 
 def screen(stderr: bool = False) -> Console:
-    """Return a console on stdout or `stderr` that prints text as it is: rich would read brackets in names as markup."""
+    """Return a console on stdout or `stderr` that prints text as it is, brackets in names included."""
     console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
     if console.is_dumb_terminal:  # for which rich takes 80 columns, however many it has
         console.size = ConsoleDimensions(*shutil.get_terminal_size())
@@ -71,7 +71,7 @@ def show_rows(table: Table, dispensable: Sequence[str]) -> None:
     """Print a table on stdout with one line for each row.
 
     On a terminal that is too narrow, the columns named in `dispensable` are left out, in this order, until the rest
-    fits. If it does not, the texts of the first column are shortened in their middle. Elsewhere lines may be long.
+    fits; then the texts of the first column are shortened in their middle.
     """
     console = screen()
     if not console.is_terminal:
@@ -91,7 +91,6 @@ def show_rows(table: Table, dispensable: Sequence[str]) -> None:
 
 
 def _shortened(text: str, most: int) -> str:
-    """Return a text of at most `most` characters: of a longer one the beginning, "…" and the end, which tells more."""
     end = most // 2
     return text if len(text) <= most else f"{text[: most - end - 1]}…{text[-end:]}"
 
@@ -133,8 +132,7 @@ def count_lines(line: str) -> int:
 def show_text(text: str, language: str) -> None:
     """Print untrusted text, such as a program, on stdout: highlighted on a terminal, plain elsewhere.
 
-    `language` is the name of a syntax as rich knows it, such as "python" or "diff". Control characters are shown as
-    escapes, and line ends at the end are dropped. The colours are the terminal's own, which suit light and dark themes.
+    `language` is the name of a syntax as rich knows it, such as "python". Control characters are shown as escapes.
     """
     console, safe = screen(), printable(text.rstrip("\n"))
     if console.is_terminal:
@@ -148,8 +146,8 @@ def show_text(text: str, language: str) -> None:
 def fitting(table: Table, console: Console) -> list[Drawing]:
     """Return a table as drawings that fit the console's width without breaking a word; one drawing if possible.
 
-    A table that is too wide is split by columns into as few parts as possible; a part of one column beside the keys may
-    still be too wide. If it has one key column and more other columns than rows, rows and columns are swapped first.
+    A table that is too wide is split by columns into as few parts as possible. If it has one key column and more other
+    columns than rows, rows and columns are swapped first.
     """
     table = table.known
 
@@ -173,7 +171,6 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
 
 
 def _measured(drawing: Drawing, console: Console) -> Measurement:
-    """Return a drawing's smallest width without breaking a word, and its width if no cell is wrapped, in characters."""
     # The console's width does not bound them.
     return Measurement.get(console, console.options.update(width=UNBOUNDED), drawing)
 
@@ -195,10 +192,9 @@ def _give_room(drawing: Drawing, console: Console) -> None:
 
 
 def rich_table(table: Table, is_whole: bool = False) -> Drawing:
-    """Return a table as rich's renderable; columns whose cells are all None are left out. No number is broken.
+    """Return a table as rich's renderable. No number is broken.
 
-    Only a table with cells of two lines has a box, which keeps its rows apart. If `is_whole`, no cell is wrapped to a
-    second line.
+    Only a table with cells of two lines has a box. If `is_whole`, no cell is wrapped to a second line.
     """
     table = table.known
     is_headed = any(column.heading for column in table.columns)
@@ -230,7 +226,6 @@ def rich_table(table: Table, is_whole: bool = False) -> Drawing:
 
 
 def _lines(table: Table, place: int) -> Iterator[str]:
-    """Yield the lines of all cells of a column, given by its index."""
     return (line for row in table.texts for line in row[place].split("\n"))
 
 
@@ -251,7 +246,7 @@ class Section:
 
 
 def of_tables(tables: Iterable[Table]) -> list[Section]:
-    """Return a section for each table, with the table's name and title; tables without rows are left out."""
+    """Return a section for each table with rows, with the table's name and title."""
     return [
         Section(table.name, table.title, partial(show, [replace(table, title="")]), table)
         for table in tables

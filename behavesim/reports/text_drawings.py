@@ -36,8 +36,7 @@ def at_the_end_of(steps: Steps, spans: int, end: int) -> list[float | None]:
 def area(values: Sequence[float | None], height: int) -> list[str]:
     """Return `height` lines of text, top line first, that draw each value as a column of blocks.
 
-    Columns are scaled from the smallest value (an eighth of a line high) to the largest (`height` lines high). Equal
-    values are all an eighth high. A None leaves its column empty.
+    Columns are scaled from the smallest value (an eighth of a line) to the largest. A None leaves its column empty.
     """
     known = [value for value in values if value is not None]
     low, span = min(known, default=0.0), max(known, default=0.0) - min(known, default=0.0)
@@ -49,9 +48,8 @@ def area(values: Sequence[float | None], height: int) -> list[str]:
 def from_template(template: float | None, bests: Steps, gain: float | None) -> Steps:
     """Return the steps of the best score so far, which begins with the template's score at candidate 0.
 
-    `bests` are (candidate, score) of each new best candidate, in order; those no better than the template are left out.
-    `gain` is the improvement of the last on the template; unless it is positive, all are left out. If `template` or
-    `gain` is None, `bests` are returned.
+    `bests` are (candidate, score) of each new best candidate; those no better than the template are left out. `gain` is
+    the improvement of the last on the template. If `template` or `gain` is None, `bests` are returned.
     """
     if template is None or gain is None:
         return bests
@@ -63,8 +61,8 @@ def from_template(template: float | None, bests: Steps, gain: float | None) -> S
 def convergence(bests: Steps, end: int, width: int, height: int) -> list[str]:
     """Return `height` lines (at least 3), `width` characters wide, that draw the best score over candidates 0 to `end`.
 
-    `bests` are (candidate, score) of each new best program, in order, at least one. Higher columns are better in either
-    direction of the objective. The first and last score are at the left, the number of candidates is below.
+    `bests` are (candidate, score) of each new best program, at least one. Higher columns are better in either direction
+    of the objective.
     """
     first, last = bests[0][1], bests[-1][1]
     margin = max(len(SCORE.text(first)), len(SCORE.text(last)))
@@ -79,9 +77,8 @@ def convergence(bests: Steps, end: int, width: int, height: int) -> list[str]:
 def dendrogram(labels: Sequence[str], joins: Sequence[Join], width: int) -> list[str]:
     """Return the lines of a dendrogram, at most `width` characters wide if the labels leave room: one for each label.
 
-    The lines are in an order in which branches do not cross. The further right two groups join, the larger their
-    distance. A last line has the smallest and the largest distance of a join. There must be at least two labels;
-    `joins`, nearest first, must join all of them, which it names by their indices.
+    The further right two groups join, the larger their distance. A last line has the smallest and the largest distance.
+    There must be at least two labels; `joins`, nearest first, names them by their indices.
     """
     margin = max(map(len, labels)) + 1
     nearest, furthest = joins[0].distance, joins[-1].distance
@@ -106,7 +103,6 @@ def dendrogram(labels: Sequence[str], joins: Sequence[Join], width: int) -> list
 
 
 def _draw(cells: list[list[int]], branches: Sequence[tuple[int, int]], column: int) -> None:
-    """Draw two branches, each given as (row, column where it ends so far), up to a column, and join them there."""
     (top, _), (bottom, _) = branches
     for row, since in branches:
         for place in range(since, column):

@@ -76,10 +76,7 @@ def rejections(reasons: Mapping[str, int]) -> str:
 
 
 def state_in_words(summary: Summary) -> str:
-    """Return the state of a run, and what ended it unless its budget was spent, such as "stopped: time is up".
-
-    A run whose process was killed can be resumed: it is "killed: resume it". A failed one is "failed: " and the error.
-    """
+    """Return the state of a run, and what ended it unless its budget was spent, such as "stopped: time is up"."""
     if summary.state == "failed":
         return f"failed: {summary.failure}" if summary.failure else "failed"
     reason = summary.stopped_by or ""
@@ -104,9 +101,8 @@ def worth(candidate: int, score: float, gap: float | None) -> str:
 def progress(template: float, best: float, gain: float, unit: str, is_finished: bool = False) -> str:
     """Return a line that compares the best candidate's score with the template's.
 
-    `gain` is the improvement as a fraction of the template's score, or the plain difference if that score is 0. It is
-    negative if the best is worse, and shown without sign. Unless it is positive, the line says that nothing has beaten
-    the template, "yet" unless the run is finished. `unit` follows the best score in brackets unless it is "".
+    `gain` is the improvement as a fraction of the template's score, or the plain difference if that is 0. Unless it is
+    positive, the line says that nothing has beaten the template.
     """
     much = f"{100 * abs(gain):.1f} %" if template else SCORE.text(abs(gain))
     of = f" ({unit})" if unit else ""

@@ -53,9 +53,8 @@ class Measured:
 class TaskShown:
     """One task and its instances. `by_gap` is whether curves are gaps, else they are scores in `unit`.
 
-    Curves of groups with fewer than `fewest` runs have no band. `template` is the template's gap or score, None if it
-    is unknown. `dots` says which metric the groups' dots show: the first of PRIMARY that a run has a value of; None if
-    there is none. `map` has the programs of all groups.
+    Curves of groups with fewer than `fewest` runs have no band. `template` is the template's gap or score. `dots` says
+    which metric the groups' dots show: the first of PRIMARY that a run has a value of.
     """
 
     name: str
@@ -109,8 +108,7 @@ class ComparisonDocument:
 def comparison_document(found: RunComparison, runs: Sequence[Run], home: str | None = None) -> ComparisonDocument:
     """Return the document of a comparison of these runs; `home` is the address of a list of runs, None for none.
 
-    Behaviours that cannot be compared are left out and named in `notes`. Raises JournalError if a journal cannot be
-    read.
+    Behaviours that cannot be compared are left out and named in `notes`.
     """
     by_folder = {run.folder.path: run for run in runs}
     tasks, notes = [], list(remarks(found))
@@ -134,7 +132,6 @@ def _commands(run: Run) -> tuple[str, ...]:
 def _task(
     found: RunComparison, task: TaskComparison, name: str, runs: Mapping[Path, Run]
 ) -> tuple[TaskShown, tuple[str, ...]]:
-    """Return a task's part of the page, and notes on what could not be computed; `runs` are by their folders."""
     groups = found.groups_of(task)
     by_gap = all(group.has_gaps for group in groups)
     metric = _spoken(found, groups)
@@ -161,7 +158,6 @@ def _worth(program: Scored | None, by_gap: bool) -> float | None:
 
 
 def _spoken(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:
-    """Return the first metric of PRIMARY that a run of these groups has a value of; None if there is none."""
     metrics = {metric.name: metric for metric in found.metrics}
     known = (
         name
@@ -173,7 +169,6 @@ def _spoken(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:
 
 
 def _group(group: RunGroup, by_gap: bool, metric: Metric | None) -> GroupShown:
-    """Return a group's curve and dots; no dots without a metric."""
     dots = (
         (run.summary.run, run.summary.seed, None if metric is None else run.metrics[metric.name]) for run in group.runs
     )

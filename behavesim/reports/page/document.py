@@ -72,9 +72,8 @@ class Tree:
 class BehaviourVsText:
     """The same N programs compared by behaviour and by `metric`, the name of a metric of their source.
 
-    `behaviour` and `source` are (N, N) similarities, at most 1, in the order of `candidates`. `branches` has for each
-    candidate the number of its cluster in the tree by behaviour, from 0. `pairs` are those on which both disagree most,
-    the largest difference of ranks first.
+    `behaviour` and `source` are (N, N) similarities. `branches` has for each candidate the number of its cluster in the
+    tree by behaviour. `pairs` are those on which both disagree most, the largest difference of ranks first.
     """
 
     metric: str
@@ -91,17 +90,14 @@ class BehaviourVsText:
 class Document:
     """A run as its page shows it; scores are in the task's unit, gaps are fractions, unknown values are None.
 
-    `task` is the task's short name. `budget` is the number of candidates to ask for. `made` says how the run was made.
-    `improvements` has every new best program. `held_out` is None if the programs were not tried on held-out instances,
-    and `has_held_out` says if the task has any. `sentence` counts the distinct behaviours, `rejections` the candidates
-    rejected for each reason, `state_text` is the run's state in words. `notes` say what could not be computed, and why.
-    `diversity` is that over time. `behaviour_vs_text` is None if fewer than two programs can be compared.
-    `candidates` has the columns COLUMNS by name: a page stays small if it does not repeat names for each candidate.
-    `limit_s` is the limit on a program's CPU seconds over all search instances. `texts` is a list for the template and
-    one for every candidate, as JSON, gzipped, in base64. Each list holds the source (null without one), the thought,
-    the message of rejection, the score on each instance, the feedback, and pairs of a metric's name and value. It is
-    null for a template that is not evaluated yet. They are most of a run's size, so the page unpacks them only when a
-    program is opened.
+    `sentence` counts the distinct behaviours, `rejections` the candidates rejected for each reason, `state_text` is the
+    run's state in words. `held_out` is None if the programs were not tried there. `behaviour_vs_text` is None if fewer
+    than two programs can be compared. `candidates` has the columns COLUMNS by name: a page stays small if it does not
+    repeat names for each candidate. `limit_s` is the limit on a program's CPU seconds.
+
+    `texts` is a list for the template and one for every candidate, as JSON, gzipped, in base64. Each holds the source,
+    the thought, the message of rejection, the score on each instance, the feedback, and pairs of a metric's name and
+    value. They are most of a run's size, so the page unpacks them only when a program is opened.
     """
 
     summary: Summary
@@ -139,8 +135,7 @@ class Document:
 def document(run: Run, found: RunReport | None = None) -> Document:
     """Return the document of a run as far as it has been read; `found` is its report, made here if None.
 
-    Parts that cannot be computed, such as pictures if the task's code raises, are left out and named in `notes`. Raises
-    JournalError if the run's journal cannot be read, UsageError if the settings in its folder cannot be.
+    Parts that cannot be computed, such as pictures if the task's code raises, are left out and named in `notes`.
     """
     found = report(run) if found is None else found
     places, no_map = try_or_note(lambda: behaviour_map(run), BehaviourMap((), None), UNMEASURED)
@@ -186,7 +181,6 @@ def _without_folders(summary: Summary) -> Summary:
 
 
 def _columns(run: Run) -> dict[str, tuple[Any, ...]]:
-    """Return a tuple for each of COLUMNS, in the order of the candidates' numbers; unknown values are None."""
     rows = [{**vars(each), "gap": run.gap(each.score)} for each in run.candidates]
     return {name: tuple(row[name] for row in rows) for name in COLUMNS}
 
@@ -197,7 +191,6 @@ def _metrics(run: Run) -> tuple[MetricColumn, ...]:
 
 
 def _behaviour_vs_text(run: Run) -> BehaviourVsText | None:
-    """Return the comparison of the programs that are in groups now; None if there are fewer than two."""
     if len(candidates_in_groups(run)) < 2:
         return None
     found = agreement(run)
@@ -220,7 +213,6 @@ def _tree(candidates: tuple[int, ...], similarities: NDArray[np.float64]) -> Tre
 
 
 def _packed(candidates: list[Candidate | None]) -> str:
-    """Return `Document.texts` for these candidates; the first is the template, None if it is not evaluated yet."""
     texts = [
         each and (each.source, each.thought, each.message, each.scores, each.feedback, tuple(each.metrics.items()))
         for each in candidates

@@ -44,11 +44,7 @@ COMPARISON_SCRIPTS = ("elements.js", "code.js", "dialog.js", "comparison.js", "c
 
 
 def write_page(run: Run, found: RunReport, path: Path) -> None:
-    """Write the HTML page of a run to the file `path`; `found` is the run's report.
-
-    An existing file is replaced. Raises UsageError if it cannot be written, JournalError if the run's journal cannot be
-    read.
-    """
+    """Write the HTML page of a run to the file `path`; raises UsageError if it cannot be written."""
     _write(html(document(run, found)), path)
 
 
@@ -67,9 +63,8 @@ def _write(text: str, path: Path) -> None:
 def html(shown: Document, script: str = "", connect: str = "'none'") -> str:
     """Return the HTML page that shows a document.
 
-    `script` is an additional JavaScript module, "" for none, which can show a newer document with
-    `behavesim.render(document)`. `connect` is the source from which the page may fetch one, as a content security
-    policy writes it: `'self'` for the page's own server, `'none'` for none.
+    `script` is an additional JavaScript module, which can show a newer document with `behavesim.render(document)`.
+    `connect` is the source from which it may fetch one, as a content security policy writes it.
     """
     return _page(f"{shown.summary.run} · behavesim", shown.json(), SCRIPTS, [script] if script else [], connect)
 
@@ -80,7 +75,6 @@ def comparison_html(shown: ComparisonDocument) -> str:
 
 
 def _page(title: str, json: str, scripts: Sequence[str], more: Sequence[str] = (), connect: str = "'none'") -> str:
-    """Return a page: a document (`json`), our `scripts` as one module, `more` modules; `connect` is as in `html`."""
     libraries = [_text("vendor", name) for name in LIBRARIES]
     modules = ["\n".join(_text("scripts", name) for name in scripts), *more]
     return Template(_text("page.html")).substitute(
@@ -142,13 +136,11 @@ def waiting_page() -> str:
 
 
 def _run(name: str) -> str:
-    """Return HTML with a run's checkbox and link; `name` is text, which is escaped here."""
     mark = f'<input type="checkbox" name="run" value="{escape(name)}" aria-label="Compare {in_html(name)}">'
     return f'{mark} <a href="runs/{quote(name)}">{in_html(name)}</a>'
 
 
 def _runs_page(title: str, body: str, head: str = "") -> str:
-    """Return a whole HTML page; `body` and `head`, further elements of the head, are HTML, `title` is text."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
         f'content="width=device-width, initial-scale=1"><title>{in_html(title)} · behavesim</title>'
