@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from behavesim.audit.damage import read_damaged
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.base.heartbeat import Heartbeat
@@ -55,7 +56,6 @@ from behavesim.state.members import OpenCandidate
 from behavesim.state.protocols import Judge, Postponed, unnoticed
 from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
-from behavesim.store.damage import read_damaged
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events

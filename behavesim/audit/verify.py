@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from behavesim.audit.audit import Audit, Discrepancy, discrepancy, misfit, opening_contradictions
+from behavesim.audit.damage import damages, find_altered_rows
 from behavesim.audit.recover import LOST
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
@@ -43,7 +44,6 @@ from behavesim.state.events import (
 )
 from behavesim.state.protocols import Judge, Responder
 from behavesim.state.settings import changed_parts, settings_from_journal
-from behavesim.store.damage import damages, find_altered_rows
 from behavesim.store.database import count_registered, last_event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome

@@ -123,7 +123,7 @@ def hash_63(data: bytes) -> int:
 
 # The longest prompt in bytes. A made-up blob of a few kB could else expand to gigabytes when somebody reads it.
 _LONGEST = 1 << 26
-# What most prompts say, as zlib's dictionary. It belongs to the file format: a changed one cannot read older prompts.
+# What most prompts say, as zlib's dictionary. It is part of the file format: once changed, no older prompt can be read.
 #
 # Each row stands alone. With the run's first prompt as the dictionary, its loss would cost all prompts.
 _DICTIONARY = b"""\

@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+from behavesim.audit.damage import read_damaged
 from behavesim.audit.recover import recover
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Reply, Responded
-from behavesim.store.damage import read_damaged
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 

@@ -15,12 +15,12 @@ import pytest
 
 from behavesim.analysis.run import Run
 from behavesim.audit.audit import Audit, discrepancy
+from behavesim.audit.damage import damages, read_damaged
 from behavesim.audit.recover import recover
 from behavesim.audit.verify import LOST_REPLY, verify
 from behavesim.base.errors import JournalError
 from behavesim.state.events import DECISIONS, Responded
 from behavesim.state.settings import settings_from_journal
-from behavesim.store.damage import damages, read_damaged
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import TaskReference

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from behavesim.analysis.run import Run
+from behavesim.audit.damage import damages, read_damaged
 from behavesim.audit.recover import RecoveredEvents
 from behavesim.base.errors import BehavesimError, JournalError
 from behavesim.programs.answer import add_fence
@@ -27,7 +28,6 @@ from behavesim.sandbox.referee import verdict_on
 from behavesim.state.events import Evaluated, Event, Rejected
 from behavesim.state.state import RunState
 from behavesim.store import codec
-from behavesim.store.damage import damages, read_damaged
 from behavesim.store.database import TABLES, VERSION, VIEWS, count_registered, first_time, last_event, progress
 from behavesim.store.reading import read_events, read_trajectories
 from behavesim.task import Objective, Task, TaskReference, instances_of

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from behavesim.audit.damage import damages, read_damaged
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Added, Compared, Evaluated, NotAdded, NoteReceived, Regrouped
 from behavesim.state.state import RunState
 from behavesim.store.codec import decode_whole, encode
-from behavesim.store.damage import damages, read_damaged
 from behavesim.store.database import first_time, progress
 from behavesim.store.reading import read_events, read_outcome, read_prompt, read_reply, read_trajectories
 from behavesim.task import Objective

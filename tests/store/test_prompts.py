@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.audit.damage import damages, read_damaged
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Asked, Event, NoteAsked, Prompt
 from behavesim.store.codec import decode, encode
-from behavesim.store.damage import damages, read_damaged
 from behavesim.store.reading import read_events, read_prompt
 from tests.store.written import written
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.audit.damage import damages
 from behavesim.base.errors import JournalError
 from behavesim.state.events import NotAdded, RunStopped
-from behavesim.store.damage import damages
 from behavesim.store.database import VERSION, copy_journal
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.audit.damage import find_altered_rows
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Event, NotAdded, RunStopped
-from behavesim.store.damage import find_altered_rows
 from behavesim.store.database import copy_journal
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal

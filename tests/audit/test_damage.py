@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.audit.damage import damages
 from behavesim.base.errors import JournalError
-from behavesim.store.damage import damages
 from tests.store.loose import anything_goes
 from tests.store.test_journal import EVENTS
 from tests.store.written import written

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.audit.damage import read_damaged
 from behavesim.state.events import Event, NotAdded, RunStopped
 from behavesim.store.codec import seal
-from behavesim.store.damage import read_damaged
 from behavesim.store.database import TABLES
 from behavesim.store.reading import read_events
 from tests.store.test_journal import EVENTS
