@@ -9,18 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
-from behavesim.analysis import portfolio as against
 from behavesim.analysis.portfolio import Portfolio
-from behavesim.analysis.recommendation import shortlist_table
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import RecommendedProgram, summary
 from behavesim.application.held_out import absence
-from behavesim.application.recommendation import (
+from behavesim.application.portfolio import (
+    Rival,
     has_rivals,
     record_portfolio,
-    record_recommendation,
     rivals_of_portfolio,
+    rivals_table,
+    verdict_on_rivals,
 )
+from behavesim.application.recommendation import record_recommendation, shortlist_table
 from behavesim.base.errors import UsageError
 from behavesim.reports.terminal import show
 from behavesim.reports.words import program_name
@@ -52,7 +53,7 @@ def recommend(
     folders = run_folders(runs_dir, runs)
     if len(folders) > 1 and portfolio is None:
         raise UsageError("recommend takes one run, or --portfolio K for the programs of several")
-    run, found, tried = Run.load(folders[0].path), None, tuple[against.Rival, ...]()
+    run, found, tried = Run.load(folders[0].path), None, tuple[Rival, ...]()
     task = run.task()
     if isinstance(task, EvaluatorTask) and (said := absence(task, "validation", run.settings.task)):
         tell(f"{said}; so the best program stands: {run.folder.best}")
@@ -79,15 +80,15 @@ def recommend(
             show([shortlist])
         say(_recommended_line(run, chosen))
     if found is not None:
-        show([*found.tables(), *([against.table(tried)] if tried else [])])
+        show([*found.tables(), *([rivals_table(tried)] if tried else [])])
         if found.members:
             say(_portfolio_line(run.folder, task))
         if tried:
-            say(against.verdict(tried))
+            say(verdict_on_rivals(tried))
 
 
 def _document(
-    chosen: RecommendedProgram | None, found: Portfolio | None, tried: Sequence[against.Rival]
+    chosen: RecommendedProgram | None, found: Portfolio | None, tried: Sequence[Rival]
 ) -> dict[str, Any] | None:
     """Return the recommended program's fields, and the portfolio's members as `portfolio`; None if there is neither."""
     # Beside the portfolio stand `rivals`, best first: [] if none was tried.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.portfolio import Entrant
+from behavesim.analysis.portfolio import PortfolioCandidate
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity.text import subtree_distances
@@ -133,7 +133,7 @@ def to_stored(run: Run) -> KeptRun:
 
     Raises UsageError if its trajectories are neither prefixes nor vectors, JournalError if its journal cannot be read.
     """
-    entrants = run.entrants()
+    entrants = run.portfolio_candidates()
     behaviours: dict[Sequence[Any], Any] = {}
     for each in entrants:
         first = behaviours.setdefault(each.behaviour, each)
@@ -175,7 +175,7 @@ def round_scores(scores: Sequence[float]) -> list[float]:
     return [float(f"{score:.{DIGITS}g}") for score in scores]
 
 
-def _program(candidate: Candidate | Entrant) -> Program:
+def _program(candidate: Candidate | PortfolioCandidate) -> Program:
     return Program(candidate.candidate, candidate.source or "", candidate.scores)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.portfolio import Entrant
+from behavesim.analysis.portfolio import PortfolioCandidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import SIGNIFICANCE, Paired, holm, rank_sum_chances, summarise_pairs
 from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, Column, Estimate, Table
@@ -106,8 +106,8 @@ def sets_of(run: Run) -> dict[str, list[str]]:
     instances. Raises UsageError if the task cannot be loaded, PartError if its code raises, JournalError if the journal
     cannot be read, TrajectoryError if the measure fails.
     """
-    entrants, objective = run.entrants(), run.state.objective
-    best: dict[bytes, Entrant] = {}
+    entrants, objective = run.portfolio_candidates(), run.state.objective
+    best: dict[bytes, PortfolioCandidate] = {}
     for each in entrants:  # equal behaviour, equal scores: the shortest stands for it, the first of equally short ones
         best[pack_states(each.behaviour)] = min(
             best.get(pack_states(each.behaviour), each), each, key=lambda one: len(one.source)
@@ -119,7 +119,7 @@ def sets_of(run: Run) -> dict[str, list[str]]:
     greedy = set_order(members, utilities(members, objective))[:TOP] if members else []
     found = {
         "by score": [each.source or "" for each in run.ranked()[:TOP]],
-        "cleared": [each.source for each in run.clearing().of(entrants, TOP)],
+        "cleared": [each.source for each in run.clearing().choose(entrants, TOP)],
         "greedy": [members[place].source for place in greedy],
     }
     group = OWN.get(run.settings.method, "")

@@ -20,10 +20,10 @@ MEANINGS = "programs: how many have this behaviour; operator: the kind of reques
 
 @dataclass(frozen=True)
 class DistinctCounts:
-    """The numbers of feasible candidates, of their distinct programs, and of the distinct behaviours of these.
+    """How many candidates are feasible, how many distinct programs and behaviours these have.
 
-    Programs are equal if their normal forms are, behaviours if the trajectories on all instances are. `top` is the
-    number of distinct behaviours among the ten best distinct programs.
+    Programs are equal if their normal forms are, behaviours if the trajectories on all instances are. `top` counts the
+    behaviours of the ten best distinct programs.
     """
 
     feasible: int
@@ -33,12 +33,12 @@ class DistinctCounts:
 
     @property
     def repeated_programs(self) -> float | None:
-        """The fraction of feasible candidates that repeat an earlier program; None if no candidate is feasible."""
+        """The fraction of feasible candidates that repeat an earlier program; None without candidates."""
         return 1 - self.programs / self.feasible if self.feasible else None
 
     @property
     def repeated_behaviours(self) -> float | None:
-        """The fraction of distinct programs that repeat a better one's behaviour; None if there is no program."""
+        """The fraction of distinct programs that repeat a better one's behaviour; None without programs."""
         return 1 - self.behaviours / self.programs if self.programs else None
 
     @property
@@ -51,7 +51,7 @@ class DistinctCounts:
 
 
 def distinct(run: Run) -> DistinctCounts:
-    """Count the distinct programs and behaviours of a run so far; raises JournalError if its journal cannot be read."""
+    """Count the distinct programs and behaviours of a run so far."""
     programs = run.ranked()
     behaviours = [behaviour.packed for behaviour in run.trajectories([each.candidate for each in programs])]
     return DistinctCounts(len(run.feasible), len(programs), len(set(behaviours)), len(set(behaviours[:TOP])))
@@ -59,11 +59,9 @@ def distinct(run: Run) -> DistinctCounts:
 
 @dataclass(frozen=True)
 class TopProgram(Scored):
-    """The best of the distinct programs with one behaviour; `programs` is the number of these programs.
+    """The best of the `programs` distinct programs with one behaviour.
 
-    `group` names the island that it was added to; None if it was added to none. `operator` is the kind of request that
-    asked for it, `model` the model that wrote it, None if unknown. `parents` are the candidates that its prompt showed.
-    `metrics` are those that the task or evaluator reported, by name.
+    `group` names its island, `operator` the kind of request, `parents` the candidates that its prompt showed.
     """
 
     source: str
@@ -81,7 +79,7 @@ class TopProgram(Scored):
 
 
 def top(run: Run) -> tuple[TopProgram, ...]:
-    """Return the best distinct program of each of the ten best behaviours, best score first."""
+    """Return the best program of each of the ten best behaviours, best score first."""
     ranked = run.ranked()
     alike: dict[bytes, list[Candidate]] = {}
     for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
@@ -97,7 +95,7 @@ def _top_program(run: Run, best: Candidate, *others: Candidate) -> TopProgram:
 
 
 def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[int]], caption: str) -> Table:
-    """Return a row per program, with the number, from 1, of the cluster in `clusters` that it is in."""
+    """Return a row per program, with the number, from 1, of its cluster in `clusters`."""
     number = {candidate: number for number, members in enumerate(clusters, 1) for candidate in members}
     columns = (
         *(Column("rank", COUNT), Column("candidate", COUNT), *SCORE_AND_GAP),
@@ -112,7 +110,7 @@ def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[in
 
 
 def metrics_table(programs: Sequence[TopProgram]) -> Table:
-    """Return a row per program and a column for each metric of any of them; no rows if no program has metrics."""
+    """Return a row per program and a column per metric; no rows if no program has metrics."""
     names = metric_names(each.metrics for each in programs)
     shown = (Column(metric_column(name), SCORE, title=name) for name in names)
     columns = (Column("rank", COUNT), Column("candidate", COUNT), *shown)
@@ -133,11 +131,10 @@ CLUSTERS = 8
 
 @dataclass(frozen=True)
 class Cluster:
-    """Programs that behave alike.
+    """Programs that behave alike: `members` are candidate numbers, best first.
 
-    `members` are candidate numbers, best first, and `best` is the first of them. `medoid` is the member with the
-    greatest mean similarity to the others. `cohesion` is the mean similarity of pairs of members, in [0, 1]; None for a
-    cluster of one program.
+    `medoid` is the member with the greatest mean similarity to the others. `cohesion` is the mean similarity of pairs
+    of members, in [0, 1]; None for one member.
     """
 
     size: int
@@ -149,17 +146,15 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Clustering:
-    """Clusters, best first, and the joins that merge them step by step into one, smallest distance first.
-
-    The joins are those of average linkage on 1 − BehaveSim; there are none for fewer than two clusters.
-    """
+    """Clusters, best first, and the joins that merge them into one, smallest distance first (average linkage)."""
 
     clusters: tuple[Cluster, ...] = ()
     joins: tuple[Join, ...] = ()
 
 
 def clustering(run: Run, programs: int = CLUSTERED, clusters: int = CLUSTERS) -> Clustering:
-    """Cluster the best `programs` distinct programs by average linkage into at most `clusters` clusters.
+    """Cluster the best `programs` distinct programs by average linkage on 1 − BehaveSim into at most `clusters`
+    clusters.
 
     Programs with equal behaviour are in one cluster. It is empty if the run has no feasible program. Raises as
     `Run.matrix` does.
@@ -177,7 +172,6 @@ def clustering(run: Run, programs: int = CLUSTERED, clusters: int = CLUSTERS) ->
 
 
 def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: np.ndarray) -> Cluster:
-    """Return one cluster: the `programs` at the indices `rows`; `similarity` is that of all N programs, (N, N)."""
     inside = similarity[np.ix_(rows, rows)]
     size = len(rows)
     # the mean over ordered pairs of different members: the diagonal, similarities of members to themselves, is left out
@@ -203,7 +197,7 @@ def clusters_table(found: tuple[Cluster, ...]) -> Table:
 
 
 def joins_table(found: Sequence[Join]) -> Table:
-    """Return a row per join, for files; the first join of n clusters, numbered from 1, makes cluster n + 1."""
+    """Return a row per join, for files; the first join of n clusters makes cluster n + 1."""
     columns = (Column("joined", COUNT), Column("one", COUNT), Column("other", COUNT), Column("distance", DISTANCE))
     first = len(found) + 2  # n - 1 joins merge n clusters, so the first join has number n + 1
     rows = ((first + step, join.one + 1, join.other + 1, join.distance) for step, join in enumerate(found))
@@ -228,10 +222,7 @@ ALONE = 5
 
 @dataclass(frozen=True)
 class Near:
-    """Another program on the map that behaves like a given one; `similarity` is their BehaveSim.
-
-    It is by the run's own measure and in [0, 1]; 1 means the same behaviour.
-    """
+    """Another program on the map, and its BehaveSim to a given one, in [0, 1]."""
 
     candidate: int
     similarity: float
@@ -241,7 +232,7 @@ class Near:
 class Place(Scored):
     """A program at the point (x, y) of the map; distances between points approximate 1 − BehaveSim of the programs.
 
-    `nearest` are at most five other programs of the map, the most similar first; ties go to the better program.
+    `nearest` are at most five other programs of the map, the most similar first.
     """
 
     x: float
@@ -253,8 +244,7 @@ class Place(Scored):
 class BehaviourMap:
     """Programs as points in the plane, best first; then the recommended program and the template if not among them.
 
-    `kept` is the share of the distances' variation that two dimensions show, in [0, 1]. It is None if there are no
-    programs, or if all of them behave the same.
+    `kept` is the share of the distances' variation that two dimensions show, in [0, 1]; None if all behave the same.
     """
 
     places: tuple[Place, ...]
@@ -264,8 +254,7 @@ class BehaviourMap:
 def behaviour_map(run: Run) -> BehaviourMap:
     """Return the map of the fifty best distinct programs and at most 150 others, taken at even steps of rank.
 
-    The recommended program and the template are on it, too. It is empty if no candidate is feasible. Raises as
-    `Run.matrix` does.
+    It is empty if no candidate is feasible. Raises as `Run.matrix` does.
     """
     programs = best_and_others(run.ranked())
     if not programs:
@@ -281,7 +270,6 @@ def behaviour_map(run: Run) -> BehaviourMap:
 
 
 def _nearest(similarities: NDArray[np.float64], candidates: Sequence[int]) -> list[tuple[Near, ...]]:
-    """Return each candidate's most similar others, at most NEAREST; `similarities`, (N, N), are in the same order."""
     others = similarities.copy()
     np.fill_diagonal(others, -1.0)  # below any similarity: a program does not count as near to itself
     order = np.argsort(-others, axis=1, kind="stable")[:, : min(NEAREST, len(candidates) - 1)].tolist()
@@ -292,7 +280,7 @@ def _nearest(similarities: NDArray[np.float64], candidates: Sequence[int]) -> li
 
 
 def best_and_others(programs: Sequence[Candidate]) -> list[Candidate]:
-    """Return the first fifty programs, then at most 150 of the rest at even steps, including the last; all if fewer."""
+    """Return the first fifty programs, then at most 150 of the rest at even steps, including the last."""
     others = range(BEST, len(programs))
     chosen = others if len(others) <= OTHERS else np.linspace(BEST, len(programs) - 1, OTHERS).astype(int).tolist()
     return [*programs[:BEST], *(programs[place] for place in chosen)]
@@ -301,9 +289,8 @@ def best_and_others(programs: Sequence[Candidate]) -> list[Candidate]:
 def in_the_plane(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], float | None]:
     """Return (N, 2) points by classical scaling (Torgerson 1952) of (N, N) distances, and the share that they show.
 
-    N is at least 1. The share is that of the two largest eigenvalues in the sum of all positive ones, in [0, 1]; None
-    if all distances are 0. The sign of each axis makes its farthest point positive, so that equal distances give equal
-    maps.
+    The share is that of the two largest eigenvalues in the sum of all positive ones; None if all distances are 0. Equal
+    distances give equal points: the sign of each axis makes its farthest point positive.
     """
     size = len(distances)
     # Double centring turns squared distances into inner products, whose eigenvectors are the coordinates' axes.
@@ -323,8 +310,7 @@ def in_the_plane(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], f
 class GroupProgram(Scored):
     """A program of the run named `run` in the group at index `group`, at the point (x, y) of the map.
 
-    `source` is its text. `elsewhere` is its distance 1 − BehaveSim to the nearest program of another group, None if
-    there is none.
+    `elsewhere` is its distance 1 − BehaveSim to the nearest program of another group; None if there is none.
     """
 
     run: str
@@ -339,10 +325,8 @@ class GroupProgram(Scored):
 class SharedMap:
     """The best behaviours of each group, group by group, best first.
 
-    `kept` is the share of the distances' variation that two dimensions show, None if all behave the same or there are
-    none. `far` is the distance from which on behaviours count as different. `alone` has for each group the indices of
-    programs whose distance to all programs of other groups is above 0 and at least `far`: the best five, or all if
-    fewer. It is empty if no other group has programs.
+    `kept` is as in `BehaviourMap`. Behaviours count as different from the distance `far` on. `alone` has for each group
+    the indices of its best programs, at most five, that are different from all programs of other groups.
     """
 
     programs: tuple[GroupProgram, ...]
@@ -354,9 +338,8 @@ class SharedMap:
 def map_groups(groups: Sequence[Sequence[Run]]) -> SharedMap:
     """Return the map of the best programs of each group of runs, which must be on one task and its instances.
 
-    Each group has an equal share of SHARED programs at most; of those with equal behaviour in a group only the best is
-    on it. Distances are by the first run's measure, and its radius decides what is far. The map is empty if no program
-    is feasible. Raises as `Run.matrix` does.
+    Each group has an equal share of SHARED programs at most, one for each behaviour. Distances are by the first run's
+    measure, and its radius decides what is far. Raises as `Run.matrix` does.
     """
     share = max(1, SHARED // max(1, len(groups)))
     chosen = [(group, run, each) for group, runs in enumerate(groups) for run, each in _best(runs, share)]
@@ -387,14 +370,12 @@ def _best(runs: Sequence[Run], count: int) -> list[tuple[Run, Candidate]]:
 
 
 def _nearest_elsewhere(distances: NDArray[np.float64], of_group: NDArray[np.intp], own: int) -> float | None:
-    """Return the smallest of a program's N distances to programs of other groups than `own`; None if there are none."""
     # `of_group` has the index of each program's group, (N,).
     others = distances[of_group != own]
     return float(others.min()) if others.size else None
 
 
 def _alone(programs: Sequence[GroupProgram], group: int, far: float) -> tuple[int, ...]:
-    """Return the indices of a group's best programs, at most ALONE, with no other group's program nearer than `far`."""
     ours = (
         place
         for place, each in enumerate(programs)

@@ -18,7 +18,7 @@ NEAREST = 5
 
 @dataclass(frozen=True)
 class Parent:
-    """A program that the prompt showed, with its score in the task's unit and its gap (`Run.gap`); None if unknown."""
+    """A program that the prompt showed, with its score in the task's unit and its gap."""
 
     candidate: int
     score: float | None
@@ -27,20 +27,18 @@ class Parent:
 
 @dataclass(frozen=True)
 class Neighbour(Scored):
-    """A program near in behaviour, with its BehaveSim to the candidate by the run's own measure, in [0, 1]."""
+    """A program near in behaviour, with its BehaveSim to the candidate, in [0, 1]."""
 
     similarity: float
 
 
 @dataclass(frozen=True)
 class CandidateDetails:
-    """A candidate of the run named `run`, with its gap, a fraction, None if unknown, and its parents with their scores.
+    """A candidate of the run named `run`, with its parents and its nearest programs in behaviour, the nearest first.
 
-    `prompt` and `reply` are the texts of the last prompt and reply; None if there is none, as for the template.
-    `left_out` says what was left out of the prompt to fit the setting `prompt_tokens`; empty for nothing.
-    `neighbours` are at most five programs, nearest in behaviour first; empty if the candidate is not feasible.
-    `limit_s` is the limit on CPU seconds over all search instances; the candidate used `of.counted_s` of it.
-    `score_source` says who computed the score: trusted code, or an evaluator beside the program ("self-reported").
+    `prompt` and `reply` are the texts of the last ones; None for the template. `left_out` says what was left out of the
+    prompt to fit the setting `prompt_tokens`. The candidate used `of.counted_s` of the `limit_s` CPU seconds for all
+    search instances. `neighbours` is empty if the candidate is not feasible.
     """
 
     run: str
@@ -75,10 +73,7 @@ class CandidateDetails:
 
 
 def candidate_details(run: Run, number: int) -> CandidateDetails:
-    """Return the details of the candidate of this number, or of the template (-1).
-
-    Raises UsageError if there is no such candidate, and as `Run.matrix` does.
-    """
+    """Return the details of the candidate of this number (-1: the template); raises UsageError if there is none."""
     candidate, journal = run.candidate(number), run.folder.journal
     prompt, reply = read_prompt(journal, number), read_reply(journal, number)
     return CandidateDetails(
@@ -96,7 +91,6 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
 
 
 def _neighbours(run: Run, candidate: Candidate) -> tuple[Neighbour, ...]:
-    """Return at most five distinct programs that behave most like the candidate, nearest first; ties: best first."""
     # Programs with its own normal form are left out. It is empty if the candidate is not feasible.
     others = [other for other in run.ranked() if not _is_same(other, candidate)]
     if candidate.status != "feasible" or not others:
@@ -119,11 +113,7 @@ def _parent(run: Run, number: int) -> Parent:
 
 @dataclass(frozen=True)
 class Ancestor(Scored):
-    """A program in a line of ancestors; candidate -1 is the template.
-
-    `operator` is the kind of request that asked for it, such as "improve", and "template" for the template. `group`
-    names the island it was added to; None if it was added to none. `parents` are all programs that its prompt showed.
-    """
+    """A program in a line of ancestors: its kind of request, its island, and all programs that its prompt showed."""
 
     operator: str
     group: str | None
@@ -131,10 +121,9 @@ class Ancestor(Scored):
 
 
 def lineage(run: Run, candidate: Candidate | None) -> tuple[Ancestor, ...]:
-    """Return a candidate's line of ancestors, the oldest first and the candidate last; empty for None.
+    """Return a feasible candidate's line of ancestors, the oldest first and the candidate last; empty for None.
 
     The ancestor of a program is its parent with the best score; the line ends at a program without a feasible parent.
-    Raises AssertionError if `candidate` is not feasible.
     """
     way: list[Ancestor] = []
     while candidate is not None:
@@ -150,10 +139,9 @@ def lineage(run: Run, candidate: Candidate | None) -> tuple[Ancestor, ...]:
 
 @dataclass(frozen=True)
 class RejectionReason:
-    """One reason for rejection at one stage.
+    """One reason for rejection at one stage: how many candidates it has, and which fraction of all with an outcome.
 
-    `count` is the number of candidates; `share` is its fraction of all candidates that are feasible or rejected.
-    `example` is the most frequent message of these candidates, `candidate` the number of the first candidate with it.
+    `example` is the most frequent message of these candidates, `candidate` the first one with it.
     """
 
     stage: str

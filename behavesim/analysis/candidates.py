@@ -24,15 +24,13 @@ if TYPE_CHECKING:
 class Candidate:
     """One candidate of a run, -1 for the template; a field is None, or empty, while its value is unknown.
 
-    A candidate is open until it has a result. `parents` are the candidates that its prompt showed; `operator` is the
-    kind of request, such as "improve". `group` names the island that it was added to, even if a regrouping moved it
-    later; None if it was added to none. `stage` is "evaluation" for a feasible candidate, else where it was rejected;
-    `reason` (one word) and `message` say why it was rejected. `score` is the task's mean of `scores`, one per instance
-    of the search, in the task's unit. `thought` is the model's sentence before the code; `program_hash` is that of the
-    source's normal form. `copy_of` is the earlier candidate with the same text whose result it shares. `cpu_s` is the
-    CPU time of its evaluation in seconds, for a copy that of the original. `counted_s` is how many of these seconds
-    count towards the limit; the allowance for compiling and calls made again do not. It is None unless the candidate is
-    feasible. `metrics` and `feedback` are what the task or the evaluator reported besides the score.
+    `parents` are the candidates that its prompt showed; `operator` is the kind of request, such as "improve". `group`
+    names the island that it was added to, even if a regrouping moved it later. `stage` is where it was rejected, and
+    `reason` (one word) and `message` say why. `score` is the task's mean of `scores`, one per instance of the search.
+    `thought` is the model's sentence before the code; `program_hash` is that of the source's normal form. `copy_of` is
+    the earlier candidate with the same text whose result it shares. `cpu_s` is the CPU time of its evaluation, of which
+    `counted_s` count towards the limit. `metrics` and `feedback` are what the task or the evaluator reported besides
+    the score.
     """
 
     candidate: CandidateId
@@ -100,20 +98,17 @@ class Candidates:
         return self._candidate(number) if number in self._known else None
 
     def _update(self, candidate: CandidateId, **changes: Any) -> None:
-        """Set fields of a candidate by name; a new one begins without parents and with the operator "template"."""
         # The template alone is evaluated without being asked for.
         self._known.setdefault(candidate, {"parents": (), "operator": "template"}).update(changes)
         self._made.pop(candidate, None)
 
     def _candidate(self, number: CandidateId) -> Candidate:
-        """Return the candidate of a known number as a value, which is made once until its next change."""
         if number not in self._made:
             self._made[number] = Candidate(number, **self._known[number])
         return self._made[number]
 
 
 def _program(event: Evaluated | Rejected) -> dict[str, Any]:
-    """Return the source, None if it is empty, and the fields of DESCRIBED, by name."""
     found = {name: getattr(event, name) for name in DESCRIBED}
     return {"source": event.source or None, **found}
 
@@ -150,10 +145,9 @@ TOKENS = ("prompt", "completion")
 
 @dataclass(frozen=True)
 class Record(Candidate):
-    """A candidate with its gap (see `Run.gap`; None if unknown), who computed its score, and its tokens.
+    """A candidate with its gap, who computed its score, and its tokens.
 
-    `tokens` maps each of TOKEN_KINDS to the sum over all answered requests of the candidate, repairs included. A sum is
-    None if there was no request, or if one of them did not report this kind.
+    `tokens` maps each of TOKEN_KINDS to the sum over all its answered requests, repairs included (`token_sums`).
     """
 
     gap: float | None = None
@@ -162,7 +156,7 @@ class Record(Candidate):
 
 
 def calls_by_candidate(journal: Path) -> defaultdict[CandidateId, list[Usage]]:
-    """Return the tokens of each answered request, by candidate; raises JournalError if the journal cannot be read."""
+    """Return the tokens of each answered request, by candidate."""
     calls: defaultdict[CandidateId, list[Usage]] = defaultdict(list)
     for _, _, event in read_events(journal, only=(Responded,)):
         if isinstance(event, Responded):
@@ -171,10 +165,7 @@ def calls_by_candidate(journal: Path) -> defaultdict[CandidateId, list[Usage]]:
 
 
 def token_sums(calls: Sequence[Usage]) -> dict[str, int | None]:
-    """Return the sum of the tokens of a candidate's requests, `calls`, for each of TOKEN_KINDS.
-
-    A sum is None if there is no request, or if one of them did not report this kind.
-    """
+    """Return the sum of these requests' tokens by kind; None without a request, or if one did not report the kind."""
     counts = {kind: [getattr(call, kind) for call in calls] for kind in TOKEN_KINDS}
     return {kind: None if None in each or not each else sum(each) for kind, each in counts.items()}
 
@@ -190,10 +181,7 @@ def metric_column(name: str) -> str:
 
 
 def frame(records: Sequence[Record], instances: int) -> pandas.DataFrame:
-    """Return a data frame with a row for each record and a column for the score on each of so many `instances`.
-
-    The index is the candidate's number. Raises ImportError if pandas is not installed.
-    """
+    """Return a data frame with a row per record and a column for the score on each of so many `instances`."""
     import pandas
 
     scores = [f"score.{place}" for place in range(1, instances + 1)]

@@ -56,9 +56,8 @@ PRIMARY = (
 class GroupTest(MeanDifference):
     """The difference between the groups `a` and `b` in a metric, mean of a − mean of b.
 
-    `is_primary` is whether the metric is the task's primary one, on which conclusions rest; the others are exploratory.
-    `p_holm` is `p` corrected (Holm) for all primary tests on all tasks, or, if the test is exploratory, for all of them
-    by this metric; None where `p` is None.
+    Conclusions rest on the task's primary metric (`is_primary`); the others are exploratory. `p_holm` is `p` corrected
+    (Holm) for all primary tests on all tasks, or else for all tests by this metric; None where `p` is None.
     """
 
     metric: str
@@ -69,7 +68,7 @@ class GroupTest(MeanDifference):
 
     @property
     def is_significant(self) -> bool:
-        """Whether the metric is primary and the corrected p-value below the significance level of 0.05."""
+        """Whether the metric is primary and the corrected p-value below 0.05."""
         return self.is_primary and self.p_holm is not None and self.p_holm < SIGNIFICANCE
 
 
@@ -77,11 +76,9 @@ class GroupTest(MeanDifference):
 class RecommendationTest(Paired):
     """Paired test of a task's runs on held-out instances: the recommended program against the search's best.
 
-    A value is how much better a run's recommended program is, in the unit of `metric`; negative if it is worse. The
-    mean, its interval and the test use one value per seed, the mean of its runs, since runs of one seed begin alike.
-    `runs` is the number of runs with a value: `better` + `equal` + `worse`. `unknown` counts the runs without one,
-    since a program failed or its value is unknown. `p_holm` is `p` corrected for all tests of this metric on all tasks;
-    None where `p` is None.
+    A value is how much better a run's recommended program is, in the unit of `metric`. The test uses one value per
+    seed, the mean of its runs, since runs of one seed begin alike. `runs` is the number of runs with a value, `unknown`
+    of those without one: a program failed there. `p_holm` is `p` corrected for all tests of this metric.
     """
 
     metric: str
@@ -102,13 +99,15 @@ def group_tests(
 ) -> dict[K, tuple[GroupTest, ...]]:
     """Return the tests between the groups of each task, metric by metric, with corrected p-values.
 
-    `values` has each task's values by the group's label and the metric's name. None for `pairs` tests all pairs.
-    Metrics whose `direction` is None are not tested. Pairs with an unknown label, or with a group without values, are
-    left out. A task's primary metric is the first of `primary` by which it has a test.
-
-    Groups are compared seed by seed (`compare_pairs`) if they share enough seeds: runs of one seed begin with the
-    same programs, and what these contribute cancels out. Otherwise they count as independent (`mean_difference`), which
+    Groups are compared seed by seed (`compare_pairs`) if they share enough seeds: runs of one seed begin with the same
+    programs, and what these contribute cancels out. Otherwise they count as independent (`mean_difference`), which
     stays valid for such runs and only finds less.
+
+    Args:
+        values: Each task's values by the group's label and the metric's name.
+        pairs: Labels to test; None tests all pairs. Those with a group that is unknown or has no values are left out.
+        metrics: Those without `direction` are not tested.
+        primary: A task's primary metric is the first of these by which it has a test.
     """
     tested = [metric.name for metric in metrics if metric.direction is not None]
     planned = {task: _planned(groups, pairs, tested) for task, groups in values.items()}
@@ -127,7 +126,6 @@ def group_tests(
 def _planned(
     groups: Mapping[str, Mapping[str, Values]], pairs: Pairs | None, metrics: Sequence[str]
 ) -> list[tuple[str, str, str]]:
-    """Return the tests that are possible between groups of one task: the metric and the two labels of each."""
     chosen = list(combinations(groups, 2)) if pairs is None else pairs
     here = [(a, b) for a, b in chosen if a in groups and b in groups]
     return [(name, a, b) for name, (a, b) in product(metrics, here) if groups[a].get(name) and groups[b].get(name)]
@@ -138,7 +136,6 @@ def _first(preferred: Sequence[str], known: Collection[str]) -> str | None:
 
 
 def _difference(a: Values, b: Values, tests: int) -> MeanDifference:
-    """Return the difference between two groups, one of `tests` of a family: seed by seed, or of independent groups."""
     # Seed by seed if more than half of each group's seeds are shared, and if so many pairs could be significant at all
     # after the correction: the signed-rank test needs more of them than Mann and Whitney's.
     ours, theirs = _values_by_seed(a), _values_by_seed(b)
@@ -158,7 +155,7 @@ def _values_by_seed(values: Values) -> dict[int, float]:
 
 
 def recommendation_tests(groups: Sequence[RunGroup]) -> list[RecommendationTest]:
-    """Return the tests of the groups' recommended programs, by gap and gain, without `p_holm`; none without values."""
+    """Return the tests of the groups' recommended programs, by gap and gain, without `p_holm`."""
     tried = [run for group in groups for run in group.runs if run.held_out is not None]
     return [
         each
@@ -170,7 +167,6 @@ def recommendation_tests(groups: Sequence[RunGroup]) -> list[RecommendationTest]
 
 
 def _recommendation_test(metric: Metric, tried: Sequence[RunReport]) -> RecommendationTest | None:
-    """Return the test by one metric over the runs tried on held-out instances; None if none of them has a value."""
     by_seed: dict[int, list[float]] = {}
     for run in tried:
         if (value := run.metrics[metric.name]) is not None:
@@ -210,8 +206,7 @@ def correct_for_tests(
 class MeanDiversity:
     """Diversity after `registered` candidates, as means over the runs that have a value; None if none has.
 
-    `intra` and `inter` are distances 1 − BehaveSim in [0, 1] inside and between islands. `separation` is the mean of
-    each run's own ratio of the distance between islands to that inside.
+    `intra` and `inter` are distances inside and between islands; `separation` is the mean of each run's own ratio.
     """
 
     registered: int
@@ -224,9 +219,8 @@ class MeanDiversity:
 class GroupResult:
     """The results of a group's runs.
 
-    `asked` is the smallest and the largest number of candidates that a run asked for. `budget` is the first run's, or
-    the number that it asked for if that is larger. `unfinished` names the runs that have not spent theirs. `metrics`
-    has a sample for each metric, by name, that at least one run has a value for.
+    `asked` is the smallest and the largest number of candidates that a run asked for. `unfinished` names the runs that
+    have not spent their budget. `metrics` has a sample for each metric that at least one run has a value for.
     """
 
     label: str
@@ -242,10 +236,9 @@ class GroupResult:
 
 @dataclass(frozen=True)
 class TaskComparison:
-    """Groups and tests of the runs on one task with equal instances; `instances` is the hash of these.
+    """Groups and tests of the runs on one task with equal instances; `instances` is the hash of these, "" if unknown.
 
-    The hash is empty if the runs did not record it. All runs have one source of scores. `tests` are between groups,
-    `recommended_vs_best` between recommended programs and the search's best.
+    `tests` are between groups, `recommended_vs_best` between recommended programs and the search's best.
     """
 
     task: str
@@ -257,7 +250,7 @@ class TaskComparison:
 
     @property
     def family(self) -> Family:
-        """The task, the hash of its instances and the source of its scores, as those of its groups of runs."""
+        """What all its runs share."""
         return self.task, self.instances, self.score_source
 
 
@@ -267,8 +260,7 @@ class RunComparison:
 
     `repeats` names the runs that repeat another run and are left out. `untested` names the runs that are left out of
     tests and ranks because they have not spent their budget. `ranks` ranks the groups by the primary metric, if all
-    tasks have the same, else by their best gap. It is None without that metric, for fewer than two groups with a value,
-    or if they share fewer than two tasks.
+    tasks have the same, else by their best gap.
     """
 
     metrics: tuple[Metric, ...]
@@ -292,9 +284,9 @@ def comparison(
 ) -> RunComparison:
     """Compare runs: for each task and its instances, return the groups with their results and the tests between them.
 
-    A metric is tested if lower or higher values of it are better: between the given pairs of groups, or all pairs if
-    `pairs` is None (`group_tests`). Tests use unfinished runs only if `tests_unfinished`. If fewer than two runs remain
-    without repeats, the comparison has no groups and no tasks. Raises UsageError if a user's own metric fails.
+    Tests are between the given pairs of groups, or all pairs (`group_tests`), and use unfinished runs only if
+    `tests_unfinished`. If fewer than two runs remain without repeats, there are no groups and no tasks. Raises
+    UsageError if a user's own metric fails.
     """
     runs = [add_metrics(run, metrics) for run in runs]
     again = set(repeats(runs))  # counted once, since copies are no independent samples
@@ -316,7 +308,6 @@ def comparison(
 
 
 def _ranks(tested: Sequence[RunGroup], tasks: Sequence[TaskComparison], metrics: Sequence[Metric]) -> Ranks | None:
-    """Return the ranks by the primary metric of all tasks, or by the best gap; None as `ranks` says."""
     primary = {test.metric for task in tasks for test in task.tests if test.is_primary}
     name = primary.pop() if len(primary) == 1 else "best_gap"
     found = (ranks(tested, metric) for metric in metrics if metric.name == name and metric.direction != "task")
@@ -326,7 +317,6 @@ def _ranks(tested: Sequence[RunGroup], tasks: Sequence[TaskComparison], metrics:
 def _by_task(
     groups: Sequence[RunGroup], tested: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Metric]
 ) -> tuple[TaskComparison, ...]:
-    """Return the comparison of each family: the results of all its groups, and tests between those in `tested`."""
     # They are between `pairs` of labels, or all pairs for None.
     families = list(dict.fromkeys(group.family for group in groups))
     ours = {family: [group for group in tested if group.family == family] for family in families}
@@ -384,7 +374,6 @@ def _values(group: RunGroup, metric: str) -> list[float]:
 
 
 def _by_seed(group: RunGroup, metric: str) -> Values:
-    """Return a metric's known values of the group's runs with their seeds, None for a run that asked a model."""
     return [
         (None if models_asked(run.origin.settings) else run.summary.seed, value)
         for run in group.runs
@@ -397,9 +386,8 @@ def _by_seed(group: RunGroup, metric: str) -> Values:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the test between the groups `a` and `b` of one task and its instances says.
+    """What the test between the groups `a` and `b` says, in a sentence.
 
-    `sentence` says it in words. `is_significant` is whether the corrected p-value is below the level of significance.
     `least_p` is the smallest corrected p-value that so many runs can show.
     """
 
@@ -440,7 +428,6 @@ def verdicts(found: RunComparison) -> tuple[Verdict, ...]:
 
 
 def _sizes(found: RunComparison, task: TaskComparison, metric: str) -> dict[str, int]:
-    """Return how many values of the metric each group of a task was tested with, by its label."""
 
     def is_tested(run: RunReport) -> bool:
         return run.metrics[metric] is not None and run.summary.run not in found.untested
@@ -449,7 +436,6 @@ def _sizes(found: RunComparison, task: TaskComparison, metric: str) -> dict[str,
 
 
 def _verdict(test: GroupTest, family: Family, sizes: Mapping[str, int], metric: Metric, tests: int) -> Verdict:
-    """Return the verdict of a test among `tests` of its family; `sizes` counts the values by group label."""
     a, b = sizes[test.a], sizes[test.b]
     if test.pairs is not None:
         least, runs = least_p_of_pairs(test.pairs, tests), f"{test.pairs} runs per group, paired by seed"
@@ -460,7 +446,6 @@ def _verdict(test: GroupTest, family: Family, sizes: Mapping[str, int], metric: 
 
 
 def _sentence(test: GroupTest, metric: Metric, runs: str, least: float, tests: int) -> str:
-    """Return what a test says; `runs` are words, `least` is the smallest corrected p-value that so many can show."""
     if test.p_holm is None:
         return f"No test of {test.a} and {test.b} by {metric.title}: it takes 2 runs or more of each"
     p = f"p = {_p(test.p_holm)}{' after Holm' if tests > 1 else ''}"
@@ -472,7 +457,6 @@ def _sentence(test: GroupTest, metric: Metric, runs: str, least: float, tests: i
 
 
 def _better(test: GroupTest, metric: Metric) -> str:
-    """Return which group is better, or, if the task decides what is better, whether a is lower or higher than b."""
     # The interval and not the mean, which a single run can turn: it is on the side of 0 that the test found.
     is_lower = (test.difference if test.low is None or test.high is None else test.low + test.high) < 0
     if metric.direction == "task":

@@ -23,8 +23,7 @@ CHECKPOINTS = 50
 class Checkpoint:
     """The first `asked` candidates of a run: their best score and its gap, and the mean gap of the ten best programs.
 
-    Of fewer distinct programs than ten, all count. Gaps are fractions, None if unknown. Every value is None while no
-    candidate is feasible.
+    Gaps are fractions. Every value is None while no candidate is feasible.
     """
 
     asked: int
@@ -35,20 +34,20 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Improvement(Scored):
-    """A candidate better than all before it; `asked` is its own number + 1, which counts the candidates up to it."""
+    """A candidate better than all before it; `asked` is its number + 1, which counts the candidates up to it."""
 
     asked: int
 
 
 def improvements(run: Run) -> tuple[Improvement, ...]:
-    """Return the first feasible candidate, and each later one that is better than all registered before it."""
+    """Return the first feasible candidate, and each later one that is better than all before it."""
     return tuple(Improvement(best, score, run.gap(score), asked=best + 1) for best, score in run.state.bests)
 
 
 def convergence(run: Run) -> tuple[Checkpoint, ...]:
     """Return checkpoints at up to fifty evenly spaced numbers of candidates; the last one covers all candidates.
 
-    Candidates with one normal form count once, with the score of the first. It is empty if no candidate was asked for.
+    Candidates with one normal form count once, with the score of the first.
     """
     candidates = run.candidates
     moments = set(_moments(len(candidates)))
@@ -75,17 +74,17 @@ def _checkpoint(run: Run, asked: int, top: list[float]) -> Checkpoint:
 
 @dataclass(frozen=True)
 class MeanCheckpoint:
-    """The best gaps (fractions), or the best scores, of several runs after each had asked for `asked` candidates."""
+    """The best gaps (fractions), or scores, of several runs after each had asked for `asked` candidates."""
 
     asked: int
     best: Sample
 
 
 def mean_convergence(runs: Sequence[Sequence[Improvement]], end: int, by_gap: bool) -> tuple[MeanCheckpoint, ...]:
-    """Return samples of the runs' best scores at up to fifty evenly spaced numbers of candidates, the last being `end`.
+    """Return samples of the runs' best scores, or gaps, at up to fifty evenly spaced numbers of candidates up to `end`.
 
-    `runs` are the improvements of each run, which must have asked for at least `end` candidates. `by_gap` samples gaps
-    instead of scores. Points at which some run has no best yet, or no gap, are left out; there are none if `end` is 0.
+    `runs` are the improvements of each run, which must have asked for at least `end` candidates. Points at which some
+    run has no value yet are left out.
     """
     found = ((asked, [_best_at(run, asked, by_gap) for run in runs]) for asked in _moments(end))
     known = ((asked, [value for value in best if value is not None]) for asked, best in found)
@@ -99,7 +98,6 @@ def _moments(end: int) -> list[int]:
 
 
 def _best_at(run: Sequence[Improvement], asked: int, by_gap: bool) -> float | None:
-    """Return a run's best gap (`by_gap`) or score after `asked` candidates; None if it has none yet, or no gap."""
     then = bisect.bisect_right([each.asked for each in run], asked) - 1
     return None if then < 0 else run[then].gap if by_gap else run[then].score
 
@@ -117,12 +115,10 @@ SAMPLE_OVER_TIME = 12
 
 @dataclass(frozen=True)
 class IslandSummary:
-    """One island: the number of its programs (`size`), its best program and its mean score, in the task's unit.
+    """One island; `island` is its number, from 0 in the order of creation, and `name` the method's name for it.
 
-    `island` is its number, from 0 in the order of creation; `name` is the method's name for it. `score_levels` is the
-    number of different scores of its programs, which FunSearch calls clusters; behavioural clusters are something else.
-    `improved_at` is the candidate that last improved its best score, -1 for the template. `best` and `mean` are None
-    while the island is empty; `improved_at` is None if it was empty at the last regrouping and got no program since.
+    `score_levels` is the number of different scores of its programs, which FunSearch calls clusters. `improved_at` is
+    the candidate that last improved its best score, -1 for the template. `best` and `mean` are None while it is empty.
     """
 
     island: int
@@ -153,8 +149,8 @@ def _summary(state: RunState, number: int, name: str) -> IslandSummary:
 class Diversity:
     """Mean distances 1 − BehaveSim in [0, 1], without the template: the paper's D_intra and D_inter.
 
-    `intra` has for each island the mean over pairs of its programs; None if it has fewer than two. `inter` is the mean
-    over pairs of islands of the mean distance between their programs; None if fewer than two islands have programs.
+    `intra` has for each island the mean over pairs of its programs, `inter` the mean over pairs of islands of the mean
+    distance between their programs; None without a pair.
     """
 
     intra: tuple[float | None, ...]
@@ -179,24 +175,20 @@ class DiversityAt(Diversity):
 
 
 def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
-    """Return the diversity of the islands now, on at most `sample` programs per island, drawn with the run's seed.
-
-    The template is left out. Raises as `Run.matrix` does.
-    """
+    """Return the diversity of the islands now, on at most `sample` programs per island, drawn with the run's seed."""
     islands = [group.members for group in run.state.islands.values()]
     (now,) = _diversities(run, [(run.state.registered, islands)], sample)
     return Diversity(now.intra, now.inter)
 
 
 def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[DiversityAt, ...]:
-    """Return the diversity after each tenth of the budget reached so far; `sample` and errors as for `diversity`."""
+    """Return the diversity after each tenth of the budget reached so far, as `diversity` does."""
     return _diversities(run, run.archives, sample)
 
 
 def _diversities(
     run: Run, moments: Sequence[tuple[int, Sequence[Sequence[int]]]], sample: int
 ) -> tuple[DiversityAt, ...]:
-    """Return the diversity at each moment: the number of candidates registered, and the members of each island then."""
     drawn = []
     for registered, islands in moments:
         rng = np.random.default_rng([run.settings.seed, registered])  # fixed, so that every report is the same
@@ -217,7 +209,6 @@ def _diversities(
 def _mean_distances(
     similarity: NDArray[np.float64] | None, compared: Sequence[int], groups: Sequence[Sequence[int]]
 ) -> tuple[tuple[float | None, ...], float | None]:
-    """Return `intra` and `inter` of groups of the candidates `compared`; the matrix is None only if all are empty."""
     if similarity is None:
         return (None,) * len(groups), None
     distance = 1.0 - similarity
@@ -241,7 +232,7 @@ def _intra(distance: np.ndarray, rows: np.ndarray) -> float | None:
 
 
 def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Table:
-    """Return a row per island, with the distance inside it from `diversity.intra`, which has the same order."""
+    """Return a row per island; `diversity` must be that of the same islands."""
     columns = (
         *(Column("island"), Column("size", COUNT), Column("score_levels", COUNT, title="distinct scores")),
         *(Column("best", COUNT), *SCORE_AND_GAP, Column("mean", SCORE), Column("intra", DISTANCE, title="inside")),

@@ -27,7 +27,7 @@ from behavesim.trajectory import AlgorithmRun, Kind, Trajectory, trajectories_of
 
 @dataclass(frozen=True)
 class DiffedProgram:
-    """One of the two programs: its number, -1 for the template, its status, and its score and gap, None if unknown."""
+    """One of the two programs; its score and gap are None unless it is feasible."""
 
     candidate: int
     status: str
@@ -39,9 +39,8 @@ class DiffedProgram:
 class InstanceDifference:
     """How two programs differ on one instance; instances and steps are counted from 1.
 
-    `step` is the first step at which the programs differ; `a_did` and `b_did` say in words what each did there. The
-    three are None if the programs do the same throughout. Scores are in the task's unit; similarity is BehaveSim in
-    [0, 1].
+    `step` is the first step at which they differ, `a_did` and `b_did` say in words what each did there; None if they do
+    the same throughout. `similarity` is BehaveSim in [0, 1].
     """
 
     instance: int
@@ -55,10 +54,10 @@ class InstanceDifference:
 
 @dataclass(frozen=True)
 class ProgramDifference:
-    """Two programs of a run: `diff` is the unified diff from the text of `a` to that of `b`, "" if they are equal.
+    """Two programs of a run, and the unified `diff` of their texts, "" if they are equal.
 
-    Line ends at the end of a text do not count. `similarity` is BehaveSim by the run's own measure, in [0, 1]. If one
-    of the two is not feasible, it is None and `instances` is empty. `score_source` says who computed the scores.
+    Line ends at the end of a text do not count. Unless both are feasible, `similarity` (BehaveSim, in [0, 1]) is None
+    and `instances` is empty.
     """
 
     run: str
@@ -91,8 +90,7 @@ class ProgramDifference:
 def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
     """Return how candidates `a` and `b` of a run differ; -1 is the template.
 
-    Raises UsageError if a candidate does not exist or has no program, or if the task fails to put a step in words.
-    Raises as `Run.matrix` does besides.
+    Raises UsageError if one does not exist or has no program, or if the task fails to put a step in words.
     """
     one, other = run.candidate(a), run.candidate(b)
     diff = _diff(one, other)
@@ -103,7 +101,6 @@ def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
 
 
 def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple[InstanceDifference, ...]]:
-    """Return the similarity of two feasible candidates over all instances, and how they differ on each."""
     behaviours = run.trajectories([one.candidate, other.candidate])
     measure, words = run.measure(), InWords(run.task())
     found = []
@@ -154,9 +151,8 @@ Matrix = tuple[tuple[float, ...], ...]
 class ProgramSimilarities:
     """The (N, N) similarities of N programs over all instances, and in `per_instance` on each instance alone.
 
-    `labels` name the programs, in the order of the rows. For behaviour, `metric` is BehaveSim's setting `measure`, such
-    as "dtw", and `settings` has normaliser, truncate, skip and clip. For source, `metric` is the metric's name, and
-    `settings` and `per_instance` are empty.
+    For behaviour, `metric` is BehaveSim's `measure`, such as "dtw", and `settings` has its other settings. For source,
+    `metric` is the metric's name, and `settings` and `per_instance` are empty.
     """
 
     labels: tuple[str, ...]
@@ -194,7 +190,7 @@ def similarities(
 def similarities_of_source(programs: Sequence[tuple[str, str]], metric: str) -> ProgramSimilarities:
     """Return the similarities by source of at least one program, each a label and a source.
 
-    Raises UsageError if the metric's package is missing or a program is not Python; KeyError for an unknown metric.
+    Raises UsageError if the metric's package is missing or a program is not Python.
     """
     labels, sources = zip(*programs, strict=True)
     return ProgramSimilarities(labels, _frozen(source_matrix(of_source(metric, sources), sources).tolist()), metric)
@@ -206,7 +202,7 @@ def _frozen(matrix: Sequence[Sequence[float]]) -> Matrix:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two candidates, with their similarity by BehaveSim and by a metric of their source; 1 means equal in both."""
+    """Two candidates with their similarity by BehaveSim and by a metric of their source, both at most 1."""
 
     a: int
     b: int
@@ -216,7 +212,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Similarities of N candidates of a run, twice: (N, N) by BehaveSim and (N, N) by the source metric `metric`."""
+    """The (N, N) similarities of N candidates of a run, by BehaveSim and by the source metric `metric`."""
 
     candidates: tuple[int, ...]
     behaviour: NDArray[np.float64]
@@ -224,7 +220,7 @@ class Agreement:
     metric: str
 
     def disagreements(self) -> list[Pair]:
-        """Return all pairs of candidates, by the difference of their ranks in the two similarities, largest first."""
+        """Return all pairs of candidates, those whose ranks in the two similarities differ most first."""
         from scipy.stats import rankdata  # scipy.stats takes half a second to load
 
         rows, columns = np.triu_indices(len(self.candidates), 1)
@@ -237,12 +233,11 @@ class Agreement:
 
 
 def agreement(run: Run, metric: str | None = None) -> Agreement:
-    """Compare the candidates that are in a group now; of more than thirty, thirty drawn with the run's seed.
+    """Compare the candidates that are in a group now by behaviour and by source; of more than thirty, thirty.
 
     `metric` names the source metric, one of `code_similarity.metric.NAMES`. None chooses one: CodeBLEU as in the paper
     if it is installed; otherwise `ast`; `rouge` if the sources are too long for syntax trees or are not Python. Raises
-    UsageError if the groups hold fewer than two candidates, if the metric's package is not installed, or if a metric of
-    syntax trees gets a program that is not Python. Raises KeyError for an unknown metric, and as `Run.matrix` does.
+    UsageError if the groups hold fewer than two candidates, or if the metric cannot be used.
     """
     members = candidates_in_groups(run)
     if len(members) < 2:
@@ -262,7 +257,6 @@ def candidates_in_groups(run: Run) -> list[int]:
 
 
 def _affordable(sources: list[str]) -> str:
-    """Return the metric used if the user named none: "codebleu" if installed, "rouge" if "ast" is too slow or fails."""
     if not missing("codebleu", None):
         return "codebleu"
     return "ast" if sum(map(len, sources)) <= AST_CHARACTERS and all(map(_is_python, sources)) else "rouge"
@@ -287,10 +281,9 @@ NUMBERS = 40_000
 
 @dataclass(frozen=True)
 class Performance:
-    """What a program did on one instance: its score there, in the task's unit, and its states in order.
+    """What a program did on one instance: its score there, and its states in order.
 
-    `values` has a list of numbers for each state. For a trajectory of the kind "prefixes" it has one number instead,
-    the decision that the step added.
+    `values` has a list of numbers for each state, or for prefixes the one decision that the step added.
     """
 
     candidate: int
@@ -302,8 +295,8 @@ class Performance:
 class Scene:
     """What programs did on one instance of the search; `instance` is counted from 1.
 
-    `kind` is the kind of their trajectories; `picture` says how to draw them, None for no drawing.
-    `first_difference[i][j]` is the first step, counted from 1, at which programs i and j differ; None if they never do.
+    `picture` says how to draw their trajectories, None for no drawing. `first_difference[i][j]` is the first step,
+    counted from 1, at which programs i and j differ; None if they never do.
     """
 
     instance: int
@@ -316,10 +309,8 @@ class Scene:
 def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
     """Return the scenes of the first five instances, without pictures, for feasible candidates in the given order.
 
-    A candidate and all after it are left out once the trajectories together have more than NUMBERS numbers; there are
-    no scenes if the first one has. Of samples, only the first trajectory is shown. Raises UnknownCandidate,
-    JournalError if a candidate is not feasible or the journal cannot be read, TrajectoryError if a trajectory is
-    damaged.
+    A candidate and all after it are left out once the trajectories together have more than NUMBERS numbers. Of samples,
+    only the first trajectory is shown.
     """
     did = [[trajectories_of(each)[0] for each in behaviour[:INSTANCES]] for behaviour in run.trajectories(candidates)]
     sizes = accumulate(sum(each.data.size for each in behaviour) for behaviour in did)
@@ -345,7 +336,6 @@ def with_pictures(task: Task, scenes: Sequence[Scene]) -> tuple[Scene, ...]:
 
 
 def _fits(scene: Scene, values: Sequence[Any]) -> bool:
-    """Return whether the scene's picture can draw every state of a trajectory with these values; True without one."""
     match scene.picture:
         case Route(places):
             return scene.kind == "prefixes" and min(values) >= 0 and max(values) < len(places)
@@ -358,7 +348,6 @@ def _fits(scene: Scene, values: Sequence[Any]) -> bool:
 
 
 def _scene(run: Run, number: int, candidates: Sequence[int], did: Sequence[Trajectory]) -> Scene:
-    """Return the scene of instance `number`, without picture; `did` has the trajectories of the first candidates."""
     shown = zip(candidates, did, strict=False)
     return Scene(
         instance=number,
@@ -370,6 +359,5 @@ def _scene(run: Run, number: int, candidates: Sequence[int], did: Sequence[Traje
 
 
 def _first_difference(one: Trajectory, other: Trajectory) -> int | None:
-    """Return the first step, counted from 1, at which two trajectories differ; None if they are equal."""
     index = first_difference(one, other)
     return None if index is None else index + 1

@@ -34,8 +34,7 @@ Family = tuple[str, str, ScoreSource]
 class RunGroup:
     """Runs of one family with the same budget, versions, and settings that can change results, except the seed.
 
-    Versions are the hashes of task, instances and template. `label` names the group; if groups of a family have one
-    label, the second and later ones get a number.
+    Versions are the hashes of task, instances and template.
     """
 
     family: Family
@@ -53,18 +52,18 @@ class RunGroup:
         return all(each.gap is not None for run in self.runs for each in run.improvements)
 
     def mean_convergence(self, by_gap: bool) -> tuple[MeanCheckpoint, ...]:
-        """Return samples of its runs' best gaps (`by_gap`) or best scores over time, up to the end of the shortest."""
+        """Return samples of its runs' best gaps or scores over time, up to the end of the shortest."""
         end = min(run.summary.asked for run in self.runs)
         return mean_convergence([run.improvements for run in self.runs], end, by_gap)
 
     @property
     def finished(self) -> RunGroup:
-        """A copy of the group with only those runs that have spent their budget, possibly none."""
+        """The group with only those runs that have spent their budget, possibly none."""
         return replace(self, runs=tuple(run for run in self.runs if is_finished(run)))
 
 
 def is_finished(run: RunReport) -> bool:
-    """Whether the run ended because its budget of candidates was spent; not if a cap or a person ended it."""
+    """Whether the run ended because its budget was spent, and not because a cap or a person ended it."""
     return run.summary.state == "finished"
 
 
@@ -112,17 +111,14 @@ def _conditions(run: RunReport) -> str:
 
 
 def _decisive(run: RunReport) -> dict[str, Any]:
-    """Return all settings that can change results, with `_budget`: runs of different length are not comparable."""
     return {**run.origin.settings.decisive(), "budget": _budget(run)}
 
 
 def _budget(run: RunReport) -> int:
-    """Return the run's budget of candidates, or the number that it asked for if that is larger."""
     return max(run.origin.settings.budget, run.summary.asked)
 
 
 def _labels(runs: Sequence[RunReport]) -> list[str]:
-    """Return a label for each run: its setting `label`, or if that is not set, `_described`."""
     # A label that occurs again in a family gets a number: "niche", "niche (2)".
     seen: Counter[tuple[Family, str]] = Counter()
     labels = []
@@ -154,10 +150,9 @@ def _text(value: object) -> str:
 class Ranks:
     """The mean rank of each group in a metric over tasks, by label; rank 1 is the best (Demšar 2006).
 
-    On each task the groups are ranked by the means of their runs. `tasks` is the number of tasks, each with its
-    instances, on which all groups have a value. Seeds of a task are no further data sets. `p` is the p-value of
-    Friedman's test that all groups rank alike; None for two groups, or if on each task all groups have the same mean.
-    Two groups whose mean ranks differ by more than `critical` differ at the 0.05 level (Nemenyi).
+    Groups are ranked on each of the `tasks` by the means of their runs; seeds are no further data sets. `p` is that of
+    Friedman's test that all groups rank alike; None for two groups, or if all have the same mean on each task. Two
+    groups whose mean ranks differ by more than `critical` differ at the 0.05 level (Nemenyi).
     """
 
     metric: str
@@ -185,7 +180,6 @@ def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
 
 
 def _ranks(metric: str, labels: Sequence[str], table: np.ndarray) -> Ranks:
-    """Return the ranks of groups from a table with a row for each task and a column for each label; low is better."""
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
     tasks, size = table.shape

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.recommendation import decisive, gain
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, TOP, Column, Table, cells_of
@@ -33,9 +32,9 @@ KEPT: Mapping[Unseen, str] = {"held-out": HELD_OUT, "shifted": SHIFTED}
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """A program's mean score and its score on each instance of a split, in the task's unit.
+    """A program's mean score and its score on each instance of a split.
 
-    If the program failed, `score` is None, `scores` is empty and `reason` says why; otherwise `reason` is None.
+    If the program failed, `score` is None, `scores` is empty and `reason` says why.
     """
 
     score: float | None
@@ -50,11 +49,33 @@ class HeldOutScore:
         return cls(verdict.score, verdict.scores)
 
 
+def deciding_scores(score: float | None, scores: Sequence[float], has_own_mean: bool) -> Sequence[float]:
+    """Return the scores by which a program is compared on a split: those on its instances.
+
+    If the task has a `mean_score` of its own, such as the worst instance, its result `score` stands for each of them: a
+    program may be better in what the task counts and worse on most instances.
+    """
+    return (score,) * len(scores) if has_own_mean and score is not None else scores
+
+
+def gain(scores: Sequence[float], template: Sequence[float], objective: Objective) -> float:
+    """Return the mean over instances of (program − template) / |template|, turned so that higher is better.
+
+    It is a fraction. On an instance where the template scores 0, the plain difference counts. No third program enters,
+    so that adding one never changes the order of two.
+    """
+    gains = [
+        (objective.utility(ours) - objective.utility(base)) / (abs(base) or 1.0)
+        for ours, base in zip(scores, template, strict=True)
+    ]
+    return sum(gains) / len(gains)
+
+
 class KnownScores:
     """Cache of a split's scores in a file of a run's folder.
 
-    `origin` has hashes of the task and its instances; scores stored under another origin are ignored, and so is a file
-    that is no JSON object. Failures are not stored, since a busy machine may have caused them.
+    Scores of another `origin` (the hashes of the task and its instances) are ignored, and so is a damaged file.
+    Failures are not kept, since a busy machine may have caused them.
     """
 
     def __init__(self, folder: RunFolder, origin: Mapping[str, str], split: Unseen = "held-out") -> None:
@@ -78,10 +99,7 @@ class KnownScores:
         }
 
     def keep(self, scores: Mapping[str, HeldOutScore]) -> None:
-        """Add scores, by source, and write the file if any is new; failures are left out.
-
-        Writes nothing to a folder that is not writable. Raises JournalError if the file cannot be written otherwise.
-        """
+        """Add scores, by source, and write the file if any is new and the folder is writable."""
         fresh = {_name(source): [score.score, list(score.scores)] for source, score in scores.items() if score.scores}
         if fresh.keys() - self._scores.keys():
             self._scores |= fresh
@@ -104,9 +122,7 @@ class HeldOutTemplate:
 class HeldOutProgram:
     """A program on held-out instances; `search_score` is its score on the search's instances.
 
-    `improvement` is its gain on the template, the mean over instances of the difference relative to the template's
-    score: a fraction, positive if it is better. `gap` is a fraction, None if the best known score is missing or 0. If
-    it failed, score, gap and improvement are None and `reason` says why; otherwise `reason` is None.
+    `improvement` is its `gain` on the template, a fraction. If it failed, `reason` says why, and the others are None.
     """
 
     candidate: int
@@ -129,11 +145,9 @@ class HeldOutMean:
 class HeldOut:
     """A run's ten best distinct programs and the recommended one on a split's instances, with the template.
 
-    `best` is the best program of the search and `top10` the mean of its ten best, or of all if fewer. Their values are
-    None if one of them failed or there is none. `recommended` has None values if none was recommended, or if it failed;
-    if it is the template, its gain is 0. `fallen` are the numbers of programs better than the template in the search
-    but not on these instances. They may, for example, look answers up by instance. A program that failed there is not
-    among them.
+    `best` is the best program of the search, `top10` the mean of its ten best. Their values are None if one of them
+    failed. `fallen` are the numbers of programs better than the template in the search but not here: they may, for
+    example, look answers up by instance.
     """
 
     template: HeldOutTemplate
@@ -160,9 +174,8 @@ class HeldOut:
 async def held_out(runs: Sequence[Run], task: Task, judge: Judge, split: Unseen = "held-out") -> list[HeldOut]:
     """Evaluate each run's best and recommended programs on held-out instances; return one result per run, in order.
 
-    All runs must be on `task`, and `judge` evaluates on the instances of `split`. Known scores are taken from the runs'
-    folders, and new ones are written there. Raises TaskError if these instances cannot be made or the template fails on
-    them, JournalError if a score cannot be written, and as `Judge.evaluate` does.
+    All runs must be on `task`, and `judge` evaluates on the instances of `split`. Scores that a run's folder keeps are
+    not computed again. Raises TaskError if these instances cannot be made or the template fails on them.
     """
     chosen = [_chosen(run) for run in runs]
     scores = await scores_of(runs, chosen, task, judge, split)
@@ -176,7 +189,6 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge, split: Unseen 
 def _result(
     run: Run, programs: Sequence[Candidate], scores: Mapping[str, HeldOutScore], task: Task, split: Unseen
 ) -> HeldOut:
-    """Return the result of a run's programs, best of the search first."""
     # `scores` has those of all the programs and of the template, by source; the template must not have failed.
     base, objective = scores[task.template], task.objective_on(split)
     assert base.score is not None, "a template that fails has no result"
@@ -191,15 +203,11 @@ def _result(
 
 
 def _origin(task: Task, split: Unseen) -> dict[str, str]:
-    """Return the hashes of the task and of the split's instances, by name, under which scores are kept."""
     return {"task": provenance(task)["task"], "instances": instances_hash(task, split)}
 
 
 def read_held_out(run: Run, split: Unseen = "held-out") -> HeldOut | None:
-    """Return the run's programs on a split if all their scores are kept, else None; nothing is evaluated.
-
-    Raises UsageError if the task cannot be loaded or its instances cannot be made.
-    """
+    """Return the run's programs on a split if all their scores are kept, else None; nothing is evaluated."""
     if run.folder.kept(KEPT[split]) is None:
         return None  # without loading the task, which may be slow
     task, programs = run.task(), _chosen(run)
@@ -213,9 +221,8 @@ async def scores_of(
 ) -> dict[str, HeldOutScore]:
     """Return the scores of the template and of each run's chosen programs on a split, by source.
 
-    Scores known in a run's folder are not computed again. The others are evaluated with `judge` and written to the
-    folders of the runs they are of. Raises as `Judge.evaluate` does, TaskError if the instances cannot be made, and
-    JournalError if a score cannot be written.
+    Scores known in a run's folder are not computed again. The others are written to the folders of the runs they are
+    of.
     """
     known = [KnownScores(run.folder, _origin(task, split), split) for run in runs]
     # each folder keeps the template's scores too, so that it is complete without the other runs
@@ -267,13 +274,12 @@ def _tried(
     assert candidate.score is not None, "only feasible programs are tried"
     if score.score is None:
         return HeldOutProgram(candidate.candidate, candidate.score, None, None, None, score.reason)
-    ours, base = (decisive(each.score, each.scores, has_own_mean) for each in (score, template))
+    ours, base = (deciding_scores(each.score, each.scores, has_own_mean) for each in (score, template))
     gained = gain(ours, base, objective)
     return HeldOutProgram(candidate.candidate, candidate.score, score.score, objective.gap(score.score), gained, None)
 
 
 def _is_fallen(program: HeldOutProgram, run: Run) -> bool:
-    """Return whether a program is better than the template in the search, but not on the split; False if it failed."""
     template = run.state.template
     if program.improvement is None or template is None or program.improvement > 0:
         return False
@@ -294,10 +300,10 @@ Role = Literal["template", "best", "recommended"]
 
 @dataclass(frozen=True)
 class SplitScores:
-    """One program's mean scores on the instances of each split, in the task's unit; gaps and gains are fractions.
+    """One program's mean scores and gaps on the instances of each split.
 
     `gain` is its gain on the template over search and validation instances, by which the recommended program was
-    chosen. A value is None if it is unknown: not tried, failed there, or, for a gap, the best known score missing or 0.
+    chosen. A value is None if it is unknown: not tried, failed there, or, for a gap, without a best known score.
     """
 
     program: Role
@@ -332,8 +338,7 @@ def _scores(run: Run, role: Role, program: Candidate, unseen: Mapping[Unseen, He
         search=program.score,
         search_gap=run.gap(program.score),
         validation=None if event is None else event.validation.get(number),
-        # without the template's worth, worths are mean scores and no gains (`recommendation.worths`)
-        gain=None if event is None or TEMPLATE not in event.worth else event.worth.get(number),
+        gain=run.validated_gain(program),
         held_out=None if tried is None else tried.score,
         held_out_gap=None if tried is None else tried.gap,
         shifted=None if moved is None else moved.score,
@@ -342,7 +347,6 @@ def _scores(run: Run, role: Role, program: Candidate, unseen: Mapping[Unseen, He
 
 
 def _split_scores(found: HeldOut | None, number: int) -> HeldOutTemplate | HeldOutProgram | None:
-    """Return the result of the program `number` among those `found` on a split; None if it was not tried there."""
     if found is None or number == TEMPLATE:
         return None if found is None else found.template
     return next((each for each in found.programs if each.candidate == number), None)

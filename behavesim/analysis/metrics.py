@@ -28,11 +28,9 @@ About = Literal["search", "held-out", "behaviour"]
 class Metric:
     """One number of a run's report: `of(report)` returns it, or None if the run has none.
 
-    `name`, a Python name, is its key in files; `title` and `unit` are for people. `direction` is None if neither lower
-    nor higher values are better; then it is not tested. `about` is the table that shows it; None if only files have
-    it. Tables leave it out if the metric named `instead_of` has values.
-
-    Raises UsageError if a field other than `instead_of` has a wrong type or value.
+    `name`, a Python name, is its key in files; `title` and `unit` are for people. `direction` None is not tested.
+    `about` is the table that shows it; None if only files have it. Tables leave it out if the metric named `instead_of`
+    has values. Raises UsageError if a field has a wrong type or value.
     """
 
     name: str
@@ -66,7 +64,7 @@ class Metric:
     def value(self, run: RunReport) -> float | None:
         """Return `of(run)`: a finite int or float, or None if the run has no value.
 
-        Raises UsageError, in one line, if `of` raises an exception or returns anything else, such as a bool.
+        Raises UsageError, in one line, if `of` raises or returns anything else, such as a bool.
         """
         try:
             found = self.of(run)
@@ -110,7 +108,6 @@ def _score(program: Scored | None) -> float | None:
 
 
 def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], float | None]:
-    """Return a function for `Metric.of`: `of` of a run's last `diversity_over_time`, None for a run without any."""
     # The diversity now is not used: a restart may just have emptied islands.
     return lambda run: of(run.diversity_over_time[-1]) if run.diversity_over_time else None
 
@@ -118,7 +115,6 @@ def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], floa
 def _untested(
     name: str, title: str, unit: Unit, of: Callable[[RunReport], float | None], about: About | None = "behaviour"
 ) -> Metric:
-    """Return a metric, given by its fields, that is never tested: neither lower nor higher values of it are better."""
     return Metric(name, title, unit, None, of, about)
 
 
@@ -130,7 +126,6 @@ def _on_held_out(
     about: About | None = None,
     instead_of: str | None = None,
 ) -> Metric:
-    """Return a metric, given by its fields; `of` takes a fraction from held-out results, None for a run without any."""
 
     def value(run: RunReport) -> float | None:
         return None if run.held_out is None else of(run.held_out)
@@ -141,7 +136,6 @@ def _on_held_out(
 def _gap_and_gain(
     name: str, title: str, of: Callable[[HeldOut], HeldOutMean], about: About | None = "held-out"
 ) -> tuple[Metric, Metric]:
-    """Return the metrics of gap and gain of the programs that `of` takes from held-out results."""
     # `title` names the programs for people. `about` is the table that shows the metrics; None if only files have them.
     gap, gain = f"held_out_{name}_gap", f"held_out_{name}_gain"
     return (
@@ -219,8 +213,8 @@ def available_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
     """Return the built-in metrics, then those of installed packages, then those that `given` adds.
 
     Each text in `given` is the path of a metric file (`.py`), a name such as `candidates_to_gap_5` (`reaching`), or the
-    name of a known metric, which adds nothing. Raises UsageError, in one line, if a metric cannot be loaded, is no
-    `Metric`, shares its name with another, or if a name is unknown.
+    name of a known metric. Raises UsageError, in one line, if a metric cannot be loaded, shares its name with another,
+    or is unknown.
     """
     known = dict(BY_NAME)
     files = dict.fromkeys(text for text in given if text.endswith(".py"))

@@ -48,10 +48,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Workers:
-    """The workers of a run's cluster: `serving` says how many served last, and which, since `since`, as in `Change.at`.
+    """The workers of a run's cluster: `serving` says how many served last, and which, since `since`.
 
-    `per_minute` is the number of candidates registered for each active minute of the whole run; None if it was never
-    active. `changes` are the last MOST changes, oldest first: workers that came, were lost, or are left out, and why.
+    `per_minute` is the number of candidates registered for each active minute of the whole run. `changes` are the last
+    MOST: workers that came, were lost, or are left out, and why.
     """
 
     serving: str
@@ -73,13 +73,10 @@ class Setting:
 class Provenance:
     """How a run was made; file names stand without their folders.
 
-    `commands`, one after the other, make the run again: the run's, then a resume for each time that its budget was
-    spent and raised. They leave out settings that cannot change what it finds, such as the number of workers.
-    `settings` are all but NAMED that differ from their defaults, also those that the commands leave out. `versions` has
-    VERSIONS by name as the run recorded them. `began_at` and `last_at` are the times of the first and the last event,
-    without later choices of programs, in seconds since the epoch. `workers` are those of a cluster, None if programs
-    ran on one machine. `behaviour` says in words what programs of an evaluator are compared by; "" for a task's own
-    trajectories, or if it is unknown.
+    `commands`, one after the other, make the run again; they leave out settings that cannot change what it finds.
+    `settings` are all but NAMED that differ from their defaults. `began_at` and `last_at` are the times of the first
+    and the last event, without later choices of programs. `behaviour` says what programs of an evaluator are compared
+    by.
     """
 
     commands: tuple[str, ...]
@@ -118,7 +115,6 @@ def without_folders(text: str) -> str:
 
 
 def _command(flat: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
-    """Return the command that starts a run from the settings in `flat`, by name; `chosen` are set by `--set`."""
     options = [word for name in NAMED[1:] for word in (f"--{name}", _text(flat[name]))]
     settings = [word for name, value in chosen.items() for word in ("--set", f"{name}={_text(value)}")]
     return shlex.join(["behavesim", "run", *_task_words(str(flat["task"])), *options, *settings])
@@ -133,7 +129,6 @@ def _budgets(run: Run) -> list[int]:
 
 
 def _task_words(task: str) -> list[str]:
-    """Return the words of a command that name a task; those of an evaluator if `run --evaluator` wrote the file."""
     path = Path(task)
     if path.suffix == ".toml" and path.parent.name.startswith("."):  # a hidden folder, which no person names
         with suppress(BehavesimError):  # the file may be gone
@@ -163,7 +158,6 @@ def _text(value: object) -> str:
 
 
 def _inline(value: object) -> str:
-    """Return a value as TOML on one line, such as `{"a" = [1, 2]}`."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{json.dumps(key)} = {_inline(each)}' for key, each in value.items())}}}"
     if isinstance(value, list | tuple):
@@ -202,8 +196,7 @@ ASPECTS = ("prompt", "program", "outcome", "score", "island")
 class ReplayDifference:
     """How a replay differs from the run `of`, over the `candidates` that both runs asked for.
 
-    `differing` maps an aspect to the number of candidates that differ in it, and `first` to the first such candidate;
-    aspects without a difference are missing in both.
+    `differing` counts candidates by the aspect in which they differ, `first` has the first of them.
     """
 
     of: str
@@ -225,14 +218,14 @@ class ReplayDifference:
 def beside_original(run: Run) -> ReplayDifference | None:
     """Compare a replay with its original, which is looked up in the same runs folder; None if `run` is no replay.
 
-    Raises UsageError if the original is not found, JournalError if a journal cannot be read.
+    Raises UsageError if the original is not found.
     """
     kind, _, original = run.settings.proposer.partition(":")
     return compare_replay(run.folder, RunFolder.find(run.folder.path.parent, original)) if kind == "replay" else None
 
 
 def compare_replay(ours: RunFolder, theirs: RunFolder) -> ReplayDifference:
-    """Compare the replay `ours` with the original `theirs`; raises JournalError if a journal cannot be read."""
+    """Compare the replay `ours` with the original `theirs`."""
     left, right = _candidates(ours), _candidates(theirs)
     both = sorted(left.keys() & right.keys())
     found = {aspect: [c for c in both if left[c].get(aspect) != right[c].get(aspect)] for aspect in ASPECTS}
@@ -242,7 +235,6 @@ def compare_replay(ours: RunFolder, theirs: RunFolder) -> ReplayDifference:
 
 
 def _candidates(folder: RunFolder) -> dict[CandidateId, dict[str, Any]]:
-    """Return the known aspects of each candidate asked for, by name; the last prompt and outcome of a repaired one."""
     found: dict[CandidateId, dict[str, Any]] = {}
     for _, _, event in read_events(folder.journal, only=(Asked, Evaluated, Rejected, Added)):
         match event:

@@ -55,7 +55,7 @@ T = TypeVar("T")
 class Origin:
     """A run's folder and settings, and in `versions` the hashes of its "task", "instances" and "template".
 
-    A hash is None if the run did not record it. `beginning` is that of the run, which its forks share; None if unknown.
+    `beginning` is `Run.beginning`, which its forks share; None if unknown.
     """
 
     folder: Path
@@ -76,9 +76,9 @@ NO_DIVERSITY = Diversity((), None)
 
 @dataclass(frozen=True)
 class Details:
-    """The parts of a report that only views of a single run show.
+    """The parts of a report that only views of a single run show; `notes` say what could not be computed.
 
-    `has_held_out` is True if it is unknown whether the task has such instances. `notes` say what could not be computed.
+    `has_held_out` is True if it is unknown whether the task has such instances.
     """
 
     clustering: Clustering = NO_CLUSTERS
@@ -91,10 +91,9 @@ class Details:
 class RunReport:
     """The report of one run; `held_out` and `shifted` are None if its programs were not tried on such instances.
 
-    `clusters` are behavioural, and `joins` say how they merge. `convergence` has the run at up to fifty numbers of
-    candidates, `improvements` every new best program. `splits` are the scores of the template, the best and the
-    recommended program on each set of instances. `notes` are sentences that say what could not be computed and why, for
-    example because the task is missing. `metrics` has the value of each metric by name, None if the run has none.
+    `splits` are the scores of the template, the best and the recommended program on each set of instances. `notes` say
+    what could not be computed and why, for example because the task is missing. `metrics` has the value of each metric
+    by name, None if the run has none.
     """
 
     origin: Origin
@@ -152,7 +151,7 @@ class RunReport:
         return tuple(table for table in tables if table.rows)
 
     def series(self) -> tuple[Table, ...]:
-        """Return the tables for files alone, possibly without rows: diversity over time, and how clusters join."""
+        """Return the tables for files alone: diversity over time, and how clusters join."""
         return diversity_table(self.diversity_over_time), joins_table(self.joins)
 
 
@@ -160,8 +159,7 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
     """Return the report of a run as far as it has been read; results on `unseen` splits go into it unchanged.
 
     If behaviour cannot be measured, for example without the task, the report has no clusters, diversity or portfolio,
-    and a note says why. Raises JournalError if the journal cannot be read, and UsageError if the settings in the run's
-    folder cannot be read or are invalid. The details are of the run as it is when they are first read.
+    and a note says why. The details are of the run as it is when they are first read.
     """
     unseen = unseen or {}
     nothing: tuple[tuple[DiversityAt, ...], Portfolio] = (), NONE_CHOSEN
@@ -187,7 +185,6 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
 
 
 def _details(run: Run, is_measured: bool) -> Details:
-    """Return the details of a run; without clusters and diversity if its behaviours are known not to be measurable."""
     nothing = NO_CLUSTERS, Diversity((None,) * len(run.state.islands), None)
     if not is_measured:  # the report says why already
         return Details(*nothing, _has_held_out(run))
@@ -196,7 +193,6 @@ def _details(run: Run, is_measured: bool) -> Details:
 
 
 def _has_held_out(run: Run) -> bool:
-    """Return whether the task has held-out instances; True if that cannot be found out."""
     found, _ = try_or_note(lambda: len(instances_made_anew(run.task(), "held-out", LONGEST_LOOK_S)) > 0, True, "")
     return found
 

@@ -48,7 +48,7 @@ from behavesim.trajectory import Behaviour
 if TYPE_CHECKING:
     import pandas
 
-    from behavesim.analysis.portfolio import Clearing, Entrant, Portfolio, Scores
+    from behavesim.analysis.portfolio import Clearing, Portfolio, PortfolioCandidate, Scores
     from behavesim.similarity import BehaveSim
 
 
@@ -59,17 +59,13 @@ KEPT = 256
 
 
 class Run:
-    """A run as read from its journal: its settings, its state after the last event read, and all candidates.
-
-    It compares the behaviour of programs, and chooses portfolios of them.
-    """
+    """A run as read from its journal: its settings, its state after the last event read, and all candidates."""
 
     def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], registered: int) -> None:
         """Build the run from its events in order, each with the time of its commit, in seconds since the epoch.
 
-        `registered` is the number of candidates that the whole journal registers by now; it may exceed the first
-        budget. Raises JournalError if the first event is not RunStarted, or if an event cannot follow those before it.
-        Raises UsageError if recorded settings are invalid.
+        `registered` is the number of candidates that the whole journal registers by now. Raises JournalError if the
+        events do not begin with RunStarted or cannot follow one another, UsageError if recorded settings are invalid.
         """
         self.folder = folder
         # before the journal is read: looked at later, a run that ends in between would seem killed
@@ -103,11 +99,10 @@ class Run:
 
     @classmethod
     def load(cls, path: str | Path, until: int | None = None) -> Self:
-        """Load a run by the path of its folder or journal, or by its id in the folder `runs` of the current directory.
+        """Load a run by its folder or journal, or by its id, or the beginning of it, in the folder `runs`.
 
-        The beginning of one id alone is enough. `until` is the number of events that are read; None means all. Raises
-        UsageError if no run or several runs match, or if recorded settings are invalid. Raises JournalError if the
-        journal cannot be read.
+        `until` is the number of events that are read; None means all. Raises UsageError if no run or several runs
+        match, or if recorded settings are invalid, JournalError if the journal cannot be read.
         """
         folder = RunFolder.find(Path("runs"), str(path))
         with closing(read_events(folder.journal)) as events:  # else an event that is refused leaves the file open
@@ -115,10 +110,7 @@ class Run:
             return cls(folder, first, count_registered(folder.journal))
 
     def follow(self, until: int | None = None) -> None:
-        """Read the events committed since the last read, up to number `until` of the journal, or all if it is None.
-
-        Raises JournalError if the journal cannot be read, UsageError if recorded settings are invalid.
-        """
+        """Read the events committed since the last read, up to number `until` of the journal, or all if it is None."""
         self.is_held, read = self.folder.is_running(), len(self.events_at)
         with closing(read_events(self.folder.journal, after=read)) as events:
             for _, at, event in islice(events, None if until is None else max(0, until - read)):
@@ -132,10 +124,7 @@ class Run:
 
     @property
     def beginning(self) -> tuple[str, float]:
-        """The id of the run that the journal began as, and the time of its first event, in seconds since the epoch.
-
-        A run and all forks of it, and forks of those, have one beginning.
-        """
+        """The id of the run that the journal began as, and the time of its first event; all forks of a run share it."""
         return self._origin or self.folder.run, self.events_at[0]
 
     @property
@@ -191,8 +180,7 @@ class Run:
     def candidate(self, named: CandidateLike) -> Candidate:
         """Return a candidate, named by its number (-1: the template) or by an object with an attribute `candidate`.
 
-        Raises UnknownCandidate, a UsageError and a KeyError, if the run has no candidate of this number. Raises
-        UsageError if `named` is neither.
+        Raises UnknownCandidate, a UsageError and a KeyError, if the run has none of this number.
         """
         number = number_of(named)
         program = self._candidates.get(number)
@@ -203,10 +191,9 @@ class Run:
         return program
 
     def ranked(self) -> list[Candidate]:
-        """Return the distinct feasible programs, best score first, each as the first candidate with it.
+        """Return the distinct feasible programs without the template, best score first, ties: the older.
 
-        Programs are equal if their hashes are; one without a hash, as in old journals, counts as distinct. Among equal
-        scores the older candidate comes first. The template is left out.
+        Programs are equal if their hashes are; one without a hash, as in old journals, counts as distinct.
         """
         if self._ranked is None:
             seen: dict[str, Candidate] = {}
@@ -217,10 +204,7 @@ class Run:
         return self._ranked.copy()  # callers may sort or cut theirs
 
     def utility(self, candidate: Candidate) -> float:
-        """Return the score of a candidate, negated if scores are minimised: higher is better.
-
-        Raises AssertionError if the candidate is not feasible.
-        """
+        """Return the score of a feasible candidate, negated if scores are minimised: higher is better."""
         assert candidate.score is not None, "a feasible candidate has a score"
         return self.state.objective.utility(candidate.score)
 
@@ -241,12 +225,11 @@ class Run:
         return None if score is None else self.state.objective.gap(score)
 
     def scored(self, candidate: Candidate) -> Scored:
-        """Return a candidate's number, score and gap; raises AssertionError if it is not feasible."""
+        """Return a feasible candidate's number, score and gap."""
         assert candidate.score is not None, "a feasible candidate has a score"
         return Scored(candidate.candidate, candidate.score, self.gap(candidate.score))
 
     def _take(self, at: float, event: Event) -> None:
-        """Apply the journal's next event, committed at the time `at` in seconds since 1970."""
         self.state.apply(event)
         self._activity.take(at, event)
         self._candidates.apply(event)
@@ -269,11 +252,11 @@ class Run:
                     self.state.objective = objective_of_run(event.provenance)
 
     def trajectories(self, candidates: Sequence[CandidateLike] | None = None) -> list[Behaviour]:
-        """Return the behaviour of each of these feasible candidates, in the given order; -1 is the template.
+        """Return the behaviour of each of these feasible candidates, in the given order; None stands for all of them.
 
-        Candidates are named by number, or by values that have one. None stands for all feasible candidates, in the
-        order of asking. A behaviour has for each instance of the search a trajectory, or samples of several. Raises
-        UnknownCandidate, JournalError if a candidate is not feasible, or if the journal cannot be read.
+        Candidates are named by number (-1: the template), or by values that have one. A behaviour has for each instance
+        of the search a trajectory, or samples of several. Raises UnknownCandidate, JournalError if a candidate is not
+        feasible.
         """
         chosen = self._numbers(candidates)
         fresh = [candidate for candidate in dict.fromkeys(chosen) if candidate not in self._behaviours]
@@ -292,9 +275,9 @@ class Run:
         return self._task[1]
 
     def measure(self) -> BehaveSim:
-        """Return BehaveSim with the run's own settings, clipped to [0, 1] and not strict.
+        """Return BehaveSim with the run's own settings, clipped to [0, 1].
 
-        Not strict: what the search accepted is not rejected here. Raises UsageError if the task cannot be loaded,
+        It is not strict: what the search accepted is not rejected here. Raises UsageError if the task cannot be loaded,
         PartError if a user's task raises an error of its own.
         """
         from behavesim.similarity import BehaveSim
@@ -317,10 +300,9 @@ class Run:
     ) -> NDArray[np.float64] | pandas.DataFrame:
         """Return the (N, N) similarities, in [0, 1], of these feasible candidates; None stands for all of them.
 
-        Rows and columns are in the order of `trajectories(candidates)`. With `labelled`, the matrix is a data frame
-        whose rows and columns have the candidates' numbers. For a matrix that does not fit in memory, use
-        `measure().rows(trajectories())`, which yields it in blocks. Raises as `measure` and `trajectories` do, and
-        TrajectoryError if the measure fails; ImportError if labelled without pandas.
+        With `labelled`, the matrix is a data frame whose rows and columns have the candidates' numbers. For a matrix
+        that does not fit in memory, use `measure().rows(trajectories())`, which yields it in blocks. Raises as
+        `measure` and `trajectories` do, and TrajectoryError if the measure fails.
         """
         chosen = self._numbers(candidates)
         found = self._similarities(chosen)
@@ -332,7 +314,6 @@ class Run:
         return pandas.DataFrame(found, index=names, columns=names)
 
     def _similarities(self, chosen: Sequence[CandidateId]) -> NDArray[np.float64]:
-        """Return the similarities of these candidates, taken from the last large matrix if that has them all."""
         kept = self._kept
         if kept is None or kept[0] is not self.settings or not kept[1].keys() >= set(chosen):
             found = self.measure().matrix(self.trajectories(chosen))
@@ -346,7 +327,6 @@ class Run:
         return part
 
     def _numbers(self, candidates: Sequence[CandidateLike] | None) -> list[CandidateId]:
-        """Return the numbers of these candidates, or of all feasible ones for None; raises UnknownCandidate."""
         return [each.candidate for each in (self.feasible if candidates is None else map(self.candidate, candidates))]
 
     def portfolio(
@@ -357,11 +337,9 @@ class Run:
     ) -> Portfolio:
         """Return at most `count` programs that behave differently, best first, from this run and others on its task.
 
-        `validation` has scores on validation instances by run and candidate, None for a program that failed there
-        (`analysis.portfolio`). This run's measure and radius decide. Raises UsageError if the runs' tasks or instances
-        differ, if two runs have one name, if the task cannot be loaded, or if `count` is less than 1. Raises PartError
-        or TaskError if the task's code raises, JournalError if a journal cannot be read, TrajectoryError if the measure
-        fails.
+        `validation` has scores on validation instances by run and candidate, None for a program that failed there. This
+        run's measure and radius decide. Raises UsageError if the runs' tasks or instances differ, if two runs have one
+        name, or if `count` is less than 1; and as `measure` and `trajectories` do.
         """
         from behavesim.analysis.portfolio import portfolio
 
@@ -372,23 +350,22 @@ class Run:
         def mean(scores: Sequence[float]) -> float:
             return number_from(task, "mean_score", call_task(task, "mean_score", task.mean_score, scores))
 
-        entrants = [each for run in runs for each in run.entrants()]
-        return portfolio(entrants, self.clearing(), count, validation, mean)
+        candidates = [each for run in runs for each in run.portfolio_candidates()]
+        return portfolio(candidates, self.clearing(), count, validation, mean)
 
-    def entrants(self) -> list[Entrant]:
-        """Return the feasible candidates with their behaviours, in the order of asking, for `clearing`.
+    def portfolio_candidates(self) -> list[PortfolioCandidate]:
+        """Return the feasible candidates with their behaviours, in the order of asking, for `clearing`."""
+        from behavesim.analysis.portfolio import PortfolioCandidate
 
-        Raises JournalError if the journal cannot be read.
-        """
-        from behavesim.analysis.portfolio import entrants
-
-        return entrants(self.folder.run, zip(self.feasible, self.trajectories(), strict=True))
+        name = self.folder.run
+        return [
+            PortfolioCandidate(name, c.candidate, c.source or "", c.score, c.scores, behaviour, c.program_hash)
+            for c, behaviour in zip(self.feasible, self.trajectories(), strict=True)
+            if c.score is not None
+        ]
 
     def clearing(self) -> Clearing:
-        """Return the rule that chooses programs that behave differently, with the run's measure and radius.
-
-        The radius is the setting `shortlist_radius`. Raises as `measure` does.
-        """
+        """Return the rule that chooses programs that behave differently, by the setting `shortlist_radius`."""
         from behavesim.analysis.portfolio import Clearing
 
         return Clearing(self.state.objective, self.measure(), self.settings.shortlist_radius)
@@ -396,20 +373,15 @@ class Run:
     def to_pandas(self, *, template: bool = False) -> pandas.DataFrame:
         """Return a data frame with a row per candidate, indexed by number; raises ImportError without pandas.
 
-        Its columns are the fields of `Candidate`, with `gap` (a fraction) after `score`; then `prompt_tokens` and
-        `completion_tokens`, of all its requests. Last come, in place of `scores`, a column for each instance of the
-        search, from "score.1" on. In place of `metrics` there is one for each metric, such as "metrics.length". A value
-        that a candidate lacks is NaN. With `template`, the first row is the template's, -1. Raises JournalError if the
-        journal cannot be read.
+        Its columns are the fields of `Candidate`, with `gap` (a fraction), `prompt_tokens` and `completion_tokens`, a
+        column for each instance of the search, from "score.1" on, and one for each metric, such as "metrics.length". A
+        value that a candidate lacks is NaN. With `template`, the first row is the template's, -1.
         """
         sizes = [len(each.scores) for each in (self.template, *self.candidates) if each is not None]
         return frame(list(self.records(template=template)), max(sizes, default=0))
 
     def records(self, *, template: bool = False) -> Iterator[Record]:
-        """Yield a record for every candidate asked for, in order of number; with `template`, first the template's.
-
-        Raises JournalError, at the first record, if the journal cannot be read.
-        """
+        """Yield a record for every candidate asked for, in order of number; with `template`, first the template's."""
         shown = [*([self.template] if template and self.template else []), *self.candidates]
         calls = calls_by_candidate(self.folder.journal)
         for each in shown:

@@ -32,9 +32,8 @@ ROUNDING = 1e-9
 class Sample:
     """Values of independent runs, with their mean, standard deviation (n − 1) and 95 % confidence interval of the mean.
 
-    The interval is that of Wilcoxon's signed-rank test, which takes the values to lie symmetrically around their mean;
-    it is widened where it would not hold the mean. `sd` is None for a single value, `low` and `high` are for fewer than
-    FEWEST values.
+    The interval is that of Wilcoxon's signed-rank test, which assumes a symmetric distribution; it always holds the
+    mean. `sd` is None for a single value, `low` and `high` are for fewer than FEWEST values.
     """
 
     values: tuple[float, ...]
@@ -49,12 +48,10 @@ class MeanDifference:
     """Mean of a − mean of b, with its 95 % confidence interval and the p-value of a two-sided test.
 
     If `pairs` is None, the test is Mann and Whitney's. Otherwise it is Wilcoxon's signed-rank test of the differences
-    within so many pairs, and `difference` is the mean of these. The interval is that of the test: it leaves out 0 only
-    if p is below 0.05, and holds 0 then only if values are tied. It is None if so few values cannot reject anything.
+    within so many pairs. The interval is that of the test: it leaves out 0 only if p is below 0.05.
 
-    `superiority` is P(a > b), the share of pairs of a value of a and one of b in which that of a is greater, ties
-    counting half (Vargha and Delaney's A). Greater is not better: if lower values are better, such as gaps, 1 means
-    that a is always worse. `p` and `superiority` are None if a or b has fewer than two values.
+    `superiority` is P(a > b), ties counting half (Vargha and Delaney's A). Greater is not better: if lower values are
+    better, 1 means that a is always worse. Values are None if the groups are too small for them.
     """
 
     difference: float
@@ -67,10 +64,10 @@ class MeanDifference:
 
 @dataclass(frozen=True)
 class Paired:
-    """Differences within pairs: their mean, its 95 % confidence interval, and the p-value of Wilcoxon's test.
+    """Differences within pairs: their mean, its 95 % confidence interval, and the p-value of Wilcoxon's two-sided test.
 
-    That is the two-sided signed-rank test, and the interval is that of the test. Differences of 0 are left out of the
-    test and not of the interval. `low` and `high` are None for fewer than FEWEST pairs, `p` is for fewer than two.
+    Differences of 0 are left out of the test and not of the interval. `low` and `high` are None for fewer than FEWEST
+    pairs, `p` is for fewer than two.
     """
 
     mean: float
@@ -99,8 +96,7 @@ def summarise_pairs(differences: Sequence[float]) -> Paired:
 def signed_rank(differences: Sequence[float]) -> float | None:
     """Return the two-sided p-value of Wilcoxon's signed-rank test; None for fewer than two differences.
 
-    The test is exact, with and without ties: it counts all ways to give signs to the ranks. Differences of 0 are left
-    out; the p-value is 1 if all are 0.
+    The test is exact, with and without ties. Differences of 0 are left out; the p-value is 1 if all are 0.
     """
     from scipy.stats import rankdata  # scipy.stats takes a second to load
 
@@ -119,7 +115,7 @@ def least_p(a: int, b: int, tests: int = 1) -> float:
 
 
 def least_p_of_pairs(pairs: int, tests: int = 1) -> float:
-    """Return the smallest p-value, corrected as by `least_p`, that the signed-rank test of so many pairs can have."""
+    """Return the smallest signed-rank p-value of so many pairs, corrected as by `least_p`."""
     return min(1.0, tests * 2.0 ** (1 - pairs))
 
 
@@ -132,7 +128,7 @@ def rank_sum_chances(ranks: Iterable[int]) -> NDArray[np.float64]:
 
 
 def sample(values: Sequence[float]) -> Sample:
-    """Return values, at least one, with their mean, standard deviation (n − 1) and 95 % confidence interval of it."""
+    """Return values, at least one, with their mean, standard deviation and confidence interval."""
     mean = float(np.mean(values))
     low, high = _of_signs(values)
     if low is not None and high is not None:  # a mean that a few far values move out of the interval is held too
@@ -141,12 +137,12 @@ def sample(values: Sequence[float]) -> Sample:
 
 
 def estimate(found: Sample | None) -> Estimate | None:
-    """Return a sample's mean, standard deviation and interval as the cell of a table; None for None."""
+    """Return a sample as the cell of a table; None for None."""
     return None if found is None else Estimate(found.mean, found.sd, found.low, found.high)
 
 
 def mean_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
-    """Return how the values of two independent groups differ, mean of a − mean of b; each must have at least one."""
+    """Return how the values of two independent groups differ; each must have at least one."""
     between = float(np.mean(a) - np.mean(b))
     if len(a) < 2 or len(b) < 2:
         return MeanDifference(between, None, None, None, None, None)
@@ -166,8 +162,7 @@ def compare_pairs(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
 def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
     """Return the two-sided p-value of the Mann–Whitney U test; 1 if all values are equal.
 
-    For up to 100 values of both groups together the test is exact, with and without ties: it counts all ways to divide
-    the values into groups of these sizes. For more values it uses the normal approximation.
+    For up to EXACT values of both groups together the test is exact, with and without ties.
     """
     from scipy.stats import mannwhitneyu, rankdata  # scipy.stats takes a second to load
 
@@ -213,10 +208,7 @@ def _two_sided(chances: NDArray[np.float64], found: int) -> float:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return the p-values of a family of tests after Holm's step-down correction, in the given order.
-
-    A test without a p-value keeps None and does not count towards the family's size.
-    """
+    """Return the p-values of a family of tests after Holm's step-down correction; those that are None do not count."""
     ascending = sorted(p for p in p_values if p is not None)
     corrected: dict[float | None, float] = {}  # equal p-values get one correction: the first of them decides
     least = 0.0  # a larger p-value is never corrected to a smaller one: where a test fails, all later ones fail
@@ -226,7 +218,6 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def _of_signs(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Return the 95 % interval of Wilcoxon's signed-rank test for the middle of the values; Nones for too few."""
     # Its ends are means of two values (Walsh averages): shifting the values by one of these changes the sum of ranks.
     array = np.asarray(values, dtype=np.float64)
     first, second = np.triu_indices(len(array))
@@ -234,7 +225,6 @@ def _of_signs(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def _ends(shifts: NDArray[np.float64], rejected: int) -> tuple[float | None, float | None]:
-    """Return the smallest and the largest shift without `rejected` of them at each end; Nones if that is 0."""
     if rejected == 0:
         return None, None
     ordered = np.sort(shifts)
@@ -242,7 +232,6 @@ def _ends(shifts: NDArray[np.float64], rejected: int) -> tuple[float | None, flo
 
 
 def _agreeing(interval: tuple[float | None, float | None], p: float | None) -> tuple[float | None, float | None]:
-    """Return the interval, widened to hold 0 if p is not significant."""
     # The number of shifts to leave out is that for data without ties, while the test counts the ties that there are: so
     # with ties the two can differ by a step, and a reader would see an interval without 0 beside a p-value above 0.05.
     low, high = interval

@@ -11,7 +11,7 @@ from itertools import product
 class Unit:
     """How numbers are shown to people: multiplied by `factor`, then formatted with `style`, such as ".2f".
 
-    `style` is a format specification of Python. `symbol` stands in the column's heading, such as "%"; "" for none.
+    `symbol` stands in the column's heading, such as "%".
     """
 
     style: str = ""
@@ -19,9 +19,9 @@ class Unit:
     factor: float = 1.0
 
     def text(self, value: float | str | None) -> str:
-        """Return the number, times `factor`, as text without the symbol; "" for None, and text unchanged.
+        """Return the number as text without the symbol; "" for None, and text unchanged.
 
-        Raises ValueError if the number cannot be formatted with `style`, such as 0.5 with "d".
+        Raises ValueError if `style` does not suit the number, as "d" does not suit 0.5.
         """
         if value is None or isinstance(value, str):
             return value or ""
@@ -48,10 +48,7 @@ SECONDS = Unit(".3f")
 
 @dataclass(frozen=True)
 class Column:
-    """A column: `name` is its name in files, `title` its title for people, None if it is the name.
-
-    `unit` says how its numbers are shown; the default is a column of text.
-    """
+    """A column: `name` is its name in files, `title` its title for people, None if it is the name."""
 
     name: str
     unit: Unit = WORDS
@@ -70,10 +67,7 @@ class Column:
         return self.unit is WORDS
 
     def text(self, cell: Cell) -> str:
-        """Return a cell of this column as text for people; "" for None.
-
-        An estimate with a standard deviation has its interval, if it is known, on a second line.
-        """
+        """Return a cell as text for people; an estimate with a standard deviation has its interval on a second line."""
         if not isinstance(cell, Estimate):
             return self.unit.text(cell)
         unit = cell.unit or self.unit
@@ -106,9 +100,8 @@ Cell = str | int | float | Estimate | None
 class Table:
     """A table: each row has one cell per column. `name` is its name in files, `title` its title for people.
 
-    `caption` is a sentence below the table. `marked` has the indices of highlighted rows; `best` has (row, column) of
-    highlighted cells. The first `keys` columns say what a row is about: a table that is too wide is split into parts
-    that all begin with them.
+    `caption` is a sentence below the table. `marked` has the indices of highlighted rows, `best` (row, column) of
+    highlighted cells. The first `keys` columns say what a row is about: they begin each part of a table that is split.
     """
 
     name: str
@@ -162,7 +155,6 @@ class Table:
         return self._of([place for place, column in enumerate(self.columns) if column.name not in names])
 
     def _of(self, kept: Sequence[int]) -> Table:
-        """Return the table with only the columns at the indices `kept`, in this order."""
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         best = frozenset((row, kept.index(place)) for row, place in self.best if place in kept)
         return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows, best=best)
@@ -198,5 +190,5 @@ class Scored:
 
     @property
     def cells(self) -> tuple[int, float, float | None]:
-        """The number, score and gap (None if unknown), as cells of a row and as the first fields of a subclass."""
+        """The number, score and gap, as cells of a row and as the first fields of a subclass."""
         return self.candidate, self.score, self.gap

@@ -52,10 +52,7 @@ class NonblockingStream:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        """Write to the file descriptor of `stream`; raises OSError if it has none.
-
-        The stream itself is not written to: a waiting thread would hold the lock of its buffer.
-        """
+        """Write to the file descriptor of `stream`; raises OSError if it has none."""
         self._stream = stream
         self._descriptor = os.dup(stream.fileno())  # the thread may outlive the stream, whose number is then reused
         self._waiting: SimpleQueue[str | None] = SimpleQueue()
@@ -78,10 +75,7 @@ class NonblockingStream:
         return self._stream.fileno()
 
     def write(self, text: str) -> int:
-        """Queue the text for the thread, or drop all of it if it would exceed LIMIT; return its length in either case.
-
-        A single text is queued, however long it is, if nothing else waits.
-        """
+        """Queue the text for the thread, or drop all of it if it would exceed LIMIT; return its length in either case."""
         with self._lock:
             if self._size + len(text) <= LIMIT or not self._size:
                 self._waiting.put(text)
@@ -92,15 +86,11 @@ class NonblockingStream:
         """Do nothing: the thread writes what is queued as soon as the file takes it."""
 
     def close(self) -> None:
-        """Let the thread end once all queued text is written, and wait for that for PATIENCE_S at most.
-
-        The stream given at the start stays open.
-        """
+        """Let the thread end once all queued text is written, and wait for that for PATIENCE_S at most."""
         self._waiting.put(None)
         self._thread.join(PATIENCE_S)
 
     def _pass_on(self) -> None:
-        """Write the queued texts until None comes, in the thread, and close the descriptor."""
         while (text := self._waiting.get()) is not None:
             self._write(text.encode(self.encoding, "backslashreplace"))
             with self._lock:
@@ -108,7 +98,6 @@ class NonblockingStream:
         os.close(self._descriptor)
 
     def _write(self, data: bytes) -> None:
-        """Write all bytes, and wait for the file if needed; drop the rest if the file refuses it."""
         while data:
             try:
                 data = data[os.write(self._descriptor, data) :]
@@ -134,7 +123,7 @@ POLL_S = 0.5
 
 @asynccontextmanager
 async def show(moment: Callable[[], LiveRun]) -> AsyncIterator[None]:
-    """Show a run on stderr until the block ends: a live view on a terminal, plain lines elsewhere or if it is dumb.
+    """Show a run on stderr until the block ends: a live view on a terminal, plain lines elsewhere.
 
     `moment` returns the run as it is now; it is called for each drawing. If the view fails, the block goes on without.
     """
@@ -151,7 +140,6 @@ async def show(moment: Callable[[], LiveRun]) -> AsyncIterator[None]:
 
 
 async def _live(console: Console, moment: Callable[[], LiveRun]) -> None:
-    """Show the live view until cancelled; when the terminal's size changes, clear the screen and begin a new view."""
     # Terminals wrap lines that no longer fit in different ways, so the old view cannot be drawn over.
     from rich.live import Live  # imported here to save time where there is no terminal
 
@@ -171,7 +159,6 @@ async def _live(console: Console, moment: Callable[[], LiveRun]) -> None:
 
 
 async def _lines(console: Console, moment: Callable[[], LiveRun]) -> None:
-    """Print a line on the run when `LineSchedule` says so, and notices within REFRESH_S, until cancelled."""
     shown, schedule = 0, LineSchedule()
     try:
         while True:
@@ -187,8 +174,7 @@ async def _lines(console: Console, moment: Callable[[], LiveRun]) -> None:
 class LineSchedule:
     """Decides when a plain line is printed: once something that matters has changed, and else every QUIET_S seconds.
 
-    What matters are the template, the best program, and whether the comparison is being loaded. The first line comes
-    after LINE_S seconds, and no two lines are closer than that.
+    What matters are the template, the best program, and whether the comparison is being loaded.
     """
 
     def __init__(self) -> None:
@@ -196,7 +182,7 @@ class LineSchedule:
         self._looks = 0
 
     def is_due(self, now: LiveRun) -> bool:
-        """Whether a line is printed now; this is to be called every REFRESH_S seconds."""
+        """Whether a line is printed now; to be called every REFRESH_S seconds."""
         best = now.state.best
         seen = (now.state.template is None, None if best is None else best.candidate, now.is_warming)
         self._looks += 1
@@ -220,10 +206,7 @@ class Rate:
         self._seen = deque([(time.monotonic(), registered)])
 
     def of(self, registered: int) -> float:
-        """Take note that `registered` candidates are registered now; return the mean number of new ones per second.
-
-        The mean is over about the last RATED_S seconds, or since this object was made if that is shorter.
-        """
+        """Take note that `registered` candidates are registered now; return the recent mean of new ones per second."""
         now = time.monotonic()
         self._seen.append((now, registered))
         while now - self._seen[1][0] > RATED_S:  # one reading older than that stays, as the beginning
@@ -238,10 +221,7 @@ def show_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[N
 
 
 def moment_of_search(launch: Launch, search: Search) -> Callable[[], LiveRun]:
-    """Return a function that returns what the live view shows now of a search of this process.
-
-    The rate of candidates is measured from now on.
-    """
+    """Return a function that returns what the live view shows now of a search of this process."""
     rate = Rate(search.state.registered)
 
     def moment() -> LiveRun:
@@ -263,10 +243,7 @@ def moment_of_search(launch: Launch, search: Search) -> Callable[[], LiveRun]:
 
 
 async def watch(run: Run) -> None:
-    """Show a run of any process, read from its journal, until no process holds it any more.
-
-    `run` has all events afterwards. Raises JournalError if the journal cannot be read when the run has ended.
-    """
+    """Show a run of any process, read from its journal, until no process holds it any more; it has all events then."""
     rate, decides, notices = Rate(run.state.registered), _method_of(run), LoggedNotices(run.folder.log)
 
     def moment() -> LiveRun:
@@ -291,13 +268,11 @@ def moment_of(run: Run, rate: float = 0.0) -> LiveRun:
 
 
 def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
-    """Return the method's own lines for the live view; raises PartError if the method's code raises."""
     with as_part_errors(type(method), "method"):
         return method.facts(state)
 
 
 def _method_of(run: Run) -> Method[Any] | None:
-    """Return the run's method, whose `facts` the view shows; None if the method or the task cannot be loaded."""
     try:
         return method_of(run.settings, run.task())
     except BehavesimError:

@@ -31,8 +31,7 @@ BEGAN = 1795851921.928562
 def unpack_recording(runs: Path) -> RunFolder:
     """Return the folder `runs/demo` of the recorded run; it is unpacked unless it is there already.
 
-    Raises UsageError if something else has this name or the folder cannot be made, JournalError if a file in it cannot
-    be written.
+    Raises UsageError if something else has this name or the folder cannot be made.
     """
     folder = RunFolder.named(runs, NAME)
     if not folder.path.exists():
@@ -47,10 +46,7 @@ def unpack_recording(runs: Path) -> RunFolder:
 
 
 async def play_recording(folder: RunFolder, seconds: float) -> Run:
-    """Show a finished run on stderr as it went on, but in `seconds` altogether, and return it.
-
-    The times between events change in proportion. Raises JournalError if the journal cannot be read.
-    """
+    """Show a finished run on stderr as it went on, but in `seconds` altogether, and return it."""
     times = [at for _, at, _ in read_events(folder.journal)]
     run = Run.load(folder.path, until=1)
     began = time.monotonic()

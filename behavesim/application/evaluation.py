@@ -37,8 +37,7 @@ class Evaluation:
 def read_program(file: Path, task: Task) -> str:
     """Return the source in a file or in a folder of files, or the task's own template if the path is `template`.
 
-    Raises UsageError if a file cannot be read as text, or for a folder if the task's programs are single functions.
-    Raises TaskError if a folder cannot be read, or holds nothing or too much.
+    Raises UsageError if it cannot be read as text, or for a folder if the task's programs are single functions.
     """
     if str(file) == "template":
         return task.template
@@ -50,7 +49,7 @@ def read_program(file: Path, task: Task) -> str:
 
 
 def extract_or_refuse(task: Task, text: str) -> Program | Failure:
-    """Return the program in a person's text, or a Failure if it has none; the rules are those for a model's reply."""
+    """Return the program in a person's text, or a Failure; the rules are those for a model's reply."""
     return extract(form_of(task), Request(add_fence(text), task.template, is_own=True))
 
 
@@ -71,11 +70,9 @@ async def evaluate_programs(
 ) -> list[Evaluation]:
     """Evaluate programs on a split's instances in one sandbox, `settings.workers` at once; return results in order.
 
-    Each program is a pair of a name and a text, from which the program is extracted as from a model's reply. A rejected
-    program has a `Failure` and does not stop the others. `ended` is called with each result as it comes.
-
-    Raises SandboxError if the sandbox fails. Raises UsageError if its isolation is weak and the settings forbid that.
-    Raises TaskError if the task's instances cannot be made, or if the sandbox has another number of them.
+    Each program is a pair of a name and a text. A rejected one has a `Failure` and does not stop the others. `ended` is
+    called with each result as it comes. Raises UsageError if isolation is too weak, TaskError if the task's instances
+    cannot be made.
     """
     async with judging(settings, task, split) as judge:
 

@@ -38,12 +38,11 @@ _MOST_NAMED = 6
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a person said of an evaluator, which `evaluator` names; `program` is None for a class's own template.
+    """What a person said of an evaluator; `program` is None for a class's own template.
 
-    `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read, if there is one. If
-    `edits` is None, the configuration decides; if that says nothing, it is "full". `is_minimised` says that lower
-    scores are better; those of EoH's problems always are. `best_known` is the best score known; None leaves it to the
-    configuration.
+    `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read. If `edits` is None,
+    the configuration decides. `is_minimised` says that lower scores are better; those of EoH's problems always are.
+    `best_known` is the best score known; None leaves it to the configuration.
     """
 
     evaluator: str
@@ -68,12 +67,9 @@ def task_file(
 ) -> Iterator[Made]:
     """Write the task's file into a folder below `runs`, under a name that has the hash of its content; yield it.
 
-    `tell` gets a line for what a person may want to know. If no run in `runs` has the task when the block ends, such as
-    after an error, files that were new are removed. Raises UsageError if the evaluator, program or configuration is
-    missing or cannot be used, or if a file cannot be written.
-
-    A class evaluator is asked in the sandbox. Raises TaskError if it cannot be loaded, and SandboxError if the sandbox
-    fails. Raises UsageError if isolation is weak and that is not allowed.
+    `tell` gets a line for what a person may want to know. A class evaluator is asked in the sandbox. If no run in
+    `runs` has the task when the block ends, such as after an error, files that were new are removed. Raises UsageError
+    if the evaluator, program or configuration cannot be used, TaskError if the class cannot be loaded.
     """
     convention, place = convention_of(wanted.evaluator)
     known = _configuration(wanted, convention, place, tell)
@@ -88,7 +84,6 @@ def task_file(
 
 
 def _completed(wanted: Wanted, convention: Convention, place: str, known: Mapping[str, Any]) -> EvaluatorFile:
-    """Return the task's file as far as it is known without running the evaluator, which is at `place`."""
     # `known` are the configuration's values by name.
     if wanted.program is None and convention not in ("llm4ad", "eoh"):
         raise UsageError("--evaluator needs the program to start from; add --program FILE, or --program DIR")
@@ -115,7 +110,6 @@ def _completed(wanted: Wanted, convention: Convention, place: str, known: Mappin
 
 
 def _of_class(file: EvaluatorFile, said: Description, write: Callable[[str, str], Path]) -> EvaluatorFile:
-    """Return a class evaluator's file with what the class says of itself (`said`)."""
     # If there is no first program, `write` writes the class's template program.
     program = file.program
     if not program and not said.template.strip():
@@ -127,7 +121,6 @@ def _of_class(file: EvaluatorFile, said: Description, write: Callable[[str, str]
 
 
 def _refuse_wide(folder: Path) -> None:
-    """Raise UsageError if the evaluator's folder is, or contains, the home folder or the system's temporary folder."""
     # Programs can read all of the evaluator's folder, and keys lie in the home folder.
     home, shared = Path.home().resolve(), Path(tempfile.gettempdir()).resolve()
     if any(folder.resolve() in (place, *place.parents) for place in (home, shared)):
@@ -138,10 +131,7 @@ def _refuse_wide(folder: Path) -> None:
 
 
 def _name(convention: Convention, place: str) -> str:
-    """Return the task's name: the class's, the evaluator file's or its folder's, or for a command the current folder's.
-
-    Other characters than letters, digits and _ . + - become -, and . + - at the ends go; "evaluator" if none is left.
-    """
+    """Return the task's name: the class's, the evaluator file's or its folder's, or for a command the current folder's."""
     if convention == "command":
         name = Path.cwd().name
     elif convention in ("llm4ad", "eoh"):
@@ -187,7 +177,6 @@ def _short(value: object) -> str:
 
 @contextmanager
 def _new_files(runs: Path) -> Iterator[Callable[[str, str], Path]]:
-    """Yield a function that writes a text under a name below `runs`/MADE; it raises UsageError if it cannot."""
     # At the end, new files and folders are removed if no run's settings name the last new file.
     folder, new = (runs / MADE).resolve(), list[Path]()
     was_there = [each for each in (runs, folder) if each.exists()]
@@ -216,5 +205,4 @@ def _new_files(runs: Path) -> Iterator[Callable[[str, str], Path]]:
 
 
 def _hash(text: str) -> str:
-    """Return eight hexadecimal digits of a text's SHA-256, which tell files of one name apart."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -21,11 +21,7 @@ from behavesim.task.evaluated import EvaluatorTask
 
 
 def absence(task: Task, split: Split, reference: str) -> str:
-    """Return a line that says why a task has no instances of a split; "" if there is nothing to say.
-
-    `reference` is the task's name or path; the line has its short name. Raises TaskError if the instances cannot be
-    made.
-    """
+    """Return a line that says why a task has no instances of a split; "" if there is nothing to say."""
     if (split != "shifted" or task.shifted) and len(instances_of(task, split)):
         return ""
     said = f"task {short_name(reference)} has no {split} instances"
@@ -39,14 +35,12 @@ async def reports_of(
 ) -> list[RunReport]:
     """Evaluate the runs' best and recommended programs on the splits `unseen`, and return the runs' reports, in order.
 
-    Scores that a run's folder keeps are not computed again. For other splits, a report has the results that the run's
-    folder keeps from earlier reports, if any. `tell` gets a line when the evaluation of a task begins, or if the task
-    has no instances of a split. `workers` is the number of programs run at once, or a cluster's name; None uses all
-    cores.
+    Scores that a run's folder keeps are not computed again. For other splits, a report has what the run's folder keeps
+    from earlier reports. `tell` gets a line when the evaluation of a task begins. `workers` is the number of programs
+    run at once, or a cluster's name; None uses all cores.
 
-    Raises JournalError if a journal cannot be read or a score cannot be written. If `unseen` is not empty, three more
-    errors may come. UsageError: a task cannot be loaded, or isolation is too weak. TaskError: a template fails on a
-    split. SandboxError: the sandbox fails.
+    Raises UsageError if a task cannot be loaded or isolation is too weak, TaskError if a template fails on a split,
+    SandboxError if the sandbox fails.
     """
     found = {split: await _found_there(runs, tell, workers or cores(), split) for split in unseen}
 
@@ -57,7 +51,6 @@ async def reports_of(
 
 
 def _known(run: Run, split: Unseen) -> HeldOut | None:
-    """Return the results on a split that are known already; None if there are none or the task cannot be loaded."""
     with suppress(UsageError):  # the report says by itself what cannot be known without the task
         return read_held_out(run, split)
     return None
@@ -66,7 +59,6 @@ def _known(run: Run, split: Unseen) -> HeldOut | None:
 async def _found_there(
     runs: Sequence[Run], tell: Callable[[str], None], workers: int | str, split: Unseen
 ) -> dict[Path, HeldOut]:
-    """Evaluate each run's ten best programs and its recommended one on a split; return results by the run's folder."""
     # A run whose task has no such instances is missing. `tell` gets a line for each task. `workers` is the number of
     # programs run at once, or a cluster's name.
     from behavesim.engine.build import start_shared_cluster  # a slow import, as in `_judging`
@@ -92,10 +84,9 @@ async def evaluate_held_out(
 ) -> dict[str, tuple[float, ...]]:
     """Evaluate the template and some programs of each run on the held-out instances; return their scores.
 
-    `programs` has the programs of each run, in the order of `runs`, which must not be empty. The result maps a
-    program's text to its scores, one per instance. `split` may name shifted instances instead. Programs that fail are
-    left out; without such instances the result is empty. Raises UsageError if the runs' tasks differ, the task cannot
-    be loaded or isolation is too weak, SandboxError if the sandbox fails, JournalError if a score cannot be written.
+    `programs` has the programs of each run, in the order of `runs`, which must be on one task. The result maps a
+    program's text to its scores, one per instance. Programs that fail are left out; without such instances the result
+    is empty.
     """
     if len({run.settings.task for run in runs}) > 1:
         raise UsageError("these runs are on different tasks; runs on one were expected")
@@ -120,7 +111,6 @@ def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:
 
 @asynccontextmanager
 async def _judging(runs: Sequence[Run], workers: int | str, split: Unseen) -> AsyncIterator[tuple[Task, Judge]]:
-    """Yield the task of these runs and a judge on a split's instances, under the limits that the runs share."""
     # Weak isolation is allowed only if every run allowed it, and so are workers with other versions.
     from behavesim.engine.build import judging  # a slow import, which a report that tries nothing avoids
 

@@ -38,8 +38,7 @@ def task_settings(
 
     Values by name in `given` beat `assignments` ("key=value"), these the TOML `file`, and this the `defaults`. Values
     that are None were not given. The assignment "size=large" means the task of that size, if the task has it. Raises
-    TaskError if the task cannot be loaded. Raises UsageError if it is an evaluator's file or has thresholds that its
-    evaluator does not use, a setting does not fit or a file cannot be read.
+    TaskError if the task cannot be loaded, UsageError if it is an evaluator's file or a setting does not fit.
     """
     if task.endswith(".py") and is_evaluator(Path(task)):
         raise UsageError(
@@ -69,16 +68,22 @@ def new_launch(
 ) -> Launch:
     """Return the launch of a new run in `runs_dir`; nothing is written yet.
 
-    `task` is a name or a file's path. Settings by name in `given` (None: not given) beat `assignments` ("key=value"),
-    these the TOML `file`, and this the defaults `suggested`. The run's id is `name`; None means the task's name and the
-    time. A proposer that is "auto" or not given is "openai" if `given` names models or the environment has an endpoint,
-    else "genetic". What a replay asks (`ask_once`, `ask_each_once`, `notes`), if not given, is what its original asked.
-    `needs_key` is False for a dry run, which asks no model.
+    A proposer that is "auto" or not given is "openai" if `given` names models or the environment has an endpoint, else
+    "genetic". What a replay asks (`ask_once`, `ask_each_once`, `notes`), if not given, is what its original asked.
 
-    Raises TaskError if the task cannot be loaded, JournalError if the journal of another run that it starts from cannot
-    be read. Raises UsageError if a setting does not fit, or the proposer lacks a key or a free port that it needs. It
-    is also raised if the run's folder exists or cannot be made, `start_with` brings no programs, or the run to replay
-    cannot be read.
+    Args:
+        task: A name or a file's path.
+        runs_dir: The folder of the run's folder.
+        given: Settings by name; None was not given.
+        assignments: Settings as "key=value", which `given` beats.
+        file: A TOML file of settings, which `assignments` beat.
+        name: The run's id; None means the task's name and the time.
+        suggested: Defaults, which everything else beats.
+        needs_key: False for a dry run, which asks no model.
+
+    Raises: TaskError: The task cannot be loaded. UsageError: A setting does not fit, the proposer lacks a key or a free
+    port, the run's folder exists or cannot be made, `start_with` brings no programs, or the run to replay cannot be
+    read.
     """
     flags = {name: value for name, value in given.items() if (name, value) != ("proposer", "auto")}
     unsaid = "openai" if flags.get("models") or has_endpoint() else "genetic"  # who names a model wants it asked
@@ -100,7 +105,6 @@ def new_launch(
 
 
 def _refuse_taken_port(settings: Settings) -> None:
-    """Raise UsageError if the proposer listens at a port that another program uses."""
     # The proposer itself listens at its first candidate, after the template was evaluated: too late to be told.
     kind, port = proposer_parts(settings.proposer)
     if kind != "http" or int(port or 0) == 0:
@@ -114,7 +118,6 @@ def _refuse_taken_port(settings: Settings) -> None:
 
 
 def _replayed(settings: Settings, runs_dir: Path) -> RunFolder | None:
-    """Return the folder of the run that the proposer "replay:RUN" replays; None for other proposers."""
     kind, run = proposer_parts(settings.proposer)
     return RunFolder.find(runs_dir, run) if kind == "replay" else None
 
@@ -137,16 +140,7 @@ def _took_notes(original: Settings) -> bool:
 def _first_events(
     settings: Settings, runs_dir: Path, task: Task, original: RunFolder | None
 ) -> tuple[Injected | Advised | ClockRead, ...]:
-    """Return the events with which a new run begins: what its `original` was given, and the programs of `start_with`.
-
-    `original` is the run that it replays; None if it replays none. The original's programs, advice and clock readings
-    are brought again. The setting `start_with` names a run in `runs_dir` or a folder of programs. Of a run the ten best
-    programs are taken, best first; of a folder all, in the order of their names.
-
-    Raises UsageError if `start_with` is neither or has no program, if a program is not one of the task, or if both the
-    replayed run and `start_with` bring programs. Raises JournalError if the journal of one of these runs cannot be
-    read.
-    """
+    """Return the events with which a new run begins: what its `original` was given, and the programs of `start_with`."""
     again: tuple[Injected | Advised | ClockRead, ...] = ()
     if original is not None:
         known = read_events(original.journal, only=(Asked, Advised, ClockRead))
@@ -194,8 +188,8 @@ def next_launch(
     """Return the launch that continues the run in `folder` with some settings changed, there or as the new run `fork`.
 
     `changes` are settings by name, None where one was not given; they beat `assignments` ("key=value"). If the task's
-    file is gone, the run's own copy of it is used. Raises TaskError if the task cannot be loaded, UsageError if the
-    settings cannot be read or a change does not fit.
+    file is gone, the run's own copy of it is used. Raises TaskError if the task cannot be loaded, UsageError if a
+    change does not fit.
     """
     before = settings_from_journal(folder.read_settings())
     if not before.task.endswith(".py") or not Path(before.task).is_file():  # a changed .py file is refused by name

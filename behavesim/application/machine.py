@@ -59,10 +59,9 @@ class Findings:
 
 
 async def findings(models: Sequence[str]) -> Findings:
-    """Check the machine, the endpoint with these models, and both kinds of sandbox.
+    """Check the machine, the endpoint with these models, and both kinds of sandbox; the key is never in the result.
 
-    The key itself is never in the result. The endpoint is not asked if the environment names none. A check that fails
-    with a BehavesimError is in `broken`, and its message is in `found`.
+    A check that fails with a BehavesimError is in `broken`, and its message is in `found`.
     """
     given: dict[str, str | int] = {
         "behavesim": __version__,
@@ -87,7 +86,6 @@ async def findings(models: Sequence[str]) -> Findings:
 
 
 async def _endpoint(models: Sequence[str]) -> dict[str, str]:
-    """Return remarks by "endpoint", "prices" and "model NAME" for each model."""
     # Without an endpoint nothing is asked: {"endpoint": "not asked"}.
     if not has_endpoint():
         return {"endpoint": NOT_ASKED}
@@ -102,10 +100,9 @@ async def _endpoint(models: Sequence[str]) -> dict[str, str]:
 
 
 def remarks(model: str, listed: Mapping[str, str | None], prices: PriceList, today: str) -> list[str]:
-    """Return one to three remarks on a model: whether it is served and until when, and what is unusual about it.
+    """Return whether a model is served and until when, and what is unusual about it.
 
-    The others are that its vendor is going to end it, and that its price is unknown and how to give it. `listed` maps
-    the endpoint's models to the day on which each ends (YYYY-MM-DD), None if that is not known. `today` is in that
+    `listed` maps the endpoint's models to the day on which each ends (YYYY-MM-DD), None if unknown; `today` is in that
     form.
     """
     remarks = [_served(model, listed, today)]
@@ -117,7 +114,6 @@ def remarks(model: str, listed: Mapping[str, str | None], prices: PriceList, tod
 
 
 def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
-    """Return whether a model is served and until when, or which one may be meant; the arguments are as in `remarks`."""
     if model not in listed:
         return f"not served; {nearest(model, listed) or 'choose another with --model'}"
     day = listed[model]
@@ -127,7 +123,6 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
 
 
 async def _evaluators() -> dict[str, str]:
-    """Return under "evaluators" the isolation of evaluators, and notes on it, or that they need Linux."""
     if sys.platform != "linux":
         return {"evaluators": "they need Linux: their processes cannot be confined here"}
     limits = Limits(timeout_s=10.0, memory_mb=256, output_mb=1)
@@ -139,7 +134,6 @@ async def _evaluators() -> dict[str, str]:
 
 
 async def _sandbox() -> dict[str, str]:
-    """Return under "sandbox" the isolation of functions, and notes on it; raises SandboxError if it does not start."""
     task = TaskReference("tsp").load()
     async with sandbox(settings_from_person({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
         return {"sandbox": "; ".join((pool.isolation, *pool.notes))}

@@ -114,15 +114,12 @@ class ComparedRuns:
 
     @property
     def tests(self) -> tuple[GroupTest, ...]:
-        """All Mann–Whitney tests between groups; `p_holm` is p corrected for all tests of a metric."""
+        """All tests between groups; `p_holm` is p corrected for all tests of a metric."""
         return tuple(test for task in self.found.tasks for test in task.tests)
 
     @property
     def ranks(self) -> Ranks | None:
-        """The groups' mean ranks by best gap over pairs of task and seed; None if they share fewer than two such pairs.
-
-        It is also None if fewer than two groups have gaps.
-        """
+        """The groups' mean ranks over tasks (`RunComparison.ranks`); None if they share fewer than two."""
         return self.found.ranks
 
     @property
@@ -133,8 +130,7 @@ class ComparedRuns:
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame with a row per run, by its id: its task, group, seed and the value of each metric.
 
-        Runs that repeat another are left out; if fewer than two are left, there are no rows. Raises ImportError without
-        pandas.
+        Runs that repeat another are left out. Raises ImportError without pandas.
         """
         import pandas
 
@@ -148,10 +144,9 @@ class ComparedRuns:
         return pandas.DataFrame(rows, columns=columns).set_index("run")
 
     def convergence(self, axes: Axes | None = None) -> Axes:
-        """Draw each group's mean best gap, with a 95 % band for two runs or more, on the given axes or new ones.
+        """Draw each group's mean best gap, with a 95 % band, on the given axes or new ones; scores if a gap is unknown.
 
-        If a gap is unknown, it is the mean best score. Raises UsageError if the groups are not all on one task and its
-        instances, if there is no group, or if matplotlib is not installed.
+        Raises UsageError if the groups are not all on one task and its instances, or if matplotlib is not installed.
         """
         from behavesim.reports.figures import axes_or_new, draw_groups
 
@@ -182,12 +177,15 @@ def compare(
 ) -> ComparedRuns:
     """Compare runs as `behavesim report RUN…` does: those that differ only in their seeds are a group.
 
-    `runs` are loaded runs, folders, or ids in the folder `runs`. With `held_out`, their best and recommended programs
-    are evaluated on held-out instances, unless earlier reports did that; it also works in a running event loop, and
-    needs the sandbox. Without it, no result on held-out instances is used. `metrics` are added to the built-in ones:
-    metric files, names such as `candidates_to_gap_5`, or metrics. `tests_unfinished` includes runs in the tests that
-    ended before their budget was spent. Raises UsageError if `runs` is one run and no list, or if a run or metric is
-    not found. Raises JournalError if a journal cannot be read, another BehavesimError if programs cannot be evaluated.
+    Args:
+        runs: Loaded runs, folders, or ids in the folder `runs`.
+        held_out: Whether best and recommended programs are evaluated on held-out instances, unless earlier reports did
+            that. It needs the sandbox. Without it, no result on held-out instances is used.
+        metrics: Added to the built-in ones: metric files, names such as `candidates_to_gap_5`, or metrics.
+        tests_unfinished: Whether tests use runs that ended before their budget was spent.
+
+    Raises UsageError if `runs` is one run and no list, or if a run or metric is not found; JournalError if a journal
+    cannot be read.
     """
     if isinstance(runs, str | Path | Run):
         raise UsageError("compare takes a list of runs; one alone stands in brackets, as in compare([run])")
@@ -246,10 +244,9 @@ async def search(
 async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: SettingValue) -> LoadedRun:
     """Continue a run from its last event, as `behavesim resume` does, and return it once it has ended.
 
-    `run` is a loaded run, a run's folder, or its id (or the beginning of it) in the folder `runs`. `changes` are
-    settings by name, such as a larger `budget`; None leaves one as it is. Raises UsageError if there is no such run, or
-    if a change would alter what the run finds. Raises TaskError if its task cannot be loaded. Raises SandboxError and
-    ProposerError as `search` does.
+    `run` is a loaded run, a run's folder, or its id in the folder `runs`. `changes` are settings by name, such as a
+    larger `budget`; None leaves one as it is. Raises UsageError if there is no such run, or if a change would alter
+    what the run finds; and as `search` does.
     """
     folder = run.folder if isinstance(run, Run) else RunFolder.find(Path("runs"), str(run))
     return (await session.resume(next_launch(folder, changes), _view(on_event), _quiet)).run
@@ -291,7 +288,6 @@ def resume_sync(run: str | Path | Run, *, on_event: OnEvent | None = None, **cha
 
 
 def _reference(kind: Kind, part: object) -> str:
-    """Return the text by which other processes load a task, method or proposer (`part`) again."""
     # A text is returned as it is. For an object it is its installed name, else the path of the file with its class, if
     # that file assigns to `task`, `method` or `proposer`.
     if isinstance(part, str):
@@ -311,7 +307,6 @@ def _reference(kind: Kind, part: object) -> str:
 
 
 def _view(on_event: OnEvent | None) -> session.View:
-    """Return a view that calls `on_event` for each event, unless it is None, and shows a line if in a notebook."""
 
     @asynccontextmanager
     async def view(launch: Launch, search: Search) -> AsyncIterator[None]:
@@ -334,7 +329,6 @@ def _view(on_event: OnEvent | None) -> session.View:
 
 
 async def _line(launch: Launch, search: Search) -> None:
-    """Show one line on the run below a notebook's cell, updated every PROGRESS_S seconds until cancelled."""
     display = import_module("IPython.display").display
     moment = moment_of_search(launch, search)
     shown = display({"text/plain": line(moment())}, raw=True, display_id=True)

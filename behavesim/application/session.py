@@ -51,9 +51,9 @@ SHOW_CURSOR = b"\x1b[?25h"
 def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], object] = lambda: None) -> T:
     """Run the work in a new event loop and return its result; raises what it raises.
 
-    The first SIGINT, SIGTERM or SIGHUP cancels the work, and the second calls `again` in the event loop. The third ends
-    the process at once with exit code 130: a task's own code may block a thread or the event loop for ever. If the work
-    ends as cancelled, raises KeyboardInterrupt.
+    The first SIGINT, SIGTERM or SIGHUP cancels the work, and the second calls `again`. The third ends the process at
+    once with exit code 130: a task's own code may block a thread for ever. Raises KeyboardInterrupt if the work ends as
+    cancelled.
     """
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     loop = runner.get_loop()
@@ -98,8 +98,8 @@ def _leave() -> NoReturn:
 def in_a_loop_of_its_own(work: Coroutine[Any, Any, T]) -> T:
     """Run the work to its end and return its result; raises what it raises.
 
-    It runs in this thread, or in another one if this thread has a running event loop already, as in a notebook. Ctrl-C
-    cancels the work; once it has ended as cancelled, KeyboardInterrupt is raised.
+    It runs in another thread if this one has a running event loop, as in a notebook. Ctrl-C cancels the work; once it
+    has ended as cancelled, KeyboardInterrupt is raised.
     """
     try:
         asyncio.get_running_loop()
@@ -132,9 +132,8 @@ def in_a_loop_of_its_own(work: Coroutine[Any, Any, T]) -> T:
 def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:
     """Put programs into a run's inbox, from which its search takes them, now or when it is resumed.
 
-    The path `template` stands for the task's template. Raises UsageError for the first file that cannot be read or has
-    no program of the task. Raises TaskError for a folder that cannot be read. No program is put into the inbox then.
-    Raises UsageError, too, if the inbox cannot be written.
+    The path `template` stands for the task's template. If one file cannot be read or has no program of the task, none
+    is put into the inbox: raises UsageError.
     """
     programs = [(file.stem, program_of(task, str(file), read_program(file, task))) for file in files]
     for stem, source in programs:
@@ -144,8 +143,7 @@ def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:
 def advise(folder: RunFolder, sentence: str) -> None:
     """Put a sentence for later prompts into a run's inbox; "" withdraws all advice of the run.
 
-    Raises UsageError if the sentence has only spaces, more than LONGEST characters, several lines, or control
-    characters, or if the inbox cannot be written.
+    Raises UsageError if it is not one line of printable text with at most LONGEST characters.
     """
     if sentence and not (sentence.strip() and printable(sentence) == sentence and "\n" not in sentence):
         raise UsageError("advice is one line of printable text")
@@ -185,8 +183,8 @@ FULL_COLLECTION_AFTER = 1000
 async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
     """Make a new run in the launch's folder, search while `view` shows that, and recommend a program.
 
-    `tell` gets lines on what takes long. Raises UsageError if the folder exists or cannot be made, TaskError if the
-    template fails, and another BehavesimError if the search fails, such as ProposerError.
+    Raises UsageError if the folder exists or cannot be made, TaskError if the template fails, and another
+    BehavesimError if the search fails.
     """
     return await _session(launch, new_search(launch), view, tell, "trying the template")
 
@@ -194,18 +192,15 @@ async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
 async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> Ended:
     """Make a new run from a copy of the journal of `source`, search under the launch's settings, and recommend.
 
-    The arguments and other errors are those of `begin`. Raises UsageError if a setting changed that a fork must keep.
+    Raises UsageError if a setting changed that a fork must keep; else as `begin`.
     """
     return await _session(launch, fork_search(launch, source), view, tell)
 
 
 async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
-    """Continue a run from its last event; if its budget is used up, at most recommend a program.
+    """Continue a run from its last event; if its budget is used up, recommend a program unless that is done.
 
-    It is recommended then unless it was chosen among all of the run's candidates.
-
-    Raises UsageError if its task or a setting that decides what it finds has changed, and another BehavesimError if the
-    search fails.
+    Raises UsageError if its task or a setting that decides what it finds has changed; else as `begin`.
     """
     if count_registered(launch.folder.journal) < launch.settings.budget:
         return await _session(launch, resume_search(launch), view, tell)
@@ -219,23 +214,19 @@ async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
 def execute_launch(launch: Launch, session: Coroutine[Any, Any, Ended]) -> Ended:
     """Run a session of the launch in a process that has no other work, and return its end; raises what it raises.
 
-    The first SIGINT, SIGTERM or SIGHUP cancels the session, which then raises KeyboardInterrupt. The second gives up
-    the replies under way, and the third ends the process at once.
+    The second signal to end gives up the replies under way (`run_until_asked_to_end`).
     """
     shorten_pauses()
     return run_until_asked_to_end(session, launch.requests.abandon)
 
 
 def end_interrupted(launch: Launch) -> Ended:
-    """Return the end of a session that was cancelled: the reason "interrupted", and the run as it was left."""
+    """Return the end of a session that was cancelled, with the run as it was left."""
     return Ended("interrupted", _read(launch))
 
 
 def shorten_pauses() -> None:
-    """Shorten the interpreter's own pauses for the rest of the process's life: replies are committed sooner.
-
-    Threads get short turns, and full garbage collections become rare.
-    """
+    """Shorten the interpreter's own pauses for the rest of the process's life: replies are committed sooner."""
     sys.setswitchinterval(SWITCH_S)
     youngest, middle, _ = gc.get_threshold()
     gc.set_threshold(youngest, middle, FULL_COLLECTION_AFTER)
@@ -248,7 +239,6 @@ async def _session(
     tell: Tell,
     doing: str = "reading the journal",
 ) -> Ended:
-    """Run the search that `beginning` opens, shown by `view`, and recommend a program; `doing` names the opening."""
     async with start_shared_cluster(launch.settings.workers):
         async with AsyncExitStack() as stack:
             async with _said(tell, doing):
@@ -263,7 +253,6 @@ async def _session(
 
 @asynccontextmanager
 async def _said(tell: Tell, doing: str) -> AsyncIterator[None]:
-    """While the block runs, tell every SAID_S seconds that it is still `doing` something, and for how long."""
 
     async def say() -> None:
         began = time.monotonic()
@@ -323,13 +312,11 @@ async def _run_in_order(launch: Launch, search: Search) -> str:
 
 
 async def _run_with_inbox(inbox: Inbox, search: Search) -> str:
-    """Run the search and return why it ended; meanwhile it takes what people put into the inbox."""
     async with _taking_from(inbox, search):
         return await search.run()
 
 
 async def _wait_for_replies(launch: Launch) -> None:
-    """Wait REPLIES_S at most for the replies under way; meanwhile the search takes them, and sends no request."""
     if under_way := launch.requests.under_way:
         replies = "the reply" if under_way == 1 else f"{under_way} replies"
         launch.notices(f"waiting for {replies} under way (at most {REPLIES_S:g} s); Ctrl-C again to leave now")
@@ -337,14 +324,12 @@ async def _wait_for_replies(launch: Launch) -> None:
 
 
 def _read(launch: Launch) -> LoadedRun:
-    """Return the launch's run as its journal holds it now."""
     from behavesim.application.python import load_run  # imported late: the first request does not wait for it
 
     return load_run(launch.folder.path)
 
 
 async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
-    """Recommend a program of the run, if the settings want it and the task has validation instances."""
     if launch.settings.recommend and len(instances_of(launch.task, "validation")):
         from behavesim.application.recommendation import record_recommendation
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
-from behavesim.analysis.recommendation import recommend
 from behavesim.analysis.run import Run
-from behavesim.application.recommendation import choose_portfolio, validating
+from behavesim.application.portfolio import choose_portfolio
+from behavesim.application.recommendation import recommend, validating
 from behavesim.audit.audit import Discrepancy, discrepancy
 from behavesim.audit.verify import OPENINGS, Verification, verify
 from behavesim.engine.build import start_shared_cluster
@@ -30,8 +30,8 @@ async def verify_runs(
 
     `workers` is the number of programs run at once, or a cluster's name. `progress` is called with the numbers of
     events checked so far and of all events. `sample` is the number of candidates that are checked; None means all.
-    Choices are not repeated with a sample, since they depend on all candidates, or if the journal is damaged or an
-    event cannot follow those before it. Raises what `verify` raises.
+    Choices depend on all candidates, so they are not repeated with a sample, or if the journal is damaged. Raises what
+    `verify` raises.
     """
     async with start_shared_cluster(workers):
         found = await verify(folder, workers, progress, sample)
@@ -42,7 +42,6 @@ async def verify_runs(
 
 
 async def _differences(folder: RunFolder, workers: int | str, found: Verification) -> AsyncIterator[Discrepancy]:
-    """Repeat each choice of programs; yield a discrepancy for each that does not follow from the events before it."""
     openings = [event for _, _, event in read_events(folder.journal, only=OPENINGS) if isinstance(event, OPENINGS)]
     choices = list(read_events(folder.journal, only=(Recommended, PortfolioChosen)))
     if any(_task_of(event) != _task_of(openings[-1]) for event in openings):
@@ -56,7 +55,6 @@ async def _differences(folder: RunFolder, workers: int | str, found: Verificatio
 
 
 def _task_of(event: RunStarted | RunForked) -> list[str | None]:
-    """Return the recorded hashes of the task's file and of its instances; None for one that was not recorded."""
     return [event.provenance.get(key) for key in ("task", "instances")]
 
 

@@ -13,11 +13,11 @@ from behavesim.analysis.held_out import (
     HeldOutMean,
     HeldOutProgram,
     HeldOutTemplate,
+    gain,
     held_out,
     held_out_table,
     read_held_out,
 )
-from behavesim.analysis.recommendation import gain
 from behavesim.analysis.run import Run
 from behavesim.base.errors import TaskError
 from behavesim.state.events import Evaluated, Recommended

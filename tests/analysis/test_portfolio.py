@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import behavesim as bs
-from behavesim.analysis.portfolio import AT_ONCE, Clearing, Entrant, Portfolio
+from behavesim.analysis.portfolio import AT_ONCE, Clearing, Portfolio, PortfolioCandidate
 from behavesim.analysis.portfolio import portfolio as chosen
 from behavesim.base.errors import UsageError
 from behavesim.similarity.clustering import BASE, DiverseBest
@@ -52,13 +52,13 @@ def test_it_is_cleared_greedily_from_the_best(runs: list[bs.LoadedRun]) -> None:
     assert [member.candidate for member in run.portfolio(6).members] == kept[:6]
 
 
-def entrants(count: int) -> list[Entrant]:
+def entrants(count: int) -> list[PortfolioCandidate]:
     """Programs of which the later ones are mostly the better, and some repeat a behaviour."""
     rng = np.random.default_rng(count)
     behaviours = [Behaviour(pack([Trajectory.prefixes(rng.permutation(9))])) for _ in range(count)]
     behaviours[BASE + 1 :: 5] = behaviours[BASE::5][: len(behaviours[BASE + 1 :: 5])]
     scores = (np.arange(count) + rng.integers(0, 50, count)).tolist()
-    return [Entrant("r", n, "x" * (n % 7), score, (score,), behaviours[n]) for n, score in enumerate(scores)]
+    return [PortfolioCandidate("r", n, "x" * (n % 7), score, (score,), behaviours[n]) for n, score in enumerate(scores)]
 
 
 @pytest.mark.parametrize(("radius", "count"), [(0.3, 10), (0.9, 30), (1.3, 10), (0.0, 400)])
@@ -66,7 +66,7 @@ def test_of_many_the_same_are_chosen_as_if_all_were_measured(radius: float, coun
     given, everyone = entrants(3 * AT_ONCE), DiverseBest(bs.BehaveSim(9.0))
     for place, each in enumerate(given):
         everyone.add(each.behaviour, (-each.score, len(each.source), place))
-    chosen = Clearing(bs.Objective("maximise"), bs.BehaveSim(9.0), radius).of(given, count)
+    chosen = Clearing(bs.Objective("maximise"), bs.BehaveSim(9.0), radius).choose(given, count)
     assert [each.candidate for each in chosen] == everyone.clear(radius, count)
 
 
@@ -74,7 +74,7 @@ def test_behaviours_that_come_too_late_to_be_chosen_are_not_looked_at() -> None:
     given = entrants(3 * AT_ONCE)
     worst = [replace(each, score=-1.0 - n, behaviour=Behaviour(bytes([n]))) for n, each in enumerate(given[:9])]
     clearing = Clearing(bs.Objective("maximise"), bs.BehaveSim(9.0), 0.3)
-    assert clearing.of(given + worst, 10) == clearing.of(given, 10)
+    assert clearing.choose(given + worst, 10) == clearing.choose(given, 10)
 
 
 def test_prefixes_nest_and_together_they_are_as_good_as_the_best_on_each_instance(runs: list[bs.LoadedRun]) -> None:
@@ -178,7 +178,7 @@ def test_recommend_gives_it_beside_what_it_gave(behavesim: Command, runs: list[b
 def test_a_portfolio_is_judged_by_the_tasks_own_mean_score() -> None:
     behaviours = [Behaviour(pack([Trajectory.prefixes(order)] * 2)) for order in ([0, 1, 2, 3], [3, 2, 1, 0])]
     scores = [(2.0, 6.0), (7.0, 4.0)]
-    given = [Entrant("r", n, "x", max(of), of, behaviours[n]) for n, of in enumerate(scores)]
+    given = [PortfolioCandidate("r", n, "x", max(of), of, behaviours[n]) for n, of in enumerate(scores)]
     clearing = Clearing(bs.Objective("minimise", best_known=2.0), bs.BehaveSim(4.0), 0.0)
     tried = {("r", 0): (1.0, 9.0), ("r", 1): (8.0, 3.0)}
     first, second = chosen(given, clearing, 2, tried, mean=max).members

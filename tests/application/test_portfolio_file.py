@@ -1,4 +1,4 @@
-"""portfolio.py is several programs for everybody: it runs where nothing is installed but numpy."""
+"""portfolio.py is several programs in one file, which needs behavesim and nothing of its runs."""
 
 from __future__ import annotations
 
@@ -15,35 +15,32 @@ import numpy as np
 import pytest
 
 import behavesim as bs
-from behavesim.application import bundled
-from behavesim.application.bundle import bundle
+from behavesim.application.portfolio_file import portfolio_file
 from behavesim.state.events import PortfolioChosen
 from behavesim.task import TaskReference, installed_tasks
 from tests.cli.command import Command
 from tests.cli.test_bad_input import TASK
 from tests.crash.processes import FEW_CITIES
 
-BARE = """
+ALONE = """
 import json, runpy, sys
-sys.modules["behavesim"] = None  # as if it were not installed
 found = []
 for path in sys.argv[1:]:
     file = runpy.run_path(path)
     best = file["solve"](file["task"].instances("validation")[0])
     found.append([best.score, best.program])
-assert sys.modules["behavesim"] is None
 print(json.dumps(found))
 """
 
 
-def bare(*paths: Path) -> list[list[float]]:
-    """Return score and program of each file's solution of the first validation instance, without behavesim."""
-    done = subprocess.run([sys.executable, "-c", BARE, *map(str, paths)], capture_output=True, text=True, check=True)
+def alone(*paths: Path) -> list[list[float]]:
+    """Return score and program of each file's solution of the first validation instance."""
+    done = subprocess.run([sys.executable, "-c", ALONE, *map(str, paths)], capture_output=True, text=True, check=True)
     found: list[list[float]] = json.loads(done.stdout)
     return found
 
 
-def test_the_file_of_a_task_needs_nothing_of_behavesim(tmp_path: Path) -> None:
+def test_the_file_of_each_task_gives_the_tasks_own_score(tmp_path: Path) -> None:
     tasks = {name: TaskReference(name).load() for name in installed_tasks()}
     expected = {}
     for name, task in tasks.items():
@@ -51,13 +48,13 @@ def test_the_file_of_a_task_needs_nothing_of_behavesim(tmp_path: Path) -> None:
             # one is enough to fail: each program is a process of its own, and the file has the same code for every task
             failing = {} if expected else {"one that\u2028fails\r1/0": "import nothing_such"}
             programs = {**failing, "template": task.template}
-            (tmp_path / f"{name}.py").write_text(bundle(task, programs, ["said\n1/0"], 60))
+            (tmp_path / f"{name}.py").write_text(portfolio_file(task, name, programs, ["said\n1/0"], 60))
             functions: dict[str, object] = {}
             exec(task.template, functions)
             instance = task.instances("validation")[0]
             solution = task.solve(functions[task.entry_point], instance)  # type: ignore[arg-type]
             expected[name] = [float(task.score(instance, solution)), len(programs)]
-    found = bare(*(tmp_path / f"{name}.py" for name in expected))
+    found = alone(*(tmp_path / f"{name}.py" for name in expected))
     assert dict(zip(expected, found, strict=True)) == expected
 
 
@@ -97,7 +94,7 @@ def guessing(tmp_path: Path) -> Callable[..., Any]:
     def found(*guesses: str, seconds: float = 60.0) -> Any:
         programs = [guess if "\n" in guess else f"def guess():\n    return {guess}" for guess in guesses]
         path = tmp_path / "portfolio.py"
-        path.write_text(bundle(task, {str(number): text for number, text in enumerate(programs)}, [], 60))
+        path.write_text(portfolio_file(task, "", {str(number): text for number, text in enumerate(programs)}, [], 60))
         return runpy.run_path(str(path))["solve"](3.0, seconds)
 
     return found
@@ -166,34 +163,10 @@ def test_whatever_a_program_sends_or_does_the_others_count(guessing: Any, tmp_pa
 def test_half_a_message_holds_nobody_up_for_longer_than_its_share(guessing: Any, waits: list[float]) -> None:
     half = (
         "import os, struct, time\ndef guess():\n    for fd in range(3, 20):\n"
-        "        try: os.write(fd, struct.pack('<II', 40, 8))\n        except OSError: pass\n    time.sleep(900)"
+        "        try: os.write(fd, struct.pack('<II', 48, 40))\n        except OSError: pass\n    time.sleep(900)"
     )
     assert guessing(half, "2", seconds=600.0).program == 2
     assert waits[0] <= 300.0 < waits[-1]
-
-
-@pytest.mark.parametrize(
-    ("header", "data"),
-    [
-        (b"[", b""),
-        (b"[" * 60_000, b""),
-        (b"{}", b""),
-        (b"[]", b""),
-        (b"7", b""),
-        (b'[["", "|O", [1]]]', b"\0" * 8),
-        (b'[["", "<f8", [2]]]', b"\0" * 8),
-        (b'[["", "<f8", [1]]]', b"\0" * 16),
-        (b'[["", "<f8", [-1]]]', b""),
-        (b'[["", "<f8", [1.0]]]', b"\0" * 8),
-        (b'[["", "<f8", 1]]', b"\0" * 8),
-        (b'[["", ["<f8"], [1]]]', b"\0" * 8),
-        (b'[[[], "<f8", [1]]]', b"\0" * 8),
-        (b'[["", "<f8", [0, 99999999999999999999999]]]', b""),
-    ],
-)
-def test_what_is_no_solution_is_refused_and_nothing_of_it_is_run(header: bytes, data: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 (json has its own words)
-        bundled._decoded(bundled.PREFIX.pack(len(header), len(data)) + header + data)
 
 
 def test_recommend_records_it_and_writes_it_beside_the_run(finished: Command) -> None:
@@ -211,7 +184,7 @@ def test_recommend_records_it_and_writes_it_beside_the_run(finished: Command) ->
         assert member["validation"] == pytest.approx(np.mean(scores))
     best = [min(scores) for scores in zip(*event.validation, strict=True)]  # type: ignore[arg-type]
     assert document[-1]["validation_together"] == pytest.approx(np.mean(best))
-    assert [score for score, _ in bare(run.folder.portfolio)] == pytest.approx(best[:1])
+    assert [score for score, _ in alone(run.folder.portfolio)] == pytest.approx(best[:1])
     assert len(task.instances("validation")) == len(best)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.analysis.portfolio import SET
-from behavesim.application.recommendation import rivals
+from behavesim.application.portfolio import SET, rivals
 from behavesim.base.errors import TaskError
 from behavesim.engine import build
 from behavesim.engine.admission import settings_from_person

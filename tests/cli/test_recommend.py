@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import behavesim as bs
-from behavesim.analysis.recommendation import recommend, shortlist
+from behavesim.application.recommendation import recommend, shortlist
 from behavesim.state.events import TEMPLATE
 from behavesim.task.verdict import Failure, Verdict
 from tests.cli.command import Command

@@ -39,13 +39,12 @@ from behavesim.task import TaskReference
 def unfinished_runs(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
     """Return the runs that still have to be made, resumed, or given a recommended program.
 
-    Raises UsageError if one was made under other settings than planned, JournalError if a journal cannot be read.
+    Raises UsageError if one was made under other settings than planned.
     """
     return [run for run in planned if not _is_finished(run, RunFolder(runs_dir / run.name))]
 
 
 def _is_finished(run: Planned, folder: RunFolder) -> bool:
-    """Whether a run has used its budget and made its recommendation, if it makes one."""
     if not folder.journal.exists():
         return False
     if moved := differences(settings_from_journal(folder.read_settings()), run.settings):
@@ -63,7 +62,7 @@ class Execution:
     ) -> None:
         """`jobs` runs go on at once. Each evaluates `workers` programs at once, or all share the cluster of that name.
 
-        `runs_dir` is the folder of the runs' folders; it is made if it is missing. `tell` gets a line when a run ends.
+        `tell` gets a line when a run ends.
         """
         self._planned = planned
         self._runs_dir = runs_dir
@@ -78,10 +77,9 @@ class Execution:
         self._environment: dict[str, str] = {}  # of the runs' processes
 
     async def run(self) -> list[str]:
-        """Make every run and return the sorted names of those whose process ended with another exit code than 0.
+        """Make every run and return the sorted names of those that failed, without those that `end` stopped.
 
-        A run that `end` stopped, or kept from beginning, is not named. When cancelled, it asks every run to stop, waits
-        for them, and then raises CancelledError.
+        When cancelled, it asks every run to stop, waits for them, and then raises CancelledError.
         """
         _make_writable(self._runs_dir)
         async with start_shared_cluster(self._workers) as variables:
@@ -102,7 +100,6 @@ class Execution:
             _end(process)
 
     async def _one(self, run: Planned) -> None:
-        """Make a run as soon as there is a place for it, and tell how it ended; nothing is begun after `end`."""
         async with self._free:
             if self._is_ending:
                 return
@@ -139,7 +136,6 @@ class Execution:
         return await process.wait()
 
     def _said(self, run: Planned, code: int) -> str:
-        """Return how a run ended, by the exit code `code` of its process; what it found, if that is 0."""
         if code:
             return f"ended with exit code {code}; see {self._runs_dir / run.name}.log"
         made = Run.load(self._runs_dir / run.name)
@@ -148,20 +144,17 @@ class Execution:
         return found if made.state.stopped == "budget" else f"stopped by {made.state.stopped}, {found}"
 
     def _left(self) -> str:
-        """Return the time that the remaining runs probably take, as text; "" if none is left."""
         left = len(self._planned) - len(self._took)
         each_s = sum(self._took) / len(self._took)
         return f", about {clock(each_s * left / min(left, self._jobs))} left" if left else ""
 
 
 def _end(process: Process) -> None:
-    """Send SIGTERM to a process, unless it has ended."""
     if process.returncode is None:
         process.send_signal(signal.SIGTERM)
 
 
 def _make_writable(folder: Path) -> None:
-    """Make a folder if it is missing; raises UsageError if that fails, or if no files can be made in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -187,10 +180,8 @@ async def compare_groups(
 ) -> RunComparison:
     """Compare the runs that were `made`, write report.json, comparison.html and tables/*.csv; return the comparison.
 
-    Files are written into `runs_dir`, the folder of the runs. `metrics` are all that are used, built-in ones included.
-    `tell` gets a line when programs are evaluated on a task's held-out instances, `workers` at once or on the cluster
-    of that name; None uses all cores. Raises OSError or UsageError if a file cannot be written, UsageError if a metric
-    fails, and another BehavesimError if a journal cannot be read or programs cannot be evaluated.
+    Files are written into `runs_dir`. `metrics` are all that are used, built-in ones included. `tell` gets a line when
+    programs are evaluated on held-out instances, `workers` at once or on the cluster of that name; None uses all cores.
     """
     runs = [Run.load(runs_dir / run.name) for run in made]
     reports = await reports_of(runs, tell, ["held-out"] if experiment.held_out else [], workers)
@@ -208,11 +199,10 @@ async def compare_groups(
 
 
 def main() -> None:
-    """Make the run that standard input (see the module) names, or resume it if its folder has a journal.
+    """Make the run that standard input (see above) names, or resume it if its folder has a journal.
 
     A folder without a journal is deleted first. The exit code is 0 once the session has ended in order, that of a
-    BehavesimError, or 130 if interrupted; any other error is raised. Nothing is done if the experiment's process is
-    gone already.
+    BehavesimError, or 130 if interrupted. Nothing is done if the experiment's process is gone already.
     """
     die_with_parent(signal.SIGTERM)
     given = json.load(sys.stdin)
@@ -236,7 +226,6 @@ def main() -> None:
 
 
 def _note(text: str) -> None:
-    """Write a line to standard error, which is the run's log."""
     with suppress(OSError):  # a log that cannot be written ends no run
         sys.stderr.write(f"behavesim: {printable(text)}\n")
 

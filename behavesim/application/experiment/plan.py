@@ -61,14 +61,12 @@ def _checked_seeds(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
 
 
 def _checked_name(name: str) -> str:
-    """Return the name of an experiment; raises ValueError if no folder should have it."""
     if not re.fullmatch(r"\w[\w.+-]*", name):
         raise ValueError("should be made of letters, digits and . _ + -, of which . + - do not stand first")
     return name
 
 
 def _checked_label(name: str) -> str:
-    """Return the name of a variant; raises ValueError if it is empty, or begins or ends with white space."""
     if not name or name != name.strip():
         raise ValueError("should be text without white space at its ends")
     return name
@@ -156,7 +154,6 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def _meant(place: tuple[int | str, ...]) -> str:
-    """Return a hint for an unknown key of the file: what may be meant; `place` is pydantic's location of the key."""
     key, known = str(place[-1]), list(Experiment.model_fields if len(place) == 1 else Variant.model_fields)
     if key in OWN or any(owner.options and key in owner.options.model_fields for owner in owners()):
         return "a setting belongs in `settings`"
@@ -166,9 +163,8 @@ def _meant(place: tuple[int | str, ...]) -> str:
 def plan(experiment: Experiment, proposer: str) -> list[Planned]:
     """Return all runs, ordered by seed, so that an interrupted experiment has runs of every group.
 
-    `proposer` is used if the experiment names none. Raises TaskError if a task cannot be loaded. Raises UsageError if a
-    setting does not fit, is one of ELSEWHERE, or belongs to no run. It is also raised if `seeds` lacks a task, or if
-    two runs would have one name or would differ only in settings that can change on resume (`Adjustable`).
+    `proposer` is used if the experiment names none. Raises TaskError if a task cannot be loaded, UsageError if a
+    setting does not fit or belongs to no run, `seeds` lacks a task, or two runs would have one name or equal settings.
     """
     _refuse_own(experiment)
     common = {"proposer": proposer, **experiment.settings}
@@ -194,7 +190,6 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
 
 
 def _refuse_own(experiment: Experiment) -> None:
-    """Raise UsageError if the file's settings have one that the experiment sets itself: it would be ignored."""
     common = [key for settings in (experiment.settings, *experiment.task_settings.values()) for key in settings]
     own = [key for variant in experiment.variant for key in variant.settings if key != "method"]
     for key in (*common, *own):
@@ -232,10 +227,7 @@ def groups(experiment: Experiment) -> list[Group]:
 
 
 def too_few_seeds(experiment: Experiment, planned: Sequence[Planned]) -> str:
-    """Return a sentence if no test of two groups of the smallest size can be significant; "" if one can.
-
-    The size is the number of runs. Tests are those of one metric, on all tasks, with Holm's correction.
-    """
+    """Return a sentence if no test of two groups of the smallest size can be significant; "" if one can."""
     groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for run in planned:
         same = {name: value for name, value in run.settings.decisive().items() if name != "seed"}
@@ -246,7 +238,6 @@ def too_few_seeds(experiment: Experiment, planned: Sequence[Planned]) -> str:
 
 
 def _seeds(experiment: Experiment, task: str) -> Sequence[int]:
-    """Return the seeds of the runs on a task; raises UsageError if the experiment names none for it."""
     seeds = experiment.seeds
     if isinstance(seeds, Mapping):
         if task not in seeds:
@@ -256,7 +247,6 @@ def _seeds(experiment: Experiment, task: str) -> Sequence[int]:
 
 
 def _planned(task: str, group: Group, seed: int, common: Mapping[str, Any]) -> Planned:
-    """Return the run of a group on a task; settings in `common` that its method or proposer lacks are left out."""
     named = {**common, **group.given}
     fitting = {key: value for key, value in common.items() if not is_foreign(key, named)}
     settings, loaded = task_settings(task, {**fitting, **group.given, "seed": seed, "label": group.label})
@@ -301,8 +291,7 @@ class CostEstimate:
 def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Path) -> CostEstimate:
     """Estimate what the runs in `asking` will still use, from the requests that the planned runs in `runs_dir` made.
 
-    `asking` must not be empty. The settings of its first run name the models and prices. Raises JournalError if a run's
-    journal cannot be read, TaskError if a task cannot be loaded.
+    The settings of its first run name the models and prices.
     """
     journals = {run.name: runs_dir / run.name / "run.db" for run in planned}
     known = {name: progress(journal) for name, journal in journals.items() if journal.exists()}
@@ -322,7 +311,6 @@ def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Pa
 
 
 def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | None:
-    """Return the cost in USD of `calls` requests to a model, each with this usage; None if its price is unknown."""
     # The settings name the service tier, and prices that replace those of the price list.
     tier = settings.flat().get("service_tier")
     listed = PriceList(proposer_type(settings.proposer).endpoint()).cost(model, replace(each, tier=tier))
@@ -331,7 +319,6 @@ def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | No
 
 
 def _prompt_tokens(asking: Sequence[Planned]) -> float:
-    """Return the mean tokens of the runs' prompts, guessed at four characters a token."""
     # A prompt is taken to hold the task's description, `examples_per_prompt` programs (one if the method has no such
     # setting), and 400 characters of fixed text.
     lengths = []
@@ -369,8 +356,7 @@ class DryRun:
 async def dry_run(launch: Launch) -> DryRun:
     """Evaluate the template, make the first prompt and estimate the cost; no folder is made and no request sent.
 
-    Raises TaskError if the template fails, SandboxError if the sandbox does. Raises UsageError if a cap on cost cannot
-    be kept because a price is unknown, or if isolation is weak and the settings forbid that.
+    Raises TaskError if the template fails, UsageError if a cap on cost cannot be kept because a price is unknown.
     """
     settings, task = launch.settings, launch.task
     refuse_unpriced(settings)
@@ -387,7 +373,6 @@ async def dry_run(launch: Launch) -> DryRun:
 
 
 async def _seconds_again(task: Task, judge: Judge, cpu_s: float) -> float:
-    """Return the seconds that one more evaluation of the template takes."""
     # They are measured, unless `cpu_s`, its CPU time so far, is LONG_S or more; then they are `cpu_s`.
     if cpu_s >= LONG_S:
         return cpu_s

@@ -62,7 +62,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is "localhost" or a loopback address, which only this machine can reach; other names are not."""
+    """Whether a host is "localhost" or a loopback address, which only this machine can reach."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -96,7 +96,7 @@ class _Site:
 
     @asynccontextmanager
     async def listening(self, port: int) -> AsyncIterator[str]:
-        """Listen at a port during the block, and yield the URL; raises UsageError if that is not possible."""
+        """Listen at a port during the block, and yield the URL."""
         app = web.Application(middlewares=[self._guarded])
         app.on_response_prepare.append(_add_headers)
         app.add_routes(
@@ -127,7 +127,6 @@ class _Site:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Call `handler` for a request that is allowed, and turn errors into statuses."""
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
         if not self._is_meant(request):
@@ -176,18 +175,15 @@ class _Site:
             return False
 
     async def _list(self, request: web.Request) -> web.Response:
-        """Return the page that lists all runs."""
         found = await self._read("listing", self._shelf.listing)
         return web.Response(text=runs_page(found.summaries, found.unreadable), content_type="text/html")
 
     async def _compare(self, request: web.Request) -> web.Response:
-        """Return the page that compares the runs named in the query, one `run=NAME` for each."""
         names = request.query.getall("run", [])
         find = partial(self._compared_page, names)
         return _packed(request, await self._read(f"compared {names}", find, self._comparing), "text/html")
 
     async def _page(self, request: web.Request) -> web.Response:
-        """Return the page of the run that the path names."""
         name = request.match_info["run"]
         body = await self._read(f"page {name}", lambda: self._page_of(name))
         return _packed(request, body, "text/html")
@@ -216,7 +212,6 @@ class _Site:
         return self._pages[snapshot]
 
     def _compared_page(self, names: Sequence[str]) -> bytes:
-        """Return the page of a comparison as gzipped HTML, with a link to the list of runs."""
         shown = replace(self._shelf.compared(names), home=self._root)
         return gzip.compress(comparison_html(shown).encode(), compresslevel=5, mtime=0)
 
@@ -234,26 +229,21 @@ class _Site:
 
 
 def _later(seconds: float, act: Callable[..., None], *given: object) -> None:
-    """Call `act(*given)` after so many seconds."""
     asyncio.get_running_loop().call_later(seconds, act, *given)
 
 
 def _cut_off(handler: web.RequestHandler) -> None:
-    """Drop a connection with all that is not sent yet, unless it is closed already."""
     if handler.transport is not None:
         handler.transport.abort()
 
 
 class _HangingUp(asyncio.Protocol):
-    """The protocol of a connection that is closed as soon as it is made."""
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Close the connection."""
         transport.close()
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Add HEADERS to a response; aiohttp calls it before it sends one."""
     response.headers.update(HEADERS)
 
 

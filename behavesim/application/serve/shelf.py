@@ -72,10 +72,9 @@ class CpuBudget:
 
 
 class Cached(Generic[V]):
-    """Cache of a function's result or error: computed at the first request, and again when it is old.
+    """Cache of a function's result or error: computed at the first request, and again when it is RENEW_S old.
 
-    It is old after RENEW_S seconds, if `pace` has room. Any thread may ask. While one thread computes the value again,
-    the others get the old one.
+    Any thread may ask. While one thread computes the value again, the others get the old one.
     """
 
     def __init__(self, find: Callable[[], V], pace: CpuBudget) -> None:
@@ -101,11 +100,9 @@ class Cached(Generic[V]):
         return self._found
 
     def _is_old(self) -> bool:
-        """Whether the value is RENEW_S old and may be computed again now."""
         return time.monotonic() >= self.renewed_at + RENEW_S and self._pace.has_room()
 
     def _renew(self) -> None:
-        """Compute the value, keep it or its error, and count the CPU time of this thread."""
         began = time.thread_time()
         try:
             with _in_one_line():
@@ -118,10 +115,7 @@ class Cached(Generic[V]):
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """Turn an Exception or SystemExit of the block into a BehavesimError of one line; a BehavesimError stays as it is.
-
-    A task's code may raise anything, and must not end the server.
-    """
+    """Turn any error of the block into a BehavesimError of one line: a task's code must not end the server."""
     try:
         yield
     except BehavesimError:
@@ -148,7 +142,6 @@ class ShownRun:
         return self._folder.journal.is_file()
 
     def _snapshot(self) -> Snapshot:
-        """Return the run as it is now: the last snapshot itself if nothing has changed since."""
         run, events = self._current()
         # the number of events alone could be that of an earlier run in this folder
         version = f"{events}{'+' if run.is_held else ''}-{sha256(repr(self._origin).encode()).hexdigest()[:12]}"
@@ -160,7 +153,6 @@ class ShownRun:
         return self._last
 
     def _current(self) -> tuple[Run, int]:
-        """Return the run with all its events, and their number; another run in the same folder is read anew."""
         events, found = last_event(self._folder.journal), origin(self._folder.journal)
         is_same = found == self._origin and self._run is not None and events >= len(self._run.events_at)
         if self._run is not None and is_same:
@@ -172,20 +164,14 @@ class ShownRun:
 
 @dataclass(frozen=True)
 class Listing:
-    """Summaries of the readable runs, and error messages for the others by name.
-
-    A run's name is its path below the folder that is served.
-    """
+    """Summaries of the readable runs, and error messages for the others by name: the path below the folder served."""
 
     summaries: tuple[Summary, ...]
     unreadable: Mapping[str, str]
 
 
 class ServedRuns:
-    """The runs of a folder, named by their paths below it; it only reads them.
-
-    Its methods block while they read or compute. Any thread may call them.
-    """
+    """The runs of a folder, named by their paths below it. Its methods block; any thread may call them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -201,8 +187,8 @@ class ServedRuns:
     def snapshot(self, name: str) -> Snapshot:
         """Return the snapshot of a run, renewed if old, and hold the run in memory.
 
-        Raises UsageError if there is no such run, JournalError if its journal is damaged, and another BehavesimError if
-        the task's code raises.
+        Raises UsageError if there is no such run, another BehavesimError if it cannot be read or the task's code
+        raises.
         """
         with self._lock:
             if name not in self._held or not self._held[name].is_there():
@@ -215,30 +201,21 @@ class ServedRuns:
         return run.snapshot.value()
 
     def listing(self) -> Listing:
-        """Return all runs, those of experiments included: running ones first, then the most recently changed.
-
-        A result younger than RENEW_S, or older if the server has no CPU time left for it, is returned again.
-        """
+        """Return all runs, those of experiments included: running ones first, then the most recently changed."""
         return self._listing.value()
 
     def compared(self, names: Sequence[str]) -> ComparisonDocument:
-        """Return the document of a comparison of some runs, by their names.
-
-        Raises UsageError if no run is named or one is missing, JournalError if a journal is damaged, another
-        BehavesimError if a task's code raises.
-        """
+        """Return the document of a comparison of some runs; raises UsageError if none is named or one is missing."""
         if not names:
             raise UsageError("no run is marked: go back to the list, mark at least one, then press Compare")
         known = self._names()  # looked up once: for each name it would be a listing of the whole folder
         return self._comparison(tuple(self._named(name, known) for name in names)).value()
 
     def _names(self) -> dict[str, RunFolder]:
-        """Return the folders of all runs by name; those of experiments lie one folder deeper."""
         found = [path.parent for pattern in ("*/run.db", "*/*/run.db") for path in self._folder.glob(pattern)]
         return {path.relative_to(self._folder).as_posix(): RunFolder(path) for path in found}
 
     def _named(self, name: str, known: Mapping[str, RunFolder] | None = None) -> RunFolder:
-        """Return the folder of a run among the `known`, looked up if None; raises UsageError if there is none."""
         # The name is looked up in the list of runs: a path built from it could lead out of the folder.
         known = self._names() if known is None else known
         if name not in known:
@@ -246,7 +223,6 @@ class ServedRuns:
         return known[name]
 
     def _list(self) -> Listing:
-        """Read the summaries of all runs: running ones first, then the most recently changed."""
         # A run that cannot be read has its error message in `unreadable` instead. Only runs that have changed are read.
         found = {}
         for name, folder in self._names().items():
@@ -286,7 +262,6 @@ def _identity(folder: RunFolder) -> tuple[tuple[object, ...], float]:
 
 
 def _compared(folders: Sequence[RunFolder]) -> ComparisonDocument:
-    """Load some runs and compare them; raises JournalError if a journal is damaged."""
     runs = [Run.load(folder.path) for folder in folders]
     # what earlier reports found on held-out instances is shown; a server evaluates nothing
     tried = [try_or_note(partial(read_held_out, run), None, "")[0] for run in runs]

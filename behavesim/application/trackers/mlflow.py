@@ -31,10 +31,7 @@ class MLflow:
         self._id = ""
 
     def begin(self, key: str, name: str, settings: Mapping[str, str]) -> int:
-        """Open the MLflow run whose tag KEY is `key`, or create it as `name`; return its last step, 0 for a new one.
-
-        `settings` become the parameters of a new MLflow run; one that exists keeps its own.
-        """
+        """Open the MLflow run whose tag KEY is `key`, or create it as `name`; return its last step, 0 for a new one."""
         known = self._client.get_experiment_by_name(EXPERIMENT)
         experiment = self._client.create_experiment(EXPERIMENT) if known is None else known.experiment_id
         found: Sequence[Any] = self._client.search_runs([experiment], f"tags.`{KEY}` = '{key}'")
@@ -52,7 +49,7 @@ class MLflow:
         return max((each.step for each in self._client.get_metric_history(self._id, "feasible")), default=0)
 
     def log(self, rows: Sequence[Row]) -> None:
-        """Add each number of the rows as a metric, at the row's step and time (`Row.at`, seconds since 1970)."""
+        """Add each number of the rows as a metric, at the row's step and time."""
         metrics = [
             Metric(name, value, round(1000 * row.at), row.step) for row in rows for name, value in row.values.items()
         ]
@@ -60,10 +57,7 @@ class MLflow:
             self._client.log_batch(self._id, metrics=metrics[first : first + MOST])
 
     def end(self, facts: Mapping[str, str], program: str) -> None:
-        """Add the facts as tags `behavesim.NAME` and the program as the artifact `best.py`; finish the MLflow run.
-
-        `program` is the source of the best program. If it is "", there is none, and no `best.py` is written.
-        """
+        """Add the facts as tags `behavesim.NAME` and the program as the artifact `best.py`; finish the MLflow run."""
         for name, text in facts.items():
             self._client.set_tag(self._id, f"behavesim.{name}", text)
         if program:

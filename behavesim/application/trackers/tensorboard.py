@@ -21,8 +21,7 @@ class TensorBoard:
     def begin(self, key: str, name: str, settings: Mapping[str, str]) -> int:
         """Begin a new event file for the run, and return 0, so that all rows are logged again.
 
-        TensorBoard then hides the rows of the run's older files. `settings` are added as a text. The run's folder ends
-        in the first eight digits of its key; one of a run that was renamed since keeps the name that it has.
+        TensorBoard then hides the rows of the run's older files. The folder of a run that was renamed keeps its name.
         """
         short = key[:8]
         known = sorted(self._folder.glob(f"*-{short}"))
@@ -32,7 +31,7 @@ class TensorBoard:
         return 0
 
     def log(self, rows: Sequence[Row]) -> None:
-        """Add each number of the rows as a scalar, at the row's step and time (`Row.at`, seconds since 1970)."""
+        """Add each number of the rows as a scalar, at the row's step and time."""
         assert self._writer is not None, "`begin` comes first"
         for row in rows:
             for name, value in row.values.items():

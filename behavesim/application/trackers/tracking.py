@@ -96,10 +96,7 @@ class Tracking:
         self._key = hashlib.sha256()
 
     def __call__(self, event: Event, state: RunState) -> None:
-        """Take note of an event: have the journal logged after AT_ONCE registrations, and when the run stops.
-
-        Returns at once and raises nothing. `state` is ignored.
-        """
+        """Have the journal logged after AT_ONCE registrations, and when the run stops; return at once, raise nothing."""
         self._new += isinstance(event, Added | NotAdded)
         is_stop = isinstance(event, RunStopped)
         if self._new < AT_ONCE and not is_stop:
@@ -121,18 +118,12 @@ class Tracking:
             threading.Thread(target=self._wait_for, args=(thread,)).start()
 
     def log(self) -> None:
-        """Log what the journal holds and the tracker does not; wait until the tracker has taken it.
-
-        Raises JournalError if the journal cannot be read, BehavesimError if the tracker fails.
-        """
+        """Log what the journal holds and the tracker does not; raises BehavesimError if one of them fails."""
         with self._sending:
             self._log()
 
     def close(self) -> None:
-        """Log what is left and what the run found so far, and close the log; wait until the tracker has taken it.
-
-        Raises JournalError if the journal cannot be read, BehavesimError if the tracker fails.
-        """
+        """Log what is left and what the run found so far, and close the log; raises as `log` does."""
         with self._sending:
             self._log()
             if self._is_open and self._state is not None:
@@ -144,7 +135,6 @@ class Tracking:
                 self._forget()
 
     def _log_as_asked(self) -> None:
-        """Log, and close if that was asked, until nothing more is asked: the thread's work."""
         while True:
             with self._asking:
                 if self._asked is None:
@@ -163,7 +153,6 @@ class Tracking:
             self._say(self._lacking(f"has not taken all of the run {CLOSE_S:g} s after its end"))
 
     def _tell(self, what: str) -> None:
-        """Say on stderr and in the run's log what is wrong with the tracker, once a minute at most."""
         self._say_sparingly("notice", f"{what}; the search goes on")
 
     def _lacking(self, what: str) -> str:
@@ -200,7 +189,6 @@ class Tracking:
                 del self._waiting[:AT_ONCE]  # only now: rows that a tracker refuses are sent again
 
     def _take(self, at: float, event: Event) -> None:
-        """Apply the next event, committed at `at` (seconds since 1970), and keep the row of a candidate registered."""
         if isinstance(event, RunStarted | RunForked):
             settings = dict(event.settings)
             self._prices = Prices.named(settings_from_journal(settings).prices)
@@ -217,7 +205,6 @@ class Tracking:
             self._waiting.append(Row(state.registered, at, self._values(state)))
 
     def _values(self, state: RunState) -> dict[str, float]:
-        """Return the numbers after the last registration, without those that are unknown."""
         spent, best = Spending.of(state.tally.tokens, self._prices.cost), state.best
         found: dict[str, float | None] = {
             "score": self._scores.pop(state.registered - 1, None),

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from behavesim.analysis.recommendation import GAIN_RULE, SCORE_RULE, recommend, shortlist, shortlist_table, worths
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import summary
+from behavesim.application.recommendation import GAIN_RULE, SCORE_RULE, recommend, shortlist, shortlist_table, worths
 from behavesim.state.events import TEMPLATE, Recommended
 from behavesim.task import Objective, TaskReference
 from behavesim.task.verdict import Failure, Verdict
