@@ -75,7 +75,7 @@ class NonblockingStream:
         return self._stream.fileno()
 
     def write(self, text: str) -> int:
-        """Queue the text for the thread, or drop all of it if it would exceed LIMIT; return its length in either case."""
+        """Queue the text for the thread, or drop all of it if it would exceed LIMIT; return its length."""
         with self._lock:
             if self._size + len(text) <= LIMIT or not self._size:
                 self._waiting.put(text)

@@ -131,7 +131,7 @@ def _refuse_wide(folder: Path) -> None:
 
 
 def _name(convention: Convention, place: str) -> str:
-    """Return the task's name: the class's, the evaluator file's or its folder's, or for a command the current folder's."""
+    """Return the task's name: the class's, the file's or its folder's; for a command the current folder's."""
     if convention == "command":
         name = Path.cwd().name
     elif convention in ("llm4ad", "eoh"):

@@ -140,7 +140,7 @@ def _took_notes(original: Settings) -> bool:
 def _first_events(
     settings: Settings, runs_dir: Path, task: Task, original: RunFolder | None
 ) -> tuple[Injected | Advised | ClockRead, ...]:
-    """Return the events with which a new run begins: what its `original` was given, and the programs of `start_with`."""
+    """Return the first events of a new run: what its `original` was given, and the programs of `start_with`."""
     again: tuple[Injected | Advised | ClockRead, ...] = ()
     if original is not None:
         known = read_events(original.journal, only=(Asked, Advised, ClockRead))

@@ -184,6 +184,7 @@ def test_what_may_be_switched_on_is_off_but_for_the_recommendation_and_questions
     switches = {name: value for name, value in settings if isinstance(value, bool)}
     assert {name for name, is_on in switches.items() if is_on} == {
         "recommend",
+        "prompt_times",
         "prompt_angles",
         "ask_once",
         "ask_each_once",

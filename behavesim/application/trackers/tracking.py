@@ -96,7 +96,7 @@ class Tracking:
         self._key = hashlib.sha256()
 
     def __call__(self, event: Event, state: RunState) -> None:
-        """Have the journal logged after AT_ONCE registrations, and when the run stops; return at once, raise nothing."""
+        """Log the journal after AT_ONCE registrations, and when the run stops; return at once; raise nothing."""
         self._new += isinstance(event, Added | NotAdded)
         is_stop = isinstance(event, RunStopped)
         if self._new < AT_ONCE and not is_stop:
