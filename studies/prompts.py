@@ -14,6 +14,7 @@ from behavesim.base.tokens import estimate_tokens
 from behavesim.engine.admission import changed_settings, settings_from_person
 from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.methods.method import method_of
+from behavesim.programs.functions import without_docstrings
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     TEMPLATE,
@@ -237,10 +238,10 @@ def _asking(event: Asked, state: RunState, known: frozenset[str]) -> Asking:
 
 
 def _own_lines(program: Member, known: frozenset[str]) -> set[str]:
-    """Return the lines of a program that the template does not have; all of the template's own."""
+    """Return the lines of a program that the template does not have; of the template all but its long docstrings."""
     # a docstring that every program repeats may be left out of a prompt
     lines = {line for line in program.source.splitlines() if line.strip()}
-    return lines - known or lines
+    return lines - known or lines.intersection(without_docstrings(program.source, program.source).splitlines())
 
 
 def row_of(run: str, settings: str, asked: Sequence[Asking]) -> PromptsRow:

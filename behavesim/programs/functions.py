@@ -96,8 +96,8 @@ def _positional(arguments: ast.arguments) -> list[str]:
 def rename_function(source: str, tree: ast.Module, wanted: EntryPoint) -> str | None:
     """Return a program with the wanted name in place of its only function's; None if it is not clearly meant.
 
-    Clear is a program without classes whose one function at the top level begins with the template's positional
-    parameters, by name and in order, and which does not use the wanted name for anything else.
+    Clear is a program without classes whose one function at the top level has the template's positional parameters, by
+    name and in order, and which does not use the wanted name for anything else.
     """
     functions = list(callables(tree).values())
     if len(functions) != 1 or any(isinstance(node, ast.ClassDef) for node in tree.body):
@@ -105,8 +105,7 @@ def rename_function(source: str, tree: ast.Module, wanted: EntryPoint) -> str | 
     function = functions[0]
     if function.name == wanted.name:
         return None
-    named = _positional(wanted.arguments)
-    fits = _positional(function.args)[: len(named)] == named and not complaint(function, wanted.arguments)
+    fits = _positional(function.args) == _positional(wanted.arguments) and not complaint(function, wanted.arguments)
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     bound = {getattr(node, "arg", getattr(node, "name", None)) for node in ast.walk(tree) if node is not function}
     if not fits or wanted.name in bound | {node.id for node in names} or function.name in bound:
