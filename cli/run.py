@@ -24,6 +24,7 @@ from behavesim.application.session import inject as inject_programs
 from behavesim.base.config import OWN, Settings
 from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError, PartError, RunInUse, UsageError
 from behavesim.base.text import count_noun, duration, printable
+from behavesim.engine.admission import chosen_by_budget
 from behavesim.engine.build import Launch
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.proposers.proposer import proposer_type
@@ -272,10 +273,32 @@ def begin(launch: Launch, proposer: str, dry: bool, as_json: bool) -> None:
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
     first = "first program" if isinstance(launch.task, EvaluatorTask) else "template"
     tell(f"{datetime.now():%H:%M:%S} trying the {first}, {Limits.of(launch.settings).in_words}")
+    for line in _said_of_budget(launch):
+        tell(line)
     if dry:
         say_what_it_would_take(launch, as_json)
         return
     _carry_out(launch, session.begin(launch, show_search, busy), as_json)
+
+
+def _said_of_budget(launch: Launch) -> list[str]:
+    """Return lines on the settings that were chosen for the budget, and on how many results a prompt will know."""
+    settings = launch.settings
+    chosen = chosen_by_budget(settings, launch.task)
+    values = ", ".join(f"{name} {value}" for name, value in chosen.items())
+    lines = [f"chosen for a budget of {settings.budget:,}: {values}"] if chosen else []
+    asks_a_model = proposer_type(settings.proposer).costs_money
+    known = max(0, settings.budget - settings.window)
+    lines.append(
+        f"window {settings.window}: each prompt knows all results but those of the {settings.window - 1} candidates "
+        f"before it, the last one {known:,} results"
+    )
+    if asks_a_model and "window" in chosen and settings.window < settings.connections:
+        lines.append(
+            f"the window of {settings.window} is below the {settings.connections} connections: more requests at once "
+            f"take --window {settings.connections}, and prompts then know fewer results"
+        )
+    return lines
 
 
 def resume(
@@ -302,6 +325,10 @@ def resume(
     """
     folder, new = run_folder(runs_dir, run), None if fork is None else RunFolder.named(runs_dir, fork)
     launch = next_launch(folder, _settings_in(ctx), assignments, new)
+    before = settings_from_journal(folder.read_settings())
+    if launch.settings.budget > before.budget and (chosen := chosen_by_budget(before, launch.task)):
+        names = ", ".join(f"{name} {value}" for name, value in chosen.items())
+        tell(f"the budget grows from {before.budget:,}; what was chosen for it stays: {names}")
     shown = (show_search, busy)
     work = session.resume(launch, *shown) if new is None else session.fork(launch, folder, *shown)
     _carry_out(launch, work, as_json)

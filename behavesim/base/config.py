@@ -100,7 +100,8 @@ class Settings(Options):
     """Number of programs to generate, including rejected ones. If not set, the task's own budget."""
     window: int = Field(64, ge=1)
     """Most candidates in progress at once: candidate t is asked for once candidate t - window is registered. With more,
-    prompts know fewer of the latest results. It does not depend on workers or connections."""
+    prompts know fewer of the latest results. By default a tenth of a budget below 640, at least 2. It does not depend
+    on workers or connections."""
     start_with: str = ""
     """Programs to try first: all of a folder in the order of their names, or the ten best of a run; empty for none.
     Each counts towards the budget in place of one request."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from behavesim.base.budget import BUDGET_DEFAULTS, FULL_BUDGET, suited_to_budget
 from behavesim.base.config import Owner, Settings, differences, read_toml
 from behavesim.base.errors import TaskError, UsageError
 from behavesim.base.plugins import absolute
@@ -274,8 +275,25 @@ def settings_from_person(
         given["prompts"] = absolute_wording(given["prompts"])
     budget = given.get("budget", Settings.model_fields["budget"].default)
     if task is not None and isinstance(budget, int) and budget > 0:  # another is refused by its own name
-        given = {**method_type(name_of_part(given, "method")).settings_type.suited(task, budget), **given}
+        given = {**_suited(task, budget, name_of_part(given, "method")), **given}
     return _from_person(given)
+
+
+def _suited(task: Task, budget: int, method: str) -> dict[str, Any]:
+    """Return by name the defaults that depend on the task or the budget, those of every run and those of a method."""
+    of_method = method_type(method).settings_type.suited(task, budget)
+    return {**suited_to_budget(Settings.model_fields, budget), **of_method}
+
+
+def chosen_by_budget(settings: Settings, task: Task) -> dict[str, Any]:
+    """Return by name the settings that have the value which the budget suggests, where a full budget suggests another.
+
+    They are in the order of BUDGET_DEFAULTS. Raises UsageError if the method cannot be loaded.
+    """
+    small, full = (_suited(task, budget, settings.method) for budget in (settings.budget, FULL_BUDGET))
+    values = settings.named()
+    names = [each.setting for each in BUDGET_DEFAULTS if each.setting in small]
+    return {name: small[name] for name in names if values.get(name) == small[name] != full[name]}
 
 
 def changed_settings(settings: Settings, flags: Mapping[str, Any], assignments: list[str] | None = None) -> Settings:

@@ -38,6 +38,9 @@ POPULATION = "population"
 class EoHSSettings(MethodSettings):
     """The settings of EoH-S."""
 
+    # the population is the set that a person asked for, and not a means to find one program
+    of_any_budget = frozenset({"population"})
+
     population: int = Field(10, ge=2)
     """Number of programs in the set (n), and of new ones in a generation."""
     operators: tuple[Literal["cs", "ls"], ...] = Field(("cs", "ls"), min_length=1)

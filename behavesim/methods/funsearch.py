@@ -35,13 +35,13 @@ class FunSearchSettings(MethodSettings):
     """The settings of FunSearch, with the defaults of the plain method."""
 
     islands: int = Field(10, ge=1)
-    """Number of islands."""
+    """Number of islands; fewer by default with a budget below 2 000."""
     examples_per_prompt: int = Field(2, ge=1)
     """Number of programs that a prompt shows; fewer if there are no more to choose from."""
     samples_per_prompt: int = Field(2, ge=1)
-    """Number of candidates asked for with the same prompt."""
+    """Number of candidates asked for with the same prompt; fewer by default with a budget below 1 000."""
     n_init: int = Field(0, ge=0)
-    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget. With 0
+    """Number of initial programs, asked for with the template alone; fewer with a budget below 2 000. With 0
     every island begins with the template."""
     clustered_start: bool = False
     """Whether to group the initial programs into islands by behaviour; otherwise they are dealt out at random."""
@@ -68,7 +68,7 @@ class FunSearchSettings(MethodSettings):
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return the defaults that follow from the task (`score_scale`) and the budget (`n_init`)."""
+        """Return the defaults that follow from the budget, and `score_scale`, which follows from the task."""
         return {**super().suited(task, budget), "score_scale": task.score_scale}
 
 
@@ -76,7 +76,7 @@ class FunSearchBehaveSimSettings(FunSearchSettings):
     """The settings of FunSearch, with the defaults of FunSearch+BehaveSim."""
 
     n_init: int = Field(100, ge=0)
-    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget. With 0
+    """Number of initial programs, asked for with the template alone; fewer with a budget below 2 000. With 0
     every island begins with the template."""
     clustered_start: bool = True
     """Whether to group the initial programs into islands by behaviour; otherwise they are dealt out at random."""

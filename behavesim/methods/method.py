@@ -16,6 +16,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from behavesim.base.budget import suited_to_budget
 from behavesim.base.config import Configurable, Options, Settings
 from behavesim.base.plugins import file_of, is_own
 from behavesim.prompts.prompts import Prompts
@@ -41,16 +42,16 @@ from behavesim.task import Task
 class MethodSettings(Options):
     """The settings of a method that has none. Subclass it for your own, each a field with a docstring below it."""
 
+    of_any_budget: ClassVar[frozenset[str]] = frozenset()
+    """Names of settings whose default does not depend on the budget, though those of this name do in other methods."""
+
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """Return, by name, the defaults that depend on the task or the budget (candidates); a person's values win.
 
-        Here that is `n_init`, the number of initial programs, if the method has such a setting: its default, but at
-        most a quarter of the budget, rounded down.
+        Here these are the method's settings that `BUDGET_DEFAULTS` names (base/budget.py), such as `n_init`.
         """
-        # at most a quarter of the budget, which leaves most of a small one to the search itself
-        initial = cls.model_fields.get("n_init")
-        return {} if initial is None else {"n_init": min(initial.default, budget // 4)}
+        return suited_to_budget(cls.model_fields, budget, cls.of_any_budget)
 
 
 S = TypeVar("S", bound=MethodSettings)

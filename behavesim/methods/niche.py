@@ -26,9 +26,9 @@ class NicheSettings(MethodSettings):
     examples_per_prompt: int = Field(2, ge=1)
     """Number of programs that a prompt shows; fewer if there are no more to choose from."""
     samples_per_prompt: int = Field(2, ge=1)
-    """Number of candidates asked for with the same prompt."""
+    """Number of candidates asked for with the same prompt; fewer by default with a budget below 1 000."""
     n_init: int = Field(100, ge=0)
-    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
+    """Number of initial programs, asked for with the template alone; fewer with a budget below 2 000."""
     elites: int = Field(30, ge=2)
     """Greatest number of elites, from which parents are drawn."""
     niche_radius: float = Field(0.3, ge=0)
@@ -39,7 +39,7 @@ class NicheSettings(MethodSettings):
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return the defaults that follow from the task (`niche_radius`) and the budget (`n_init`)."""
+        """Return the defaults that follow from the budget, and `niche_radius`, which follows from the task."""
         return {**super().suited(task, budget), "niche_radius": task.niche_radius}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -16,7 +16,6 @@ from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
 from behavesim.state.members import Member, Note, OpenCandidate
 from behavesim.state.state import RunState
-from behavesim.task import Task
 
 # The name of the group of parents: the last generation's children and the mutants after them.
 POPULATION = "population"
@@ -40,11 +39,6 @@ class ReEvoSettings(MethodSettings):
     """Number of mutants of the best program in a generation, as a share of `population`, rounded; 0 for none."""
     reflection: bool = True
     """Whether to ask for reflections; the offline proposer writes none."""
-
-    @classmethod
-    def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return the default of `initial_population`: at most a quarter of the budget, but at least 2."""
-        return {"initial_population": max(2, min(cls.model_fields["initial_population"].default, budget // 4))}
 
     @property
     def mutants(self) -> int:

@@ -53,6 +53,8 @@ class SetSearchSettings(MethodSettings):
     """Number of programs in the set: all are run on an instance, and the best of their solutions counts."""
     population: int = Field(30, ge=2)
     """Greatest number of programs that are kept: the set is chosen from them, and parents are drawn from them."""
+    # a population below `set_size` could not fill the set, however small the budget
+    of_any_budget = frozenset({"population"})
     worth: Worth = "both"
     """What a program adds to the set: better scores on instances, another behaviour, or another text. With `both` it is
     scores among programs of different behaviour; where no program improves a score, as on a single instance, it is the
@@ -61,9 +63,9 @@ class SetSearchSettings(MethodSettings):
     """Distance that programs of the set keep from one another, in units of the median distance in the population.
     Nearer ones join only if no others are left; with 0 distance does not count."""
     samples_per_prompt: int = Field(2, ge=1)
-    """Number of candidates asked for with the same prompt."""
+    """Number of candidates asked for with the same prompt; fewer by default with a budget below 1 000."""
     n_init: int = Field(100, ge=0)
-    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
+    """Number of initial programs, asked for with the template alone; fewer with a budget below 2 000."""
 
 
 class SetSearch(Method[SetSearchSettings]):

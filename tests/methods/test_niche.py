@@ -18,13 +18,17 @@ from tests.methods.states import BRIEF, UNREAD, member, state_of
 
 
 def test_elites_are_renewed_after_the_first_programs_and_every_few_from_then_on() -> None:
-    renewed = [s.registered for s, e in steps(events_of(method="niche", n_init=40)) if isinstance(e, Regrouped)]
+    renewed = [
+        s.registered
+        for s, e in steps(events_of(method="niche", n_init=40, samples_per_prompt=2))
+        if isinstance(e, Regrouped)
+    ]
     assert renewed == list(range(40, 200, 10))  # and not at the end, where nothing more is asked
 
 
 def test_prompts_show_two_different_elites_from_worse_to_better_and_are_asked_twice() -> None:
     asked: list[Asked] = []
-    for state, event in steps(events_of(method="niche", n_init=40)):
+    for state, event in steps(events_of(method="niche", n_init=40, samples_per_prompt=2)):
         if not isinstance(event, Asked):
             continue
         if event.candidate < 40:
@@ -84,8 +88,8 @@ def test_a_person_is_told_how_many_elites_there_are_and_since_when() -> None:
     assert method.facts(state) == {"elites": "1, chosen 5 candidates ago"}
 
 
-def test_no_more_than_a_quarter_of_the_budget_is_for_initial_programs() -> None:
-    assert [NicheSettings.suited(Toy(), budget)["n_init"] for budget in (40, 399, 2000)] == [10, 99, 100]
+def test_a_tenth_of_a_small_budget_is_for_initial_programs() -> None:
+    assert [NicheSettings.suited(Toy(), budget)["n_init"] for budget in (40, 399, 2000)] == [4, 39, 100]
     assert NicheSettings.suited(Toy(), 40)["niche_radius"] == Toy.niche_radius
 
 
@@ -99,7 +103,7 @@ def test_better_elites_are_parents_more_often() -> None:
 
 
 def test_every_feasible_program_stays_in_the_archive() -> None:
-    events = events_of(method="niche", n_init=40)
+    events = events_of(method="niche", n_init=40, samples_per_prompt=2)
     feasible = sorted(e.candidate for e in events if isinstance(e, Evaluated) and e.candidate >= 0)
     assert final(events).groups[ARCHIVE].members == feasible
 

@@ -14,6 +14,7 @@ from behavesim_cli.app import app
 from behavesim_cli.commands import COMMANDS
 
 import behavesim as bs
+from behavesim.base.budget import BUDGET_DEFAULTS
 from behavesim.base.config import describe_settings
 from behavesim.state.settings import owners
 from behavesim.task import Task, TaskKind, TaskReference, installed_tasks
@@ -62,6 +63,7 @@ def settings() -> str:
     found = [(owner.name, describe_settings(owner.options)) for owner in owners(None, None) if owner.options]
     return introduced(
         "settings",
+        budget_defaults(),
         *(
             f"## Of {owner}\n\n"
             + table(
@@ -71,6 +73,25 @@ def settings() -> str:
             for owner, rows in found
         ),
     )
+
+
+# The budgets (candidates) of the table.
+BUDGETS = (10, 30, 100, 300, 1000, 2000)
+
+
+def budget_defaults() -> str:
+    """The settings whose defaults depend on the budget, with their values and the reason."""
+    head = ("setting", *(f"{budget:,}" for budget in BUDGETS), "why")
+    rows = []
+    for each in BUDGET_DEFAULTS:
+        declared = max(
+            owner.options.model_fields[each.setting].default
+            for owner in owners(None, None)
+            if owner.options and each.setting in owner.settings
+        )
+        values = (str(each.value(budget, declared)) for budget in BUDGETS)
+        rows.append((f"`{each.setting}`", *values, each.reason))
+    return "\n\n".join([(INTRODUCTIONS / "budget.md").read_text().strip(), table(head, rows)])
 
 
 def python() -> str:
