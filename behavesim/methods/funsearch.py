@@ -41,7 +41,7 @@ class FunSearchSettings(MethodSettings):
     samples_per_prompt: int = Field(2, ge=1)
     """Number of candidates asked for with the same prompt; fewer by default with a budget below 1 000."""
     n_init: int = Field(0, ge=0)
-    """Number of initial programs, asked for with the template alone; fewer with a budget below 2 000. With 0
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget. With 0
     every island begins with the template."""
     clustered_start: bool = False
     """Whether to group the initial programs into islands by behaviour; otherwise they are dealt out at random."""
@@ -76,7 +76,7 @@ class FunSearchBehaveSimSettings(FunSearchSettings):
     """The settings of FunSearch, with the defaults of FunSearch+BehaveSim."""
 
     n_init: int = Field(100, ge=0)
-    """Number of initial programs, asked for with the template alone; fewer with a budget below 2 000. With 0
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget. With 0
     every island begins with the template."""
     clustered_start: bool = True
     """Whether to group the initial programs into islands by behaviour; otherwise they are dealt out at random."""

@@ -22,7 +22,7 @@ class MapElitesSettings(MethodSettings):
     """The settings of MAP-Elites."""
 
     n_init: int = Field(100, ge=0)
-    """Number of initial programs, asked for with the template alone; fewer with a budget below 2 000. With 0
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget. With 0
     the template is the only centre."""
     cells: int = Field(30, ge=1)
     """Greatest number of cells; there are fewer if the initial programs have fewer different behaviours."""

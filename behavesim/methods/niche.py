@@ -28,7 +28,7 @@ class NicheSettings(MethodSettings):
     samples_per_prompt: int = Field(2, ge=1)
     """Number of candidates asked for with the same prompt; fewer by default with a budget below 1 000."""
     n_init: int = Field(100, ge=0)
-    """Number of initial programs, asked for with the template alone; fewer with a budget below 2 000."""
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
     elites: int = Field(30, ge=2)
     """Greatest number of elites, from which parents are drawn."""
     niche_radius: float = Field(0.3, ge=0)

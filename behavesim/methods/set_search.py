@@ -65,7 +65,7 @@ class SetSearchSettings(MethodSettings):
     samples_per_prompt: int = Field(2, ge=1)
     """Number of candidates asked for with the same prompt; fewer by default with a budget below 1 000."""
     n_init: int = Field(100, ge=0)
-    """Number of initial programs, asked for with the template alone; fewer with a budget below 2 000."""
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
 
 
 class SetSearch(Method[SetSearchSettings]):

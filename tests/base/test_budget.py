@@ -34,9 +34,9 @@ def test_defaults_never_fall_as_the_budget_grows() -> None:
 
 
 def test_a_person_has_the_last_word_on_each_of_them() -> None:
-    given = {"task": "tsp", "budget": 100, "window": 64, "n_init": 25, "islands": 10}
+    given = {"task": "tsp", "budget": 100, "window": 64, "n_init": 5, "islands": 10}
     settings = settings_from_person(given, task=Toy())
-    assert [settings.named()[name] for name in ("window", "n_init", "islands")] == [64, 25, 10]
+    assert [settings.named()[name] for name in ("window", "n_init", "islands")] == [64, 5, 10]
     assert not {"window", "n_init", "islands"} & set(chosen_by_budget(settings, Toy()))
 
 

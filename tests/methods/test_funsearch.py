@@ -174,7 +174,7 @@ def test_islands_of_one_prompt_are_different_ones(choice: str) -> None:
 def test_the_task_and_the_budget_say_how_a_run_begins() -> None:
     plain, ours = FunSearchSettings.suited(Toy(), 100), FunSearchBehaveSimSettings.suited(Toy(), 100)
     assert plain == {"score_scale": Toy.score_scale, "n_init": 0, "islands": 2, "samples_per_prompt": 1}
-    assert ours == {**plain, "n_init": 10}
+    assert ours == {**plain, "n_init": 25}
     assert FunSearchBehaveSimSettings.suited(Toy(), 2000)["n_init"] == 100
 
 

@@ -29,8 +29,8 @@ METHOD = MapElites(MapElitesSettings(n_init=4, cells=2), BRIEF)
 MAP = state_of(FOUR, {"0": [1], "1": [3]}, {CENTRES: [1, 2]}, registered=4)
 
 
-def test_a_tenth_of_a_small_budget_is_for_initial_programs() -> None:
-    assert [MapElitesSettings.suited(Toy(), budget)["n_init"] for budget in (40, 399, 2000)] == [4, 39, 100]
+def test_no_more_than_a_quarter_of_the_budget_is_for_initial_programs() -> None:
+    assert [MapElitesSettings.suited(Toy(), budget)["n_init"] for budget in (40, 399, 2000)] == [10, 99, 100]
 
 
 def initial(programs: Sequence[Member], centres: Sequence[int] | None = None) -> RunState:

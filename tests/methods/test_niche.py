@@ -88,8 +88,8 @@ def test_a_person_is_told_how_many_elites_there_are_and_since_when() -> None:
     assert method.facts(state) == {"elites": "1, chosen 5 candidates ago"}
 
 
-def test_a_tenth_of_a_small_budget_is_for_initial_programs() -> None:
-    assert [NicheSettings.suited(Toy(), budget)["n_init"] for budget in (40, 399, 2000)] == [4, 39, 100]
+def test_no_more_than_a_quarter_of_the_budget_is_for_initial_programs() -> None:
+    assert [NicheSettings.suited(Toy(), budget)["n_init"] for budget in (40, 399, 2000)] == [10, 99, 100]
     assert NicheSettings.suited(Toy(), 40)["niche_radius"] == Toy.niche_radius
 
 
