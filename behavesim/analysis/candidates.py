@@ -15,6 +15,7 @@ from behavesim.base.tokens import Usage
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, Event, GroupName, Rejected, Responded
 from behavesim.store.reading import read_events
 from behavesim.task import Metrics
+from behavesim.task.evaluated import without_surroundings
 
 if TYPE_CHECKING:
     import pandas
@@ -110,7 +111,7 @@ class Candidates:
 
 def _program(event: Evaluated | Rejected) -> dict[str, Any]:
     found = {name: getattr(event, name) for name in DESCRIBED}
-    return {"source": event.source or None, **found}
+    return {"source": event.source or None, **found, "metrics": without_surroundings(event.metrics)}
 
 
 class HasCandidate(Protocol):

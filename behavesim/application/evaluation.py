@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from behavesim.base.config import Settings
@@ -16,7 +16,7 @@ from behavesim.programs.extract import extract, form_of
 from behavesim.programs.reading import FunctionForm, Program, Request
 from behavesim.state.events import Stage
 from behavesim.task import Split, Task
-from behavesim.task.evaluated import first_program
+from behavesim.task.evaluated import first_program, without_surroundings
 from behavesim.task.verdict import Failure, Verdict
 
 
@@ -81,7 +81,9 @@ async def evaluate_programs(
             if isinstance(program, Failure):
                 result = Evaluation(file, "extraction", program, judge.isolation)
             else:
-                result = Evaluation(file, "evaluation", await judge.evaluate(program.source), judge.isolation)
+                verdict = await judge.evaluate(program.source)
+                verdict = replace(verdict, metrics=without_surroundings(verdict.metrics))
+                result = Evaluation(file, "evaluation", verdict, judge.isolation)
             ended(result)
             return result
 

@@ -278,7 +278,7 @@ def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> l
     is_python = ".py" in task.template if not task.suffix else task.suffix == ".py"
     rules = [
         _judged(task),
-        "Only text between EVOLVE-BLOCK-START and EVOLVE-BLOCK-END may change; all other text is put back."
+        "Only text between EVOLVE-BLOCK-START and EVOLVE-BLOCK-END may change; the rest is put back."
         if has_blocks
         else "",
         f"The evaluation has stages: to be evaluated to the end, a program needs {passing}." if thresholds else "",

@@ -16,7 +16,7 @@ from behavesim.base.errors import TaskError, UsageError, nearest
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.text import parse, validation_message
 from behavesim.base.text_file import read_text_file
-from behavesim.task.score import PRIVATE
+from behavesim.task.score import PRIVATE, Metrics
 from behavesim.task.task import Direction, Objective, Solution, Split, Task
 from behavesim.trajectory import AlgorithmRun
 
@@ -28,6 +28,15 @@ Edits = Literal["full", "diff"]
 CALLS_METRIC = f"{PRIVATE}.calls"
 # Beginning of the names of metrics of the first program, one for each library that the sandbox has.
 LIBRARY_METRIC = f"{PRIVATE}.library."
+
+
+def without_surroundings(metrics: Metrics) -> Metrics:
+    """Return metrics without those that say what surrounds the first program, which are for prompts alone."""
+    return {
+        name: value for name, value in metrics.items() if name != CALLS_METRIC and not name.startswith(LIBRARY_METRIC)
+    }
+
+
 # What the behaviours of a task without an evaluator are taken from: `Task.trajectory`.
 TRAJECTORY = "trajectory"
 
