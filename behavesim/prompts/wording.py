@@ -245,7 +245,7 @@ STATELESS = (
     "It must keep nothing between calls: some are repeated in a fresh process and another order (not timed); a program "
     "that answers otherwise there is rejected."
 )
-UNSEEDED = "- Random numbers that it does not seed are the same in every run."
+UNSEEDED = "- Unseeded random numbers are the same in every run."
 SEEDED = "- Random numbers must be seeded anew in each call, or its answers depend on the calls before."
 
 
