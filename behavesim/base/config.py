@@ -151,6 +151,12 @@ class Settings(Options):
     max_time_s: Adjustable[float | None] = Field(None, gt=0)
     """End the run after this many active seconds over all sessions, without the pauses; no limit if not set. Requests
     under way are given up, and made again if the run is resumed with more time."""
+    until_stuck: Adjustable[int | None] = Field(None, ge=1)
+    """Send no further request once this many candidates were registered since the last one that was better than all
+    before it. No limit if not set."""
+    until_gap: Adjustable[float | None] = Field(None, ge=0)
+    """Send no further request once the best candidate's score is within this fraction of the best known one: 0.01 is
+    1 %, and 0 reaches it. Refused if the task knows no best score. No limit if not set."""
     max_rejected_share: Adjustable[float] = Field(0.95, ge=0, le=1)
     """End the run when more than this share (0 to 1) of the last 100 registered candidates was rejected, once there are
     50; 1 for never."""

@@ -90,6 +90,17 @@ def rejected_share(state: RunState) -> float:
     return recent.count(False) / len(recent) if len(recent) >= ENOUGH else 0.0
 
 
+def candidates_since_best(state: RunState) -> int:
+    """Return how many candidates were registered since the last one that was better than all before it."""
+    last = state.bests[-1][0] if state.bests else -1
+    return state.registered - (last + 1)
+
+
+def _is_within_gap(state: RunState, most: float) -> bool:
+    gap = None if state.best is None else state.objective.gap(state.best.score)
+    return gap is not None and gap <= most
+
+
 def _of(limit: int | None, unit: str) -> str:
     """Return text such as " of 3,000 requests"; " on requests" if `limit` is None."""
     return f" on {unit}" if limit is None else f" of {limit:,} {unit}"
@@ -166,6 +177,27 @@ CAPS = (
         sentence=lambda state, settings, resume: (
             f"the cap{'' if settings.max_cost_usd is None else f' of {dollars(settings.max_cost_usd)}'} on cost is "
             f"reached; raise it with {resume} --max-cost USD"
+        ),
+    ),
+    # The last two wait for requests under way, which are paid for. If one of them brings a better program, a run that
+    # was stuck goes on.
+    Cap(
+        "until_stuck",
+        limit=lambda settings: settings.until_stuck,
+        is_reached=lambda use, most: candidates_since_best(use.state) >= most,
+        words="no better program",
+        sentence=lambda state, settings, resume: (
+            f"the last {candidates_since_best(state):,} candidates brought no better program; "
+            f"go on with {resume} --set until_stuck=N"
+        ),
+    ),
+    Cap(
+        "until_gap",
+        limit=lambda settings: settings.until_gap,
+        is_reached=lambda use, most: _is_within_gap(use.state, most),
+        words="gap reached",
+        sentence=lambda state, settings, resume: (
+            f"the best program is close enough to the best known score; go on with {resume} --set until_gap=FRACTION"
         ),
     ),
 )

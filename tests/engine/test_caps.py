@@ -259,8 +259,8 @@ async def left_open(**settings: Any) -> MemoryJournal:
 
 
 async def test_a_resumed_run_asks_as_many_of_the_open_questions_as_a_cap_leaves_room_for() -> None:
-    journal = await left_open()
-    settings = {**SMALL, "budget": 80, "window": 64}
+    settings = {**SMALL, "budget": 80, "window": 64, "samples_per_prompt": 2}
+    journal = await left_open(**settings)
     for calls, asked, waiting in ((20, 20, 44), (20, 0, 44), (50, 30, 14), (70, 20, 0)):
         model = Model(counted)
         resumed = await search(journal, {**settings, "max_calls": calls}, proposer=model)
@@ -413,3 +413,29 @@ async def test_where_it_ends_is_a_function_of_the_candidates_alone(seed: int) ->
 def test_the_sentence_of_a_cap_names_no_limit_where_none_is_known(cap: Cap) -> None:
     said = cap.sentence(RunState(Objective("minimise")), Settings(task="tsp"), "behavesim resume RUN")
     assert "None" not in said and " of 0 " not in said and "unknown on" not in said
+
+
+@pytest.mark.parametrize("window", [1, 8])
+async def test_a_run_that_stands_still_asks_no_more_and_uses_what_is_under_way(window: int) -> None:
+    ends = set()
+    for seed in range(3):
+        model = Model(counted, lambda number: PROGRAM.format(3), random.Random(seed))
+        run, reason = await capped(model, seed, window=window, until_stuck=10, n_init=2)
+        assert reason == "until_stuck"
+        assert run.state.registered == run.state.asked == model.asked
+        ends.add(run.state.registered)
+    assert ends == {11 + window - 1}  # the first was better than none, ten were no better, and the rest was under way
+
+
+async def test_a_run_that_stood_still_goes_on_if_it_is_resumed_with_more_patience() -> None:
+    journal, model = MemoryJournal(), Model(counted, lambda number: PROGRAM.format(3))
+    assert await (await search(journal, {**SMALL, "until_stuck": 10}, proposer=model)).run() == "until_stuck"
+    again = await search(MemoryJournal(journal.rows), SMALL, proposer=model)
+    assert await again.run() == "budget"
+
+
+async def test_a_run_ends_once_its_best_is_within_the_gap_and_not_before() -> None:
+    model = Model(counted)
+    run, reason = await capped(model, 0, window=1, until_gap=0.0)
+    assert (reason, run.state.objective.gap(run.state.best.score)) == ("until_gap", 0.0)  # type: ignore[union-attr]
+    assert run.state.bests[-1][0] == run.state.registered - 1 < SMALL["budget"] - 1

@@ -137,6 +137,7 @@ def test_settings_that_cannot_change_what_a_run_finds_are_those_that_may_differ_
     settings = settings_from_person({"task": "tsp", "proposer": "openai"})
     assert settings.flat().keys() - settings.decisive().keys() == {
         *("label", "workers", "connections", "max_cost_usd", "max_tokens", "max_calls", "max_time_s"),
+        *("until_stuck", "until_gap"),
         *("max_rejected_share", "request_timeout_s", "service_tier", "batch", "prices", "recommend", "wall"),
     }
 
@@ -161,6 +162,8 @@ def test_the_example_of_a_settings_file_can_be_read(tmp_path: Path) -> None:
         ("max_calls", None, 1, 0),
         ("max_time_s", None, 1e-9, 0),
         ("max_rejected_share", 0.95, 0, -0.01),
+        ("until_stuck", None, 1, 0),
+        ("until_gap", None, 0, -0.01),
         ("max_rejected_share", 0.95, 1, 1.01),
         ("timeout_s", 50.0, 1e-9, 0),
         ("memory_mb", 2048, 64, 63),
