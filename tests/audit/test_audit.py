@@ -50,6 +50,7 @@ async def test_an_audit_finds_nothing_in_a_run_that_died_and_was_resumed(
         "max_calls": calls,
         **({} if method in PLAIN else {"n_init": 15, "initial_population": 15}),
     }
+    settings = fitting(settings).flat()  # with a larger budget, other defaults would hold
     journal = MemoryJournal()
     broken = await search(journal, settings, random.Random(1))
     journal.die_after = 130
