@@ -58,7 +58,10 @@ ConfigurationOption = Annotated[
 ]
 EditsOption = Annotated[
     Literal["full", "diff"] | None,
-    typer.Option(help="Ask for whole programs, or for SEARCH/REPLACE edits (default: the configuration's, else full)."),
+    typer.Option(
+        help="Ask for whole programs, or for SEARCH/REPLACE edits (default: the configuration's, else edits of a first "
+        "program of more than 60 lines)."
+    ),
 ]
 MinimiseOption = Annotated[bool, typer.Option("--minimise", help="A lower score of the evaluator is better.")]
 BestKnownOption = Annotated[

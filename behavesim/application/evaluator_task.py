@@ -16,7 +16,7 @@ from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
 from behavesim.evaluators.description import Description, describe_evaluator
 from behavesim.evaluators.detection import Configuration, convention_of, most_thresholds, read_configuration
-from behavesim.task.evaluated import Convention, Edits, EvaluatorFile
+from behavesim.task.evaluated import Convention, Edits, EvaluatorFile, first_program
 
 # Name of the folder, in that of the runs, for the task files that are made from a command's options.
 MADE = ".evaluators"
@@ -36,12 +36,18 @@ _SETTINGS = ("seed",)
 _MOST_NAMED = 6
 
 
+# Most lines of a first program that a model writes again in full. Of a longer one most lines would be paid for again in
+# each reply, and copied with the mistakes that a copy may have; edits name the lines that change.
+LONGEST_IN_FULL = 60
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What a person said of an evaluator; `program` is None for a class's own template.
 
-    `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read. If `edits` is None,
-    the configuration decides. `is_minimised` says that lower scores are better; those of EoH's problems always are.
+    `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read, if there is one. If
+    `edits` is None, the configuration decides; if that says nothing, the first program's length does. `is_minimised`
+    says that lower scores are better; those of EoH's problems always are.
     `best_known` is the best score known; None leaves it to the configuration.
     """
 
@@ -94,6 +100,10 @@ def _completed(wanted: Wanted, convention: Convention, place: str, known: Mappin
         values["best_known"] = wanted.best_known
     if wanted.edits is not None:
         values["edits"] = wanted.edits
+    elif "edits" not in values and wanted.program is not None and convention not in ("llm4ad", "eoh"):
+        # decided once, for the file: a run goes on as it began, however long its programs become
+        length = first_program(wanted.program).count("\n")
+        values["edits"] = "diff" if length > LONGEST_IN_FULL else "full"
     is_minimised = wanted.is_minimised or convention == "eoh"
     file = EvaluatorFile(
         convention,
