@@ -16,7 +16,7 @@ from pathlib import Path
 from behavesim.application import demonstration
 from behavesim.application.demonstration import NAME, RECORDED, unpack_recording
 from behavesim.state.events import Responded
-from behavesim.store.database import first_time
+from behavesim.store.database import read_first_time
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
@@ -60,7 +60,7 @@ def pack(folder: RunFolder) -> None:
         for name in KEPT:
             archive.add(folder.path / name, name, filter=_of_nobody)
     code = Path(demonstration.__file__)
-    text, began = code.read_text(encoding="utf-8"), first_time(folder.journal)
+    text, began = code.read_text(encoding="utf-8"), read_first_time(folder.journal)
     code.write_text(re.sub(r"^BEGAN = .*$", f"BEGAN = {began!r}", text, flags=re.MULTILINE), encoding="utf-8")
 
 

@@ -18,8 +18,8 @@ from behavesim.base.errors import JournalError
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.tokens import Price, Spending, Tokens
 from behavesim.base.version import __version__
-from behavesim.state.advice import Advice
-from behavesim.store.database import last_event
+from behavesim.state.views import Advice
+from behavesim.store.database import read_last_event
 from behavesim.store.folder import SUMMARY, RunFolder
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def load_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
     """
     seal, _, text = (folder.kept(SUMMARY) or "").partition("\n")
     is_held = folder.is_running()  # before the journal is read: a run that ends in between would seem killed
-    if seal == _seal(folder, is_held, last_event(folder.journal), text):
+    if seal == _seal(folder, is_held, read_last_event(folder.journal), text):
         return TypeAdapter(Summary).validate_json(text)
     from behavesim.analysis.run import Run
 

@@ -13,10 +13,9 @@ from behavesim.analysis.run import Run
 from behavesim.application.console import moment_of, show
 from behavesim.base.errors import JournalError, UsageError
 from behavesim.reports.live import LiveRun
-from behavesim.store.database import first_time
-from behavesim.store.folder import RunFolder
+from behavesim.store.database import read_first_time
+from behavesim.store.folder import RunFolder, as_journal_errors
 from behavesim.store.reading import read_events
-from behavesim.store.writing import as_journal_errors
 
 # The name of the run that is unpacked.
 NAME = "demo"
@@ -38,7 +37,7 @@ def unpack_recording(runs: Path) -> RunFolder:
         with folder.created(), as_journal_errors(folder.path), tarfile.open(RECORDED) as archive:
             archive.extractall(folder.path, filter="data")
     with suppress(JournalError):
-        if first_time(folder.journal) == BEGAN:
+        if read_first_time(folder.journal) == BEGAN:
             return folder
     raise UsageError(
         f"{folder.path} exists and is not this version's recording; remove it, or choose another --runs-dir"

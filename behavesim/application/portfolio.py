@@ -18,9 +18,8 @@ from behavesim.engine.build import judge_of, sandbox
 from behavesim.sandbox.judge import Improved, SandboxJudge
 from behavesim.state.events import PortfolioChosen
 from behavesim.state.protocols import Judge
-from behavesim.store.folder import RunFolder
+from behavesim.store.folder import RunFolder, replace_file
 from behavesim.store.journal import SqliteJournal
-from behavesim.store.writing import replace_file
 from behavesim.task import Objective, Task, instances_of
 from behavesim.task.verdict import Verdict
 

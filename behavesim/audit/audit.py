@@ -1,4 +1,4 @@
-"""The audit of a journal: which event should follow those before it, and how a recorded one differs from that.
+"""Check a journal's events: derive the one that should come next, and say how the recorded one differs.
 
 `Audit` derives decisions, replies and programs again. The events that no decision leads to (starts, forks, resumes,
 stops, clock readings, programs and advice) are checked for contradictions: most of what they say came from outside, so
@@ -22,7 +22,6 @@ from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.proposers.proposer import proposer_type
 from behavesim.sandbox.isolation import LEVELS
-from behavesim.state.advice import LONGEST
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
@@ -45,6 +44,7 @@ from behavesim.state.events import (
     RunStopped,
 )
 from behavesim.state.state import RunState
+from behavesim.state.views import LONGEST
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 
@@ -229,7 +229,7 @@ class Discrepancy:
     """What the event holds, for people; at most about `SHOWN` characters of each value."""
 
 
-def misfit(seq: int, expected: str, recorded: Event) -> Discrepancy:
+def make_discrepancy(seq: int, expected: str, recorded: Event) -> Discrepancy:
     """Return the discrepancy of event `seq`, for which `expected` says what should be there."""
     return Discrepancy(seq, type(recorded).__name__, getattr(recorded, "candidate", None), expected, _brief(recorded))
 
@@ -239,11 +239,11 @@ def discrepancy(seq: int, expected: Event | None, recorded: Event) -> Discrepanc
     if expected == recorded:
         return None
     if expected is None or type(expected) is not type(recorded):
-        return misfit(seq, "nothing yet" if expected is None else _brief(expected), recorded)
+        return make_discrepancy(seq, "nothing yet" if expected is None else _brief(expected), recorded)
     names = [f.name for f in fields(expected) if getattr(expected, f.name) != getattr(recorded, f.name)]
     pairs = [_apart(name, getattr(expected, name), getattr(recorded, name)) for name in names]
     ours, theirs = (", ".join(texts) for texts in zip(*pairs, strict=True))
-    return replace(misfit(seq, ours, recorded), recorded=theirs)
+    return replace(make_discrepancy(seq, ours, recorded), recorded=theirs)
 
 
 def _apart(name: str, ours: Any, theirs: Any) -> tuple[str, str]:

@@ -28,7 +28,7 @@ from behavesim.store.database import (
 from behavesim.store.journal import PAGE_BYTES
 
 
-def damages(path: Path) -> list[str]:
+def list_damages(path: Path) -> list[str]:
     """Return one line for each damage of a journal, at most 20 of what SQLite finds; [] if the journal is whole.
 
     Raises JournalError if there is no file at `path`, or if it was written by an older or newer behavesim.

@@ -1,8 +1,7 @@
-"""Recovery: make a new run of the readable events of a damaged one, and take its decisions again.
+"""Recovery: make a new run from the readable events of a damaged one.
 
-Events up to the last fork before which none is missing are copied. After it, a search runs with a proposer, a judge and
-a method that give back the saved replies, verdicts and questions. Last come the readable events, grouped by kind and
-divided at forks, since the settings change there.
+If the run was forked and nothing is missing before a fork, the events up to the fork are copied. The rest is searched
+again, with a proposer, a judge and a method that give back the saved replies, verdicts and questions.
 """
 
 from __future__ import annotations
@@ -83,10 +82,15 @@ class Recovery:
 async def recover(folder: RunFolder, target: RunFolder, workers: int | str = 1) -> Recovery:
     """Write the new run `target` from all that can be read of the run `folder`, which stays as it is.
 
-    A candidate that was registered but whose reply is lost is rejected; any other without a reply is asked for again on
-    resume. Programs without a verdict are run again: `workers` at once, or on the cluster of that name. Raises
-    JournalError if no reply can be read, OSError if there is no journal, UsageError if the target exists, TaskError if
-    the task cannot be loaded, and SandboxError if the sandbox fails.
+    A registered candidate whose reply is lost is rejected. Other candidates without a reply are asked for on resume.
+
+    Args:
+        folder: the damaged run.
+        target: the new run; its folder must not exist.
+        workers: how many programs without a saved verdict are run at once, or the name of a cluster.
+
+    Raises JournalError if no reply can be read, OSError without a journal, UsageError if the target exists, TaskError
+    if the task cannot be loaded, and SandboxError if the sandbox fails.
     """
     events = {seq: event for seq, (_, event) in read_damaged(folder.journal).items()}
     replies = sum(isinstance(event, Responded | NoteReceived) for event in events.values())
@@ -168,9 +172,9 @@ POLL_S = 0.02
 
 async def _use_saved_replies(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:
     """Run the search until no saved reply is left to use, then stop it with the reason "recovered"."""
-    # Then each open candidate has an outcome or waits in `proposer` for a reply that was not saved. The search has also
-    # asked for at least `replied` candidates, or for its whole budget if that is less. `replied` is one more than the
-    # last candidate with a saved reply. A candidate that keeps the search from getting there counts as lost.
+    # All are used when every open candidate has an outcome or waits for a reply that was not saved, and the search has
+    # asked for `replied` candidates: one more than the last with a saved reply. If the search waits for a candidate
+    # whose reply is gone, and cannot ask beyond it, that candidate is given up: later replies would be lost with it.
 
     def is_stuck() -> bool:
         state = search.state
@@ -207,7 +211,7 @@ LOST = "lost"
 
 
 class SalvagedProposer:
-    """A proposer that answers with the replies that could be read of a damaged run."""
+    """A proposer that answers with the saved replies."""
 
     def __init__(self, salvage: RecoveredEvents) -> None:
         self.lost: set[CandidateId] = set()  # candidates and notes whose replies could not be read
@@ -232,7 +236,7 @@ class SalvagedProposer:
 
 
 class SalvagedJudge:
-    """A judge that returns the verdicts that could be read, by a program's text, and runs only programs without one."""
+    """A judge that returns saved verdicts by a program's text, and runs programs that have none."""
 
     def __init__(self, judge: Judge, verdicts: Mapping[str, Verdict | Failure]) -> None:
         self._judge = judge
@@ -263,11 +267,11 @@ class SalvagedMethod(Method[Any]):
         return 0.0
 
     def regroup(self, state: RunState, behaviours: Behaviours) -> Regrouped | None:
-        """Return what the wrapped method's `regroup` returns."""
+        """Regroup as the wrapped method does."""
         return self._method.regroup(state, behaviours)
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return what the wrapped method's `register` returns."""
+        """Register as the wrapped method does."""
         return self._method.register(state, behaviours, candidate)
 
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | NoteAsked | None:
@@ -285,31 +289,29 @@ Arrival = Responded | Evaluated | Rejected
 class RecoveredEvents:
     """The readable events from the start or a fork of a damaged run to the next fork, in one field for each kind."""
 
+    # the start or fork that these events follow; None if it cannot be read
     opening: RunStarted | RunForked | None = None
-    """The start or fork that these events follow; None if it cannot be read."""
+    # the template's result; None if it cannot be read or came before an earlier fork
     template: Evaluated | None = None
-    """The template's result; None if it cannot be read or came before an earlier fork."""
+    # the first question for each candidate; later ones are repairs
     asked: dict[CandidateId, Asked] = field(default_factory=dict)
-    """The first question for each candidate; later ones are repairs."""
+    # the replies to each candidate or note, in order. The key of note n is -2 - n (`note_number`).
     replies: dict[CandidateId, list[Reply]] = field(default_factory=lambda: defaultdict(list))
-    """The replies to each candidate or note, in order. The key of note n is -2 - n (`note_number`)."""
+    # the verdict on each program, by its text
     verdicts: dict[str, Verdict | Failure] = field(default_factory=dict)
-    """The verdict on each program, by its text."""
+    # the program text of each candidate whose outcome could be read and has one
     sources: dict[CandidateId, str] = field(default_factory=dict)
-    """The program text of each candidate whose outcome could be read and has one."""
+    # programs that people injected, in order
     injected: list[Injected] = field(default_factory=list)
-    """Programs that people injected, in order."""
+    # advice of people, in order; `not_before` is the candidate from which each holds
     advised: list[Advised] = field(default_factory=list)
-    """Advice of people, in order; `not_before` is the candidate from which each holds."""
+    # readings of the clock, in order
     readings: list[ClockRead] = field(default_factory=list)
-    """Readings of the clock, in order."""
+    # number of candidates that were registered: one more than the highest number of one that was. Candidates that were
+    # asked for and not registered yet have this number or higher ones (see `asks`).
     registered: int = 0
-    """Number of candidates that were registered: one more than the highest number of one that was.
-
-    Candidates that were asked for and not registered yet have this number or higher ones (see `asks`).
-    """
+    # replies and outcomes of candidates not registered yet at the next fork, in order; `split_at_forks` says which
     late: list[Arrival] = field(default_factory=list)
-    """Replies and outcomes of candidates not registered yet at the next fork, in order; `split_at_forks` says which."""
 
     @property
     def asks(self) -> int:

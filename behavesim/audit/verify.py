@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from behavesim.audit.audit import Audit, Discrepancy, discrepancy, misfit, opening_contradictions
-from behavesim.audit.damage import damages, find_altered_rows
+from behavesim.audit.audit import Audit, Discrepancy, discrepancy, make_discrepancy, opening_contradictions
+from behavesim.audit.damage import find_altered_rows, list_damages
 from behavesim.audit.recover import LOST
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
@@ -44,7 +44,7 @@ from behavesim.state.events import (
 )
 from behavesim.state.protocols import Judge, Responder
 from behavesim.state.settings import changed_parts, settings_from_journal
-from behavesim.store.database import count_registered, last_event
+from behavesim.store.database import count_registered, read_last_event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import Task, TaskReference
@@ -93,18 +93,23 @@ async def verify(
 ) -> Verification:
     """Derive a run's decisions again, run its programs again, and return what differs; the run may be going on.
 
-    workers: programs to run at once, or a cluster's name. sample: how many candidates to check, drawn by the run's
-    seed; None checks all. Events of no candidate and the template are always checked. Raises JournalError if there is
-    no journal, or one of another version, TaskError if the task cannot be loaded, SandboxError if the sandbox fails,
-    and UsageError if settings.toml cannot be read or the isolation is too weak.
+    Args:
+        folder: the run.
+        workers: how many programs run at once, or the name of a cluster.
+        progress: called after each event.
+        sample: how many candidates to check, drawn by the run's seed; None for all. The template and the events of
+            the run as a whole are checked in any case.
+
+    Raises JournalError without a journal of this version, TaskError if the task cannot be loaded, SandboxError if the
+    sandbox fails, and UsageError if settings.toml cannot be read or the isolation is too weak.
     """
-    result = Verification(folder.run, damage=damages(folder.journal))
+    result = Verification(folder.run, damage=list_damages(folder.journal))
     if result.damage:
         return result
     openings = {seq: e for seq, _, e in read_events(folder.journal, only=OPENINGS) if isinstance(e, OPENINGS)}
     settings = folder.with_task_at_hand(settings_from_journal(openings[max(openings)].settings))
     task = TaskReference(settings.task).load()
-    total = last_event(folder.journal)
+    total = read_last_event(folder.journal)
     drawn = None if sample is None else _drawn(settings, sample, count_registered(folder.journal))
     async with AsyncExitStack() as stack:
         verifier = Verifier(
@@ -284,7 +289,7 @@ class Verifier:
         return replace(outcome_of_verdict(recorded.candidate, program, verdict), copy_of=recorded.copy_of)
 
     def _differ(self, seq: int, expected: str, recorded: Event) -> None:
-        self._result.differences.append(misfit(seq, expected, recorded))
+        self._result.differences.append(make_discrepancy(seq, expected, recorded))
 
     def _compare(self, seq: int, expected: Event | None, recorded: Event) -> None:
         found = discrepancy(seq, expected, recorded)

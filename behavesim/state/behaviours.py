@@ -48,8 +48,8 @@ class Behaviours:
         """Begin without programs.
 
         Args:
-            measure: compares them. Its `clip` and `strict` are ignored: each method below says whether similarities are
-                clipped, and only `refusal` objects to distances above the normaliser.
+            measure: compares them. Its `clip` and `strict` are ignored: `means` does not clip, the others do, and only
+                `refusal` is strict.
             ways: divides the registered programs by behaviour, for prompts; None if no prompt describes behaviour.
         """
         self._measure = measure

@@ -24,8 +24,8 @@ class Prompt:
 
     When a rejected candidate is asked for again, its own program or reply comes after them. `operator` is the method's
     name for the kind of request, such as "improve" or "e1". If `asks_thought`, a sentence about the program is
-    looked for in the reply and stored as its thought. `left_out` says in words what was left out to fit the budget of
-    tokens (`prompt_tokens`), the least important first. `model` is the model to ask, "" if the proposer chooses it.
+    looked for in the reply and stored as its thought. `left_out` is what was dropped to fit `prompt_tokens`. `model` is
+    the model to ask, "" if the proposer chooses it.
     """
 
     text: str

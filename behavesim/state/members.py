@@ -80,10 +80,7 @@ class Member:
 
     @property
     def identity(self) -> str:
-        """The hash of its normal form, or its text if the hash is unknown, to tell whether two programs are the same.
-
-        Programs with equal hashes differ at most in layout, comments, docstrings and names of locals.
-        """
+        """The hash of its normal form, or its text if the hash is unknown: equal for programs that are the same."""
         return self.program_hash or self.source
 
 
@@ -99,9 +96,7 @@ class OpenCandidate:
     repairs: int = 0
     """Number of times it was asked for again after a rejection."""
     idea: str = ""
-    """The thought of the first of its rejected replies that had one; "" if none had, or it was never asked for again.
-
-    The thought of a later reply only says what that reply mends."""
+    """The thought of its first rejected reply that had one, or "". Replies to repairs describe the fix instead."""
     shown: str = ""
     """The text of the program to which edits in a reply apply: `first_parent_source` of its first prompt."""
     baseline_utility: float | None = None
@@ -114,10 +109,7 @@ class OpenCandidate:
 
     @property
     def latest(self) -> Asked | Responded:
-        """The reply to its last question, as an event; that question if it has no reply yet.
-
-        An outcome plays no part. A candidate that was asked for again has no reply until a new one comes.
-        """
+        """The reply to its last question, as an event; that question if it has no reply yet."""
         return self.asked if self.reply is None else Responded(self.id, self.reply)
 
     @property
@@ -127,19 +119,14 @@ class OpenCandidate:
 
 
 def first_parent_source(asked: Asked, members: Mapping[CandidateId, Member]) -> str:
-    """Return the text of the first of a candidate's parents that is in `members`, else the template's; "" for neither.
-
-    Call it when the candidate is asked for: later an eviction could change the answer.
-    """
+    """Return the text of the first of its parents that is in `members`, else the template's; "" for neither."""
+    # called when the candidate is asked for: a later eviction could change the answer
     shown = [members[program] for program in (*asked.parents, TEMPLATE) if program in members]
     return shown[0].source if shown else ""
 
 
 def best_parent_utility(asked: Asked, members: Mapping[CandidateId, Member]) -> float | None:
-    """Return the highest utility of a candidate's parents in `members`; None if none is there.
-
-    Of a candidate without parents it is the template's.
-    """
+    """Return the highest utility of its parents in `members`, or of the template; None if none is there."""
     shown = [members[program].utility for program in asked.parents or (TEMPLATE,) if program in members]
     return max(shown, default=None)
 
@@ -191,10 +178,7 @@ class Group:
 
     @classmethod
     def arranged(cls, members: Sequence[Member], registered: int, active_s: float, is_selection: bool) -> Group:
-        """Return a new group of these members, which may be a selection (see the attribute `is_selection`).
-
-        `registered` and `active_s` are those of the run at this moment: registered candidates and active seconds.
-        """
+        """Return a new group of these members; `registered` and `active_s` are the run's at this moment."""
         group = cls([member.candidate for member in members], 0, registered, active_s, is_selection=is_selection)
         if members:
             best = max(members, key=lambda member: member.merit)

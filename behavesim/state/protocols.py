@@ -10,7 +10,7 @@ from behavesim.task.verdict import Failure, Sent, Verdict
 
 
 class Responder(Protocol):
-    """Answers prompts. In a run it is a `PricedProposer` around one of the proposers (see `engine.build.wired`)."""
+    """Answers prompts. In a run it is a `PricedProposer` around one of the proposers."""
 
     async def propose(self, prompt: Prompt, number: int, /) -> Reply:
         """Return the reply to a prompt, after retries of temporary faults; an empty answer is a reply with text ''.

@@ -37,10 +37,9 @@ class Batches:
 
     @contextmanager
     def expecting(self, prompts: int, is_all: bool) -> Iterator[None]:
-        """Context manager around the search's waiting, which sets `expected`; after the block it is 0.
+        """Set `expected` while the search waits for replies to this number of `prompts`; it is 0 after the block.
 
-        `prompts` is the number of prompts without a reply. `is_all` is whether the search waits for nothing but their
-        replies; if it is False, `expected` is 0.
+        is_all: no other work is running, so the batch is complete.
         """
         self._expected = prompts if is_all else 0
         if self._expected:
@@ -73,10 +72,7 @@ class Batches:
         await committed
 
     def committed(self, event: BatchSent) -> None:
-        """Let the `commit` of this event return, since the event is in the journal now.
-
-        Nothing happens if no `commit` waits for it.
-        """
+        """Let the `commit` of this event return, if one waits: the event is in the journal now."""
         if (commit := self._commits.pop(event, None)) is not None and not commit.done():
             commit.set_result(None)
 
@@ -112,18 +108,15 @@ class Requests:
 
     @property
     def unreported(self) -> int | None:
-        """The number of requests that may be billed but are counted in no reply; None if `one` was never entered.
+        """Requests that may be billed but are counted in no reply: under way, cancelled or given up (`accounted`).
 
-        These are the requests under way, cancelled ones, and those of replies that were given up (`accounted`).
+        None if `one` was never entered.
         """
         return None if self._under_way is None else self._under_way + self._lost
 
     @contextmanager
     def accounted(self, spent: Callable[[], int]) -> Iterator[None]:
-        """Context around all requests for one reply: if the block raises, `spent()` more requests count as unreported.
-
-        `spent` returns how many requests of the reply may have been billed so far.
-        """
+        """Context around all requests for one reply: if it raises, `spent()` of them count as unreported."""
         try:
             yield
         except BaseException:

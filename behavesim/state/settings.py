@@ -79,12 +79,9 @@ def is_foreign(key: str, values: Mapping[str, Any]) -> bool:
 
 
 def proposer_parts(text: str) -> tuple[str, str]:
-    """Return name and argument of the setting `proposer`, `NAME` or `NAME:ARGUMENT`; the argument of `NAME` is "".
-
-    A text that ends in `.py` is a path without an argument, unless it begins with an installed name and a colon.
-    """
+    """Return name and argument of the setting `proposer`, `NAME` or `NAME:ARGUMENT`; the argument of `NAME` is ""."""
     name, colon, behind = text.partition(":")
-    # `folder:my.py` names a folder, but `a:b.py` is the path of a proposer's file.
+    # `folder:my.py` names a folder, but `a:b.py` is the path of a proposer's file: `a` is no installed name
     is_path = text.endswith(".py") and not (colon and name in PROPOSERS.installed())
     return (text, "") if is_path else (name, behind)
 
@@ -180,11 +177,8 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
 
 
 def changed_parts(then: Mapping[str, str], now: Mapping[str, str], task: Task) -> list[str]:
-    """Return the keys in DECISIVE whose values differ between two provenances, in that order.
-
-    A key that one of the two lacks differs. The hash of the instances in `then` may also be of an older kind, which is
-    computed from `task`, the task as it is now.
-    """
+    """Return the keys in DECISIVE whose values differ between two provenances, or are missing in one, in that order."""
+    # `then` may have an older kind of hash of the instances, which is computed from the task as it is now
     changed = [key for key in DECISIVE if then.get(key) != now.get(key)]
     if "instances" in changed and then.get("instances") in older_value_hashes(instances_of(task, "search")):
         changed.remove("instances")
@@ -215,11 +209,9 @@ def value_hash(value: Any) -> str:
 
 
 def older_value_hashes(value: Any) -> tuple[str, str]:
-    """Return the hashes that older runs may have of a value.
-
-    By the first, sets and dictionaries count in the order in which they list what they hold. By the second, arrays
-    also count as numpy's own pickles write them.
-    """
+    """Return the hashes that older runs may have of a value."""
+    # by the first, sets and dictionaries count in the order in which they list what they hold; by the second, arrays
+    # also count as numpy's own pickles write them
     return _pickled_hash(_ArrayPickler, value), _pickled_hash(_OlderPickler, value)
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from behavesim.base.errors import JournalError
-from behavesim.state.advice import Advice, advice
 from behavesim.state.events import (
     INJECTED,
     TEMPLATE,
@@ -41,7 +40,7 @@ from behavesim.state.events import (
     note_number,
 )
 from behavesim.state.members import Group, Member, Note, OpenCandidate, best_parent_utility, first_parent_source
-from behavesim.state.views import ModelRecord, PromptHistory, Tally, add_to_record
+from behavesim.state.views import Advice, ModelRecord, PromptHistory, Tally, add_to_record, advice
 from behavesim.task import Objective
 
 # Number of the last rejected candidates that prompts name: more would make up most of a prompt.
@@ -66,8 +65,7 @@ class RunState:
     failure: str = ""
     """What went wrong, if an error ended the run: the `message` of RunStopped; "" otherwise."""
     under_way: int | None = None
-    """Number of requests at the last stop that may be billed though no stored reply counts them; None if unknown, or
-    while the run goes on."""
+    """Requests sent but unanswered at the last stop; they may be billed. None: unknown, or running."""
     used_budgets: list[int] = field(default_factory=list)
     """The budgets (candidates) that were used up since the start or the last fork, in order."""
     asked: int = 0
@@ -139,10 +137,7 @@ class RunState:
     _digest: Any = field(default_factory=hashlib.sha256)  # updated on each registration: no list is needed
 
     def apply(self, event: Event) -> None:
-        """Apply one event. Raises JournalError for most events that cannot follow those before.
-
-        Examples are a reply to a candidate that is not open, a registration out of turn, or an unknown member.
-        """
+        """Apply one event. Raises JournalError for most that cannot follow, such as a registration out of turn."""
         _APPLIED.get(type(event), RunState._apply_to_run)(self, event)
 
     def _apply_asked(self, event: Asked) -> None:
@@ -381,17 +376,11 @@ class RunState:
         return sum(candidate.reply is None for candidate in self.open.values()) + len(self.awaited_notes)
 
     def digest(self) -> str:
-        """Return the SHA-256 (64 hexadecimal digits) of all registered candidates: number, source, score, group.
-
-        A regrouping that makes the first islands is part of it; the template and the names of groups are not.
-        """
+        """Return the SHA-256 of all registered candidates (number, source, score, group) and of the first islands."""
         return str(self._digest.hexdigest())
 
     def best_member(self, members: Iterable[CandidateId]) -> Member:
-        """Return the best of these members, the oldest of equally good ones.
-
-        Raises ValueError if none is given, KeyError if one is not in the archive.
-        """
+        """Return the best of these members, the oldest of equally good ones; KeyError if one is not in the archive."""
         return max((self.members[m] for m in members), key=lambda member: member.merit)
 
     def members_of(self, group: GroupName) -> list[Member]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from behavesim.base.text import printable
 from behavesim.base.tokens import NO_TOKENS, Tokens
-from behavesim.state.events import TEMPLATE, CandidateId, Evaluated, Rejected, Reply
+from behavesim.state.events import TEMPLATE, Advised, CandidateId, Evaluated, Rejected, Reply
 from behavesim.state.members import OpenCandidate
 from behavesim.task import Objective
 from behavesim.trajectory import AlgorithmRun, pack_states
@@ -26,32 +27,32 @@ RECENT = 100
 class Tally:
     """Counts over a run so far, for caps, warnings and people. No method decides by them."""
 
+    # candidates with a score, registered or not, without the template
     feasible: int = 0
-    """Candidates with a score, registered or not, without the template."""
+    # rejected candidates by reason, registered or not. One that is asked for again counts with its last outcome.
     rejected: Counter[str] = field(default_factory=Counter)
-    """Rejected candidates by reason, registered or not. One that is asked for again counts with its last outcome."""
+    # evaluations that said nothing of a program and were repeated alone, by reason: "clock", "memory" or "cpu"
     put_off: Counter[str] = field(default_factory=Counter)
-    """Evaluations that said nothing of a program and were repeated alone, by reason: "clock", "memory" or "cpu"."""
+    # times a rejected candidate was asked for again
     repairs: int = 0
-    """Times a rejected candidate was asked for again."""
+    # whether each of the last RECENT registered candidates was feasible, oldest first
     recent: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
-    """Whether each of the last RECENT registered candidates was feasible, oldest first."""
+    # feasible candidates with exactly the program text of an earlier one, so they were not run
     repeated_programs: int = 0
-    """Feasible candidates with exactly the program text of an earlier one, so they were not run."""
+    # feasible candidates with exactly the trajectories of an earlier feasible one, by a hash of them
     repeated_behaviours: int = 0
-    """Feasible candidates with exactly the trajectories of an earlier feasible one, by a hash of them."""
+    # whether each of the last RECENT feasible candidates repeated an earlier one's trajectories, oldest first
     recent_repeats: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
-    """Whether each of the last RECENT feasible candidates repeated an earlier one's trajectories, oldest first."""
+    # CPU seconds of all programs that were run, template and rejected ones included; copies were not run
     cpu_s: float = 0.0
-    """CPU seconds of all programs that were run, template and rejected ones included; copies were not run."""
+    # tokens and cost of all requests that have a reply, by the name of the model
     tokens: dict[str, Tokens] = field(default_factory=dict)
-    """Tokens and cost of all requests that have a reply, by the name of the model."""
+    # by model, for each field the most that one reply took, with all its requests; estimates are included
     largest: dict[str, Tokens] = field(default_factory=dict)
-    """By model, for each field the most that one reply took, with all its requests; estimates are included."""
+    # requests that were sent and never answered, those of earlier sessions included. They may have been billed.
     unanswered: int = 0
-    """Requests that were sent and never answered, those of earlier sessions included. They may have been billed."""
+    # the most requests that were sent in vain for one reply
     most_unanswered: int = 0
-    """The most requests that were sent in vain for one reply."""
     _behaviours: set[int] = field(default_factory=set)  # hashes: trajectories would be most of the memory of a run
 
     @property
@@ -141,19 +142,18 @@ class PromptHistory:
     Candidates that are not registered yet do not count, so the order in which replies arrive does not matter.
     """
 
+    # number of registered candidates with a score
     ran: int = 0
-    """Number of registered candidates with a score."""
+    # number of registered candidates that were rejected
     failed: int = 0
-    """Number of registered candidates that were rejected."""
+    # the best score of any registered candidate on each instance; empty before the first with a score
     best_scores: tuple[float, ...] = ()
-    """The best score of any registered candidate on each instance; empty before the first with a score."""
+    # the ideas of the best programs, best first, at most IDEAS; programs with one idea count once, by the best score
     ideas: tuple[Idea, ...] = ()
-    """The ideas of the best programs, best first, at most IDEAS; programs with one idea count once, by the best
-    score."""
+    # the last FAILED candidates that were rejected, in the order of their numbers
     failures: deque[Failed] = field(default_factory=lambda: deque(maxlen=FAILED))
-    """The last FAILED candidates that were rejected, in the order of their numbers."""
+    # by program, the last ATTEMPTS feasible candidates with a thought whose prompt showed it as a parent
     attempts: dict[CandidateId, deque[Attempt]] = field(default_factory=dict)
-    """By program, the last ATTEMPTS feasible candidates with a thought whose prompt showed it as a parent."""
 
     def take(self, registered: OpenCandidate, objective: Objective) -> None:
         """Count a candidate that is registered now; it must have an outcome."""
@@ -189,12 +189,12 @@ class PromptHistory:
 class ModelRecord:
     """What one model has done so far, counted over the registered candidates whose last reply it wrote."""
 
+    # number of registered candidates whose last reply this model wrote
     candidates: int = 0
-    """Number of registered candidates whose last reply this model wrote."""
+    # number of these candidates that score better than the best program that their prompt showed
     gains: int = 0
-    """Number of these candidates that score better than the best program that their prompt showed."""
+    # tokens and cost of the last reply to each of these candidates, summed; earlier replies do not count
     tokens: Tokens = NO_TOKENS
-    """Tokens and cost of the last reply to each of these candidates, summed; earlier replies do not count."""
 
 
 def add_to_record(models: dict[str, ModelRecord], registered: OpenCandidate, utility: float | None) -> None:
@@ -275,3 +275,48 @@ class BehaviourGroups:
         way = replace(self._ways[number], count=self._ways[number].count + 1)
         is_better = self._sign * score > self._sign * way.score
         self._ways[number] = replace(way, score=score, idea=idea or way.idea) if is_better else way
+
+
+# Sentences of a person that the prompts of a run carry, from some candidate on until another.
+
+
+# Most sentences that prompts carry, the latest ones: each is repeated in every prompt.
+IN_PROMPTS = 5
+# Most characters of a sentence of advice, about 100 tokens; a longer one is refused, or cut if it comes as a file.
+LONGEST = 500
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A sentence of advice; `since` is the first candidate whose prompt carries it."""
+
+    text: str
+    since: int
+    # the first candidate whose prompt no longer carries it; None if it is not withdrawn
+    until: int | None = None
+
+    def is_in_force(self, candidate: int) -> bool:
+        """Whether the prompt of a candidate carries the sentence."""
+        return self.since <= candidate and (self.until is None or candidate < self.until)
+
+    @property
+    def words(self) -> str:
+        """The sentence, printable, in quotation marks, and which candidates it was for."""
+        asked = f"since candidate {self.since}" if self.until is None else f"candidates {self.since}–{self.until - 1}"
+        return f"“{printable(self.text)}”, {asked}"
+
+
+def advice(advised: Iterable[Advised]) -> tuple[Advice, ...]:
+    """Return the advice that was or is in force, or waits for its first candidate, oldest first.
+
+    advised: events whose `not_before` is the candidate from which each holds. A sentence ends where all are withdrawn,
+    or where IN_PROMPTS newer ones hold.
+    """
+    found: list[Advice] = []
+    for event in sorted(advised, key=lambda each: each.not_before):  # a replay knows from the start what comes later
+        lasting = [place for place, each in enumerate(found) if each.until is None]
+        for place in lasting[: 1 - IN_PROMPTS] if event.text else lasting:
+            found[place] = replace(found[place], until=event.not_before)
+        if event.text:
+            found.append(Advice(event.text, event.not_before))
+    return tuple(each for each in found if each.until is None or each.until > each.since)

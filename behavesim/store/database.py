@@ -304,7 +304,7 @@ def count_registered(path: Path) -> int:
     return int(count)
 
 
-def first_time(path: Path) -> float | None:
+def read_first_time(path: Path) -> float | None:
     """Return the time of the first event, in seconds since 1970; None if the journal has no event."""
     for seq, at in _rows(path, "SELECT seq, at FROM events ORDER BY seq LIMIT 1"):
         try:
@@ -314,7 +314,7 @@ def first_time(path: Path) -> float | None:
     return None
 
 
-def last_event(path: Path) -> int:
+def read_last_event(path: Path) -> int:
     """Return the number of the last event, 0 if there is none."""
     [(last,)] = _rows(path, "SELECT coalesce(max(seq), 0) FROM events")
     return int(last)

@@ -1,10 +1,11 @@
-"""A run's folder: its files, its inbox of programs and advice, and the lock that lets one process write.
+"""A run's folder: its files and how they are written, its inbox, its task's copy, and the lock that admits one writer.
 
 Lists of runs read these, so that what takes long to load (pydantic, numpy, tasks) is imported where it is used.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -14,7 +15,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 from behavesim.base.errors import JournalError, RunInUse, UsageError, nearest
 from behavesim.base.notices import Notice
 from behavesim.base.text import count_noun, printable, with_header
-from behavesim.store.database import first_time, last_event
-from behavesim.store.writing import append_line, as_journal_errors, replace_file
+from behavesim.store.database import read_first_time, read_last_event
 
 if TYPE_CHECKING:
     from behavesim.base.config import Settings
@@ -193,14 +193,14 @@ class RunFolder:
     def has_begun(self) -> bool:
         """Whether the journal can be read and has an event; otherwise there is nothing to resume."""
         try:
-            return last_event(self.journal) > 0
+            return read_last_event(self.journal) > 0
         except JournalError:
             return False
 
     def _began(self) -> float:
         """Return when the run began, in seconds since 1970; without a readable event, the folder's last change."""
         try:
-            first = first_time(self.journal)
+            first = read_first_time(self.journal)
         except JournalError:
             first = None
         return self.path.stat().st_ctime if first is None else first
@@ -221,14 +221,10 @@ class RunFolder:
 
     def keep_task(self, task: str) -> None:
         """Copy the task's file into the folder, if `task` is a file and there is no copy yet; see `keep_copy`."""
-        from behavesim.store.task_copy import keep_copy
-
         keep_copy(task, self.path / "task")
 
     def with_task_at_hand(self, settings: Settings) -> Settings:
         """Return the settings; if the task's file is gone or changed, with the run's copy, if any, in its place."""
-        from behavesim.store.task_copy import at_hand
-
         task = at_hand(settings.task, self.path / "task")
         return settings if task == settings.task else settings.model_copy(update={"task": task})
 
@@ -368,3 +364,109 @@ def is_held(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+# Files beside a journal are written in one step, with errors that say what to do next.
+
+
+def owner_only(path: str, flags: int) -> int:
+    """Open a file that, if it is made, only its owner may read: the `opener` of `open` for a run's files."""
+    # a run's folder holds prompts, replies and programs, which other users of a machine must not read
+    return os.open(path, flags, 0o600)
+
+
+def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:
+    """Replace a file's text in one step, so that a reader never sees half; JournalError if it fails."""
+    # with `is_lasting`, it is on the disk before it replaces the old one: a power cut leaves one of the two, never none
+    draft = path.with_suffix(".draft")
+    with as_journal_errors(path):
+        refuse_pipe(draft)
+        with open(draft, "w", encoding="utf-8", opener=owner_only) as file:
+            file.write(text)
+            if is_lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        draft.replace(path)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line and a line end to a file, made if missing; raises JournalError if it cannot be written."""
+    with as_journal_errors(path):
+        refuse_pipe(path)
+        with open(path, "a", encoding="utf-8", opener=owner_only) as file:
+            file.write(f"{line}\n")
+
+
+def refuse_pipe(path: Path) -> None:
+    """Raise JournalError if the path is a named pipe: opening it would wait without end for a reader."""
+    if path.is_fifo():
+        raise JournalError(f"cannot write {path}: it is a named pipe, not a file; remove it, then resume the run")
+
+
+@contextmanager
+def as_journal_errors(path: Path) -> Iterator[None]:
+    """Raise an OSError of the block as JournalError, whose one line names `path` and what to do next."""
+    try:
+        yield
+    except OSError as error:
+        advice = "make room on the disk" if error.errno == errno.ENOSPC else "check that the folder is yours to write"
+        raise JournalError(f"cannot write {path}: {error.strerror}; {advice}, then resume the run") from error
+
+
+# The copy of a task's file in a run's folder, so that the run can be moved to another machine.
+
+
+def keep_copy(task: str, folder: Path) -> None:
+    """Copy a task's .py or .toml file, and an evaluator's first program, into the new folder `folder`, in one step."""
+    # The copy keeps the file's name, as the task may be named after it. JournalError if it fails, UsageError for bad
+    # TOML.
+    file = Path(task)
+    if file.suffix not in (".py", ".toml") or folder.exists():
+        return
+    draft = folder.with_name(f"{folder.name}.draft")
+    with as_journal_errors(folder):
+        shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed while it copied
+        draft.mkdir(mode=0o700)
+        if file.suffix == ".py":
+            shutil.copyfile(file, draft / file.name)
+        else:
+            _copy_evaluator(file, draft)
+        # in one step: half a copy would differ from the file, and from then on be taken in its place
+        draft.rename(folder)
+
+
+def _copy_evaluator(file: Path, folder: Path) -> None:
+    from behavesim.task.evaluated import EvaluatorFile
+
+    said = EvaluatorFile.read(file)
+    program = folder / "program" / Path(said.program).name
+    program.parent.mkdir()
+    if Path(said.program).is_dir():
+        shutil.copytree(said.program, program, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        shutil.copyfile(said.program, program)
+    inside = replace(said, program=str(program.relative_to(folder)))
+    (folder / file.name).write_text(inside.to_toml(), encoding="utf-8")
+
+
+def at_hand(task: str, folder: Path) -> str:
+    """Return `task`, or the copy's path if the file is gone or changed and there is a copy in `folder`."""
+    # an evaluator's first program counts as part of the file; the evaluator itself has no copy
+    file, kept = Path(task), next((each for each in folder.glob("*.*") if each.suffix in (".py", ".toml")), None)
+    return task if kept is None or _is_equal(file, kept) else str(kept.resolve())
+
+
+def _is_equal(file: Path, kept: Path) -> bool:
+    """Whether the .py file is unchanged, or the .toml file has the same values and the same first program."""
+    from behavesim.task.evaluated import EvaluatorFile, first_program
+
+    if not file.is_file():
+        return False
+    if kept.suffix == ".py":
+        return file.read_bytes() == kept.read_bytes()
+    try:
+        now, then = EvaluatorFile.read(file), EvaluatorFile.read(kept)
+        programs = first_program(Path(now.program)), first_program(Path(then.program))
+    except UsageError:  # such as a program that is gone
+        return False
+    return programs[0] == programs[1] and replace(now, program="") == replace(then, program="")

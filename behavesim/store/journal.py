@@ -147,6 +147,9 @@ class SqliteJournal:
 
 
 # Seconds between syncs of the log to the disk: a power cut can lose the commits since the last one.
+#
+# `synchronous = FULL` would sync in each commit: 300 commits/s here in place of 1 300 at the same load, at twice the
+# CPU time, and up to 26 ms each on a busy disk, for which every reply that arrives meanwhile waits.
 FLUSH_S = 1.0
 # SQLite's default size of a page of its files, in bytes; it counts the log in pages.
 PAGE_BYTES = 4096
@@ -170,7 +173,7 @@ class WriteAheadLog:
 
     @property
     def pragmas(self) -> tuple[str, ...]:
-        """Statements for the connection that commits: when SQLite moves the log, and to what length it then cuts it."""
+        """Statements for the connection that commits: at what length SQLite moves the log, and cuts it afterwards."""
         pages = max(1, self._limit // PAGE_BYTES)
         return f"PRAGMA wal_autocheckpoint = {pages}", f"PRAGMA journal_size_limit = {self._limit}"
 
@@ -200,8 +203,7 @@ class WriteAheadLog:
 
     def _report_length(self) -> None:
         """Report when the log exceeds twice its limit, which means that a reader holds it, and when that ends."""
-        # SQLite moves a long log into the database at the end of a commit, which then takes about half a second. It
-        # cannot do so while another process reads an old state of the database, and the log grows.
+        # SQLite cannot move the log into the database while another process reads an older state, and the log grows
         size = self._log.stat().st_size
         if not self._is_held and size > 2 * self._limit:
             self._is_held = True

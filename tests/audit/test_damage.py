@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.audit.damage import damages
+from behavesim.audit.damage import list_damages
 from behavesim.base.errors import JournalError
 from tests.store.loose import anything_goes
 from tests.store.test_journal import EVENTS
@@ -20,7 +20,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_whole_journal_has_no_damage(path: Path) -> None:
-    assert damages(path) == []
+    assert list_damages(path) == []
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def test_events_that_are_missing_are_named(path: Path, statements: list[str], li
         for statement in statements:
             db.execute(statement)
     expected = ["event 1 is not the beginning of a run", "events 2 to 2 are missing", "events 22 to 98 are missing"]
-    assert damages(path) == (expected if lines is None else lines)
+    assert list_damages(path) == (expected if lines is None else lines)
 
 
 def test_events_that_make_no_sense_are_all_named(path: Path) -> None:
     with anything_goes(path) as db:
         db.execute("UPDATE events SET type = 'Odd' WHERE seq = 3")
         db.execute("UPDATE events SET at = -1.0 WHERE seq = 5")
-    assert damages(path) == [
+    assert list_damages(path) == [
         "event 3 (Odd) cannot be read: there is no event of type 'Odd'",
         "event 5 (Asked) cannot be read: its time is -1.0",
     ]
@@ -54,7 +54,7 @@ def test_a_page_of_garbage_is_named_by_sqlite(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4096:8192] = b"\xff" * 4096
     path.write_bytes(data)
-    lines = damages(path)
+    lines = list_damages(path)
     assert lines
     assert all(line.startswith("SQLite: ") and line.isprintable() for line in lines)
 
@@ -69,4 +69,4 @@ def test_a_page_of_garbage_is_named_by_sqlite(path: Path) -> None:
 def test_what_is_not_there_has_no_damage_to_name(path: Path, spoil: Callable[[Path], object], said: str) -> None:
     spoil(path)
     with pytest.raises(JournalError, match=said):
-        damages(path)
+        list_damages(path)

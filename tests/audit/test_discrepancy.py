@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.audit.audit import SHOWN, Discrepancy, discrepancy, misfit
+from behavesim.audit.audit import SHOWN, Discrepancy, discrepancy, make_discrepancy
 from behavesim.state.events import Added, Asked, Compared, Event, NotAdded, Prompt, RunStopped
 
 
@@ -57,8 +57,8 @@ def test_prompts_of_different_operators_are_shown_whole() -> None:
 
 
 def test_an_event_of_no_candidate_is_named_without_one() -> None:
-    assert misfit(7, "something else", RunStopped("x" * 500)) == Discrepancy(
+    assert make_discrepancy(7, "something else", RunStopped("x" * 500)) == Discrepancy(
         7, "RunStopped", None, "something else", f"{RunStopped('x' * 500)!r}"[:SHOWN] + "…"
     )
-    short = misfit(7, "something else", RunStopped("x"))
+    short = make_discrepancy(7, "something else", RunStopped("x"))
     assert short.recorded == "RunStopped(reason='x')"

@@ -15,7 +15,7 @@ import pytest
 
 from behavesim.analysis.run import Run
 from behavesim.audit.audit import Audit, discrepancy
-from behavesim.audit.damage import damages, read_damaged
+from behavesim.audit.damage import list_damages, read_damaged
 from behavesim.audit.recover import recover
 from behavesim.audit.verify import LOST_REPLY, verify
 from behavesim.base.errors import JournalError
@@ -232,7 +232,7 @@ async def test_no_damage_makes_recover_invent_a_reply(sound: Path, tmp_path: Pat
 
 async def test_a_run_of_which_all_can_be_read_is_recovered_as_it_was(run: RunFolder, sound: Path) -> None:
     run.journal.write_bytes(behead(bytearray(run.journal.read_bytes()), random.Random(1)))
-    assert damages(run.journal)
+    assert list_damages(run.journal)
     target = RunFolder(run.path.with_name("recovered"))
     done = await recover(run, target, workers=2)
     assert done.lost == ()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from behavesim.analysis.run import Run
-from behavesim.audit.damage import damages, read_damaged
+from behavesim.audit.damage import list_damages, read_damaged
 from behavesim.audit.recover import RecoveredEvents
 from behavesim.base.errors import BehavesimError, JournalError
 from behavesim.programs.answer import add_fence
@@ -28,7 +28,15 @@ from behavesim.sandbox.referee import verdict_on
 from behavesim.state.events import Evaluated, Event, Rejected
 from behavesim.state.state import RunState
 from behavesim.store import codec
-from behavesim.store.database import TABLES, VERSION, VIEWS, count_registered, first_time, last_event, progress
+from behavesim.store.database import (
+    TABLES,
+    VERSION,
+    VIEWS,
+    count_registered,
+    progress,
+    read_first_time,
+    read_last_event,
+)
 from behavesim.store.reading import read_events, read_trajectories
 from behavesim.task import Objective, Task, TaskReference, instances_of
 from behavesim.task.verdict import Failure, Solved, Verdict
@@ -230,7 +238,12 @@ def _read(path: Path) -> None:
     readers: list[Callable[[], Any]] = [
         *(lambda: list(events()), lambda: list(read_events(path, only=(Evaluated, Rejected)))),
         lambda: read_trajectories(path, [*candidates, 0]),
-        *(lambda: first_time(path), lambda: last_event(path), lambda: count_registered(path), lambda: progress(path)),
+        *(
+            lambda: read_first_time(path),
+            lambda: read_last_event(path),
+            lambda: count_registered(path),
+            lambda: progress(path),
+        ),
     ]
     for reader in readers:
         failure = None
@@ -240,7 +253,7 @@ def _read(path: Path) -> None:
             failure = error
         assert "\n" not in str(failure)
     with suppress(JournalError):
-        assert all("\n" not in line for line in damages(path))
+        assert all("\n" not in line for line in list_damages(path))
     RecoveredEvents.of(event for _, event in read_damaged(path).values())
     with suppress(BehavesimError):
         run = Run.load(path.parent)

@@ -17,7 +17,7 @@ from behavesim.base.errors import BehavesimError, JournalError, UsageError
 from behavesim.engine.admission import settings_from_person
 from behavesim.state.events import RunStarted
 from behavesim.state.settings import settings_from_journal
-from behavesim.store import writing
+from behavesim.store import folder as writing
 from behavesim.store.folder import HELD_OUT, SUMMARY, RunFolder
 from tests.analysis.journals import started, write
 from tests.store.written import written

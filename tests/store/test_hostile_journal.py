@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from behavesim.audit.damage import damages, read_damaged
+from behavesim.audit.damage import list_damages, read_damaged
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Added, Compared, Evaluated, NotAdded, NoteReceived, Regrouped
 from behavesim.state.state import RunState
 from behavesim.store.codec import decode_whole, encode
-from behavesim.store.database import first_time, progress
+from behavesim.store.database import progress, read_first_time
 from behavesim.store.reading import read_events, read_outcome, read_prompt, read_reply, read_trajectories
 from behavesim.task import Objective
 from behavesim.trajectory import Trajectory, pack
@@ -70,7 +70,7 @@ def path(tmp_path: Path) -> Path:
 
 
 READERS: list[Callable[[Path], Any]] = [
-    *(lambda path: list(read_events(path)), lambda path: read_outcome(path, 0, "abc", 9), first_time),
+    *(lambda path: list(read_events(path)), lambda path: read_outcome(path, 0, "abc", 9), read_first_time),
     *(lambda path: read_trajectories(path, [0, -1, 77]), progress),
 ]
 
@@ -104,8 +104,8 @@ def test_whatever_is_in_the_columns_of_a_journal_readers_say_which_event_cannot_
         except JournalError as error:
             caught.value.args = error.args
         assert "\n" not in str(caught.value)
-    assert damages(path)
-    assert all(line.isprintable() for line in damages(path))
+    assert list_damages(path)
+    assert all(line.isprintable() for line in list_damages(path))
 
 
 @pytest.mark.parametrize(("read", "kind"), [(read_prompt, "Asked"), (read_reply, "Responded")])
@@ -123,8 +123,10 @@ def test_a_behaviour_that_makes_no_sense_is_damage_though_nobody_looks_at_it(pat
         db.execute(f"UPDATE events SET data = {damaged} WHERE seq = 2")
     assert 2 not in read_damaged(path)
     assert len(list(read_events(path))) == len(EVENTS)
-    assert damages(path) == [line for line in damages(path) if line.startswith("event 2 (Evaluated) cannot be read")]
-    assert damages(path)
+    assert list_damages(path) == [
+        line for line in list_damages(path) if line.startswith("event 2 (Evaluated) cannot be read")
+    ]
+    assert list_damages(path)
 
 
 def test_a_behaviour_that_is_not_there_is_said_to_be_missing(path: Path) -> None:
@@ -152,7 +154,7 @@ def test_a_database_that_is_no_journal_is_not_read_without_end(path: Path, made_
     for reader in READERS:
         with pytest.raises(JournalError, match="table of events is not that of a run"):
             reader(path)
-    assert damages(path) == ["its table of events is not that of a run"]
+    assert list_damages(path) == ["its table of events is not that of a run"]
 
 
 def test_pages_that_lead_to_one_another_are_not_followed_without_end(tmp_path: Path) -> None:

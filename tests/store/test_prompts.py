@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.audit.damage import damages, read_damaged
+from behavesim.audit.damage import list_damages, read_damaged
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Asked, Event, NoteAsked, Prompt
 from behavesim.store.codec import decode, encode
@@ -33,7 +33,7 @@ def test_prompts_are_read_as_they_were_asked(path: Path) -> None:
     assert [event for _, _, event in read_events(path, after=1)] == [*ASKED[1:], NOTE]
     assert [event for _, event in read_damaged(path).values()] == [*ASKED, NOTE]
     assert [getattr(read_prompt(path, number), "text", None) for number in range(len(TEXTS))] == TEXTS
-    assert damages(path) == ["event 1 is not the beginning of a run"]
+    assert list_damages(path) == ["event 1 is not the beginning of a run"]
 
 
 def test_a_prompt_that_is_lost_or_altered_costs_no_other(path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_prompt_that_is_lost_or_altered_costs_no_other(path: Path) -> None:
         db.commit()
     with pytest.raises(JournalError, match="event 1 cannot be read: its prompt is damaged"):
         list(read_events(path))
-    assert [line for line in damages(path) if "prompt" in line] == [
+    assert [line for line in list_damages(path) if "prompt" in line] == [
         "event 1 (Asked) cannot be read: its prompt is damaged"
     ]
     assert [event for _, event in read_damaged(path).values()] == [*ASKED[1:], NOTE]

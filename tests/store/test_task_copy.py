@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.store import folder as task_copy
-from behavesim.store.task_copy import at_hand, keep_copy
+from behavesim.store.folder import at_hand, keep_copy
 from behavesim.task.evaluated import EvaluatorFile
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.audit.damage import damages
+from behavesim.audit.damage import list_damages
 from behavesim.base.errors import JournalError
 from behavesim.state.events import NotAdded, RunStopped
 from behavesim.store.database import VERSION, copy_journal
@@ -39,7 +39,7 @@ async def test_a_journal_of_another_version_is_refused_and_left_as_it_is(
         db.execute(f"PRAGMA user_version = {version}")
         db.commit()
     before = journal.read_bytes()
-    for act in (damages, lambda path: list(read_events(path))):
+    for act in (list_damages, lambda path: list(read_events(path))):
         with pytest.raises(JournalError, match=f"{whose} behavesim \\(schema {version}, this one reads {VERSION}\\); "):
             act(journal)
     with pytest.raises(JournalError, match=f"{whose} behavesim"):

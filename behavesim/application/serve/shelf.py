@@ -25,7 +25,7 @@ from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import one_line
 from behavesim.reports.page.comparison import ComparisonDocument, comparison_document
 from behavesim.reports.page.document import Document, document
-from behavesim.store.database import last_event, origin
+from behavesim.store.database import origin, read_last_event
 from behavesim.store.folder import RunFolder
 
 V = TypeVar("V")
@@ -153,7 +153,7 @@ class ShownRun:
         return self._last
 
     def _current(self) -> tuple[Run, int]:
-        events, found = last_event(self._folder.journal), origin(self._folder.journal)
+        events, found = read_last_event(self._folder.journal), origin(self._folder.journal)
         is_same = found == self._origin and self._run is not None and events >= len(self._run.events_at)
         if self._run is not None and is_same:
             self._run.follow()

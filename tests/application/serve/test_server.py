@@ -273,11 +273,11 @@ async def test_what_was_found_out_a_moment_ago_is_not_found_out_again(
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shelf, "RENEW_S", 3600.0)
-    asked = counting(monkeypatch, shelf, "last_event", "document", "load_summary")
+    asked = counting(monkeypatch, shelf, "read_last_event", "document", "load_summary")
     for _ in range(20):
         await client.get(f"{address}/document/first")
         await client.get(f"{address}/")
-    assert asked == {"last_event": 1, "document": 1, "load_summary": 2}
+    assert asked == {"read_last_event": 1, "document": 1, "load_summary": 2}
 
 
 async def test_a_listing_reads_only_the_runs_that_have_changed(
@@ -305,10 +305,10 @@ async def test_what_cannot_be_read_is_not_read_for_each_who_asks(
     monkeypatch.setattr(shelf, "RENEW_S", 3600.0)
     (folder / "broken").mkdir()
     (folder / "broken/run.db").write_bytes(b"no database at all" * 100)
-    asked = counting(monkeypatch, shelf, "last_event")
+    asked = counting(monkeypatch, shelf, "read_last_event")
     for _ in range(10):
         assert (await client.get(f"{address}/runs/broken")).status == 500
-    assert asked["last_event"] == 1
+    assert asked["read_last_event"] == 1
 
 
 async def test_runs_are_compared(address: str, client: ClientSession) -> None:
