@@ -110,7 +110,7 @@ FAILING_AGAIN = {
 async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_time(reason: str) -> None:
     body, said = FAILING_AGAIN[reason]
     counting = f"calls.append(0)\nif len(left) < 30 and len(calls) == 1:\n    {body}\n{SORTED}"
-    limits = Limits(timeout_s=1.0, memory_mb=512)
+    limits = Limits(timeout_s=0.3, memory_mb=512)
     async with judge_with(STEPS, Pool(STEPS, "search", 1, limits, True, preloaded=())) as judge:
         failure = await judge.evaluate(program(counting, "calls = []"))
     assert isinstance(failure, Failure)
